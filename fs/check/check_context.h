@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "fs/check/check_store.h"
-#include "fs/dedup/segment_set.h"
-#include "fs/meta/kv_store.h"
-#include "fs/meta/segment_record.h"
+#include "fs/kv/kv_store.h"
+#include "fs/records/segment_record.h"
+#include "fs/segments/segment_set.h"
 #include "index/chunk_index.h"
 #include "store/base/chunk_name.h"
 #include "store/base/location.h"
@@ -43,7 +43,7 @@ class CheckContext {
   // ReportHeldBack. A missing entry is a fault only if the chunk is referenced. If a dead chunk is
   // stored twice, the index knows one copy, and drops the entry when that copy's segment is
   // removed. If segments were never noted for secondary copies, the next mount adds all missing
-  // entries (fs/dedup/index_comparison.h).
+  // entries (fs/chunks/index_comparison.h).
   void HoldBack(Finding not_indexed) SILTFS_EXCLUDES(mutex_);
   // Whether the next mount replays the block, and so adds index entries of its chunks that a crash
   // has lost. `index` must be open.

@@ -9,7 +9,7 @@
 #include "fs/check/metadata_check.h"
 #include "fs/check/segment_check_run.h"
 #include "fs/check/superblock_check.h"
-#include "fs/core/store_layout.h"
+#include "fs/open/store_layout.h"
 #include "store/env/space_reserve.h"
 
 namespace siltfs {

@@ -10,14 +10,14 @@
 #include "fs/check/file_damages.h"
 #include "fs/check/node_finder.h"
 #include "fs/check/segment_check_run.h"
-#include "fs/core/store_layout.h"
-#include "fs/dedup/chunk_verifier.h"
-#include "fs/dedup/node_set.h"
-#include "fs/dedup/subtree_set.h"
-#include "fs/meta/inode_record.h"
-#include "fs/meta/overlay_extent.h"
-#include "fs/meta/recipe_reader.h"
-#include "fs/meta/table_cursor.h"
+#include "fs/mark/node_set.h"
+#include "fs/mark/subtree_set.h"
+#include "fs/open/store_layout.h"
+#include "fs/recipe/recipe_reader.h"
+#include "fs/records/inode_record.h"
+#include "fs/records/overlay_extent.h"
+#include "fs/records/table_cursor.h"
+#include "fs/segments/chunk_verifier.h"
 
 namespace siltfs {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "fs/core/file_system.h"
-#include "fs/core/store_layout.h"
-#include "fs/meta/schema.h"
+#include "fs/interface/file_system.h"
+#include "fs/open/store_layout.h"
+#include "fs/records/schema.h"
 
 namespace siltfs {
 

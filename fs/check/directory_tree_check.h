@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "fs/check/check_context.h"
-#include "fs/meta/inode_record.h"
+#include "fs/records/inode_record.h"
 
 namespace siltfs {
 

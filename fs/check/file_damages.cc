@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "fs/core/store_layout.h"
-#include "fs/meta/path_finder.h"
+#include "fs/open/store_layout.h"
+#include "fs/records/path_finder.h"
 
 namespace siltfs {
 

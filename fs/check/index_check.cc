@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "fs/core/store_index.h"
-#include "fs/core/store_layout.h"
+#include "fs/open/store_index.h"
+#include "fs/open/store_layout.h"
 #include "index/open_index.h"
 
 namespace siltfs {

@@ -8,14 +8,14 @@
 
 #include "fs/check/directory_tree_check.h"
 #include "fs/check/name_check.h"
-#include "fs/core/file_content.h"
-#include "fs/core/file_system.h"
-#include "fs/core/store_layout.h"
-#include "fs/meta/directory_entry.h"
-#include "fs/meta/inode_record.h"
+#include "fs/content/file_content.h"
+#include "fs/interface/file_system.h"
 #include "fs/meta/metadata_store.h"
-#include "fs/meta/overlay_extent.h"
-#include "fs/meta/table_cursor.h"
+#include "fs/open/store_layout.h"
+#include "fs/records/directory_entry.h"
+#include "fs/records/inode_record.h"
+#include "fs/records/overlay_extent.h"
+#include "fs/records/table_cursor.h"
 #include "store/base/checksum.h"
 
 namespace siltfs {

@@ -6,14 +6,14 @@
 #include <utility>
 
 #include "fs/check/inode_check.h"
-#include "fs/core/store_layout.h"
-#include "fs/core/store_metadata.h"
-#include "fs/dedup/segment_replacement.h"
-#include "fs/dedup/segment_tables.h"
-#include "fs/meta/garbage_record.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/open_kv_store.h"
-#include "fs/meta/schema.h"
+#include "fs/open/store_layout.h"
+#include "fs/open/store_metadata.h"
+#include "fs/records/garbage_record.h"
+#include "fs/records/schema.h"
+#include "fs/recovery/segment_replacement.h"
+#include "fs/segments/segment_tables.h"
 #include "store/base/coding.h"
 
 namespace siltfs {

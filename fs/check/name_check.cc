@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "fs/core/file_system.h"
-#include "fs/core/store_layout.h"
-#include "fs/meta/directory_entry.h"
-#include "fs/meta/table_cursor.h"
+#include "fs/interface/file_system.h"
+#include "fs/open/store_layout.h"
+#include "fs/records/directory_entry.h"
+#include "fs/records/table_cursor.h"
 
 namespace siltfs {
 namespace {

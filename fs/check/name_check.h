@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "fs/check/check_context.h"
-#include "fs/meta/inode_record.h"
+#include "fs/records/inode_record.h"
 
 namespace siltfs {
 

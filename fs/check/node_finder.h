@@ -9,8 +9,8 @@
 
 #include "fs/check/check_context.h"
 #include "fs/check/chunk_finder.h"
-#include "fs/dedup/lru_cache.h"
-#include "fs/meta/recipe_node.h"
+#include "fs/recipe/recipe_node.h"
+#include "fs/segments/lru_cache.h"
 
 namespace siltfs {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fs/check/segment_walk.h"
-#include "fs/core/segment_check.h"
+#include "fs/open/segment_check.h"
 #include "store/segment/segment_scan.h"
 
 namespace siltfs {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "fs/dedup/sealed_record.h"
+#include "fs/segments/sealed_record.h"
 #include "store/segment/block_io.h"
 
 namespace siltfs {

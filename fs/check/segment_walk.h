@@ -9,7 +9,7 @@
 #include "chunker/chunk_namer.h"
 #include "fs/check/check_context.h"
 #include "fs/check/chunk_finder.h"
-#include "fs/dedup/chunk_verifier.h"
+#include "fs/segments/chunk_verifier.h"
 #include "store/segment/segment_scan.h"
 
 namespace siltfs {

@@ -1,6 +1,6 @@
 #include "fs/control/gc_json.h"
 
-#include "fs/core/stats.h"
+#include "fs/interface/stats.h"
 
 namespace siltfs {
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/store_maintenance.h"
 #include "store/base/result.h"
 
 namespace siltfs {

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fs/core/stats.h"
+#include "fs/interface/stats.h"
 
 namespace siltfs {
 

@@ -5,11 +5,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "fs/dedup/subtree_set.h"
-#include "fs/meta/inode_record.h"
-#include "fs/meta/overlay_extent.h"
-#include "fs/meta/recipe_reader.h"
-#include "fs/meta/schema.h"
+#include "fs/mark/subtree_set.h"
+#include "fs/recipe/recipe_reader.h"
+#include "fs/records/inode_record.h"
+#include "fs/records/overlay_extent.h"
+#include "fs/records/schema.h"
 
 namespace siltfs {
 namespace {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "fs/dedup/chunk_store.h"
-#include "fs/meta/kv_store.h"
+#include "fs/chunks/chunk_store.h"
+#include "fs/kv/kv_store.h"
 
 namespace siltfs {
 

@@ -30,28 +30,28 @@
 #include <string_view>
 #include <vector>
 
-#include "fs/core/acl_ops.h"
-#include "fs/core/attribute_ops.h"
-#include "fs/core/change_applier.h"
-#include "fs/core/directory_names.h"
-#include "fs/core/file_content.h"
-#include "fs/core/file_ops.h"
-#include "fs/core/file_system.h"
-#include "fs/core/fold_ops.h"
-#include "fs/core/fold_thread.h"
-#include "fs/core/inode_lifetimes.h"
-#include "fs/core/inode_store.h"
-#include "fs/core/namespace_ops.h"
-#include "fs/core/overlay_memory.h"
-#include "fs/core/rename_ops.h"
-#include "fs/core/store_context.h"
+#include "fs/chunks/chunk_store.h"
+#include "fs/content/file_content.h"
+#include "fs/content/overlay_memory.h"
+#include "fs/core/maintenance_jobs.h"
 #include "fs/core/store_maintenance_impl.h"
-#include "fs/core/write_ops.h"
-#include "fs/core/xattr_ops.h"
-#include "fs/dedup/chunk_store.h"
-#include "fs/dedup/maintenance_jobs.h"
+#include "fs/inodes/change_applier.h"
+#include "fs/inodes/inode_lifetimes.h"
+#include "fs/inodes/inode_store.h"
+#include "fs/inodes/store_context.h"
+#include "fs/interface/file_system.h"
 #include "fs/meta/id_allocator.h"
 #include "fs/meta/metadata_store.h"
+#include "fs/ops/acl_ops.h"
+#include "fs/ops/attribute_ops.h"
+#include "fs/ops/directory_names.h"
+#include "fs/ops/file_ops.h"
+#include "fs/ops/fold_ops.h"
+#include "fs/ops/fold_thread.h"
+#include "fs/ops/namespace_ops.h"
+#include "fs/ops/rename_ops.h"
+#include "fs/ops/write_ops.h"
+#include "fs/ops/xattr_ops.h"
 #include "index/chunk_index.h"
 #include "store/env/space_reserve.h"
 #include "store/superblock/superblock.h"
@@ -64,6 +64,7 @@ class FileSystemImpl final : public FileSystem {
   // destroyed, commits must have ended (MetadataStore::EndCommits), or none was begun.
   struct Parts {
     std::unique_ptr<SpaceReserve> reserve;  // null when read-only
+    std::string reserve_directory;          // of its pieces
     // These two draw on the reserve, for data and for metadata; null when no reserve is kept.
     std::unique_ptr<Env> env;
     std::unique_ptr<Env> metadata_env;

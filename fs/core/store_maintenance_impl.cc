@@ -8,9 +8,8 @@
 
 #include "chunker/sha1/kernels.h"
 #include "fs/core/damaged_files.h"
-#include "fs/core/store_layout.h"
-#include "fs/meta/path_finder.h"
-#include "fs/meta/schema.h"
+#include "fs/records/path_finder.h"
+#include "fs/records/schema.h"
 
 namespace siltfs {
 namespace {
@@ -69,7 +68,7 @@ Result<FileSystemStats> StoreMaintenanceImpl::GetStats() {
   stats.index = index_.stats();
   stats.index_bytes = stats.index.flash_bytes;
   SILTFS_ASSIGN_OR_RETURN(stats.reserve_bytes,
-                          SpaceReserve::BytesIn(store_.env(), ReservePath(store_.options().store)));
+                          SpaceReserve::BytesIn(store_.env(), reserve_directory_));
   stats.last_commit = store_.metadata().last_commit();
   stats.chunker_kernel = content_.kernel().name;
   SILTFS_ASSIGN_OR_RETURN(const Sha1Kernel* sha1_kernel, Sha1KernelInUse());

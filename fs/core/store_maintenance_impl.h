@@ -4,13 +4,13 @@
 // of the store, which must outlive it.
 #pragma once
 
-#include "fs/core/change_applier.h"
-#include "fs/core/file_content.h"
-#include "fs/core/stats.h"
-#include "fs/core/store_context.h"
-#include "fs/core/store_maintenance.h"
-#include "fs/dedup/damage_list.h"
-#include "fs/dedup/maintenance_jobs.h"
+#include "fs/content/file_content.h"
+#include "fs/core/maintenance_jobs.h"
+#include "fs/inodes/change_applier.h"
+#include "fs/inodes/store_context.h"
+#include "fs/interface/stats.h"
+#include "fs/interface/store_maintenance.h"
+#include "fs/segments/damage_list.h"
 #include "index/chunk_index.h"
 
 namespace siltfs {
@@ -18,9 +18,11 @@ namespace siltfs {
 class StoreMaintenanceImpl final : public StoreMaintenance {
  public:
   // `jobs` is null when read-only.
-  StoreMaintenanceImpl(const StoreContext& store, ChunkIndex& index, const DamageList& damage,
-                       MaintenanceJobs* jobs, const FileContent& content, ChangeApplier& changes)
+  StoreMaintenanceImpl(const StoreContext& store, std::string reserve_directory, ChunkIndex& index,
+                       const DamageList& damage, MaintenanceJobs* jobs, const FileContent& content,
+                       ChangeApplier& changes)
       : store_(store),
+        reserve_directory_(std::move(reserve_directory)),
         index_(index),
         damage_(damage),
         jobs_(jobs),
@@ -48,6 +50,7 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
   Status NameDamagedFiles(ScrubReport& report);
 
   const StoreContext& store_;
+  const std::string reserve_directory_;
   ChunkIndex& index_;
   const DamageList& damage_;
   MaintenanceJobs* const jobs_;

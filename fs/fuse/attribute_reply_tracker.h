@@ -28,7 +28,7 @@
 
 #include <array>
 
-#include "fs/core/file_system.h"
+#include "fs/interface/file_system.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs::fuse {

@@ -1,9 +1,9 @@
 // Translates attributes between the core's form and the kernel's.
 #pragma once
 
-#include "fs/core/file_system.h"
 #include "fs/fuse/fuse_api.h"
 #include "fs/fuse/kernel_messages.h"
+#include "fs/interface/file_system.h"
 
 namespace siltfs::fuse {
 

@@ -22,8 +22,8 @@
 
 #include <spdlog/logger.h>
 
-#include "fs/core/file_system.h"
 #include "fs/fuse/mount_options.h"
+#include "fs/interface/file_system.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
 

@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "fs/core/file_system.h"
 #include "fs/fuse/attribute_reply_tracker.h"
 #include "fs/fuse/failure_log.h"
 #include "fs/fuse/fuse_api.h"
 #include "fs/fuse/fuse_binding.h"
 #include "fs/fuse/writeback.h"
+#include "fs/interface/file_system.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs::fuse {

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "fs/core/file_system.h"
+#include "fs/interface/file_system.h"
 #include "store/base/bytes.h"
 
 namespace siltfs::fuse {

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "fs/core/file_system.h"
+#include "fs/interface/file_system.h"
 #include "store/base/status.h"
 #include "store/base/thread_annotations.h"
 

@@ -13,8 +13,8 @@
 #include <algorithm>
 #include <array>
 
-#include "fs/core/posix_acl.h"
 #include "fs/fuse/handler_context.h"
+#include "fs/interface/posix_acl.h"
 
 namespace siltfs::fuse {
 namespace {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "fs/meta/kv_store.h"
+#include "fs/kv/kv_store.h"
 #include "store/base/status.h"
 
 namespace siltfs {

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fs/meta/kv_store.h"
+#include "fs/kv/kv_store.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs {

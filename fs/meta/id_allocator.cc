@@ -1,6 +1,6 @@
 #include "fs/meta/id_allocator.h"
 
-#include "fs/meta/schema.h"
+#include "fs/records/schema.h"
 
 namespace siltfs {
 

@@ -11,8 +11,8 @@
 #include <limits>
 #include <vector>
 
-#include "fs/meta/kv_store.h"
-#include "fs/meta/segment_record.h"
+#include "fs/kv/kv_store.h"
+#include "fs/records/segment_record.h"
 #include "store/base/location.h"
 #include "store/base/thread_annotations.h"
 

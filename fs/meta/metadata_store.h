@@ -37,8 +37,8 @@
 #include <string_view>
 #include <vector>
 
+#include "fs/kv/kv_store.h"
 #include "fs/meta/commit_port.h"
-#include "fs/meta/kv_store.h"
 
 namespace siltfs {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "fs/meta/rocksdb_engine.h"
+#include "fs/rocksdb/rocksdb_engine.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "fs/meta/kv_store.h"
-#include "fs/meta/metadata_engine.h"
+#include "fs/kv/kv_store.h"
+#include "fs/kv/metadata_engine.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
 

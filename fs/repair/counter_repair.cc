@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-#include "fs/core/file_content.h"
-#include "fs/core/file_system.h"
-#include "fs/meta/directory_entry.h"
-#include "fs/meta/inode_record.h"
+#include "fs/content/file_content.h"
+#include "fs/interface/file_system.h"
 #include "fs/meta/metadata_store.h"
-#include "fs/meta/overlay_extent.h"
-#include "fs/meta/schema.h"
-#include "fs/meta/segment_record.h"
-#include "fs/meta/table_cursor.h"
+#include "fs/records/directory_entry.h"
+#include "fs/records/inode_record.h"
+#include "fs/records/overlay_extent.h"
+#include "fs/records/schema.h"
+#include "fs/records/segment_record.h"
+#include "fs/records/table_cursor.h"
 
 namespace siltfs {
 namespace {

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "fs/core/file_system.h"
-#include "fs/meta/directory_entry.h"
-#include "fs/meta/inode_record.h"
-#include "fs/meta/table_cursor.h"
+#include "fs/interface/file_system.h"
+#include "fs/records/directory_entry.h"
+#include "fs/records/inode_record.h"
+#include "fs/records/table_cursor.h"
 #include "fs/repair/lost_and_found.h"
 #include "fs/repair/metadata_edit.h"
 

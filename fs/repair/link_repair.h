@@ -6,7 +6,7 @@
 // Works in passes over the inodes, like the check; each pass is a step of its own.
 #pragma once
 
-#include "fs/meta/kv_store.h"
+#include "fs/kv/kv_store.h"
 #include "store/base/result.h"
 
 namespace siltfs {

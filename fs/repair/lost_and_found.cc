@@ -4,10 +4,10 @@
 
 #include <utility>
 
-#include "fs/core/file_system.h"
-#include "fs/meta/directory_entry.h"
-#include "fs/meta/schema.h"
-#include "fs/meta/segment_record.h"
+#include "fs/interface/file_system.h"
+#include "fs/records/directory_entry.h"
+#include "fs/records/schema.h"
+#include "fs/records/segment_record.h"
 
 namespace siltfs {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "fs/meta/inode_record.h"
+#include "fs/records/inode_record.h"
 #include "fs/repair/metadata_edit.h"
 
 namespace siltfs {

@@ -3,9 +3,9 @@
 #include <memory>
 #include <utility>
 
-#include "fs/core/store_layout.h"
-#include "fs/core/store_metadata.h"
 #include "fs/meta/open_kv_store.h"
+#include "fs/open/store_layout.h"
+#include "fs/open/store_metadata.h"
 #include "fs/repair/record_rebuild.h"
 #include "store/env/files.h"
 #include "store/superblock/superblock.h"

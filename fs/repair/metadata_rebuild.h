@@ -1,5 +1,5 @@
 // Rebuilds metadata that its engine cannot open or read from the readable parts of its files
-// (fs/meta/metadata_engine.h).
+// (fs/kv/metadata_engine.h).
 //
 // The damaged files are only read. The salvaged entries are written to meta.new, with store-wide
 // records that allow the store to be opened (record_rebuild.h). When meta.new is durable, it is
@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "fs/meta/metadata_salvage.h"
+#include "fs/kv/salvage_loss.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
 #include "store/segment/segment_store.h"

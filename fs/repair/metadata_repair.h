@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "fs/meta/kv_store.h"
+#include "fs/kv/kv_store.h"
 #include "store/base/result.h"
 #include "store/env/file_owner.h"
 

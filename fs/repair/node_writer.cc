@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "fs/dedup/sealed_record.h"
+#include "fs/segments/sealed_record.h"
 
 namespace siltfs {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "chunker/chunk_namer.h"
 #include "fs/check/node_finder.h"
-#include "fs/dedup/segment_recovery.h"
-#include "fs/meta/segment_record.h"
+#include "fs/records/segment_record.h"
+#include "fs/recovery/segment_recovery.h"
 #include "store/segment/block.h"
 #include "store/segment/block_codec.h"
 #include "store/segment/segment_writer.h"

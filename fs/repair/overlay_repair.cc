@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "fs/meta/schema.h"
+#include "fs/records/schema.h"
 
 namespace siltfs {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "fs/meta/overlay_extent.h"
+#include "fs/records/overlay_extent.h"
 #include "fs/repair/metadata_edit.h"
 
 namespace siltfs {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "fs/check/check_context.h"
-#include "fs/meta/recipe_reader.h"
+#include "fs/recipe/recipe_reader.h"
 
 namespace siltfs {
 

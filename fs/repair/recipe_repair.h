@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "fs/check/check_store.h"
-#include "fs/dedup/subtree_set.h"
-#include "fs/meta/recipe.h"
-#include "fs/meta/recipe_node.h"
+#include "fs/mark/subtree_set.h"
+#include "fs/recipe/recipe.h"
+#include "fs/recipe/recipe_node.h"
 
 namespace siltfs {
 

@@ -4,15 +4,15 @@
 #include <memory>
 #include <optional>
 
-#include "fs/core/store_index.h"
-#include "fs/dedup/sealed_record.h"
-#include "fs/meta/damage_record.h"
-#include "fs/meta/directory_entry.h"
-#include "fs/meta/garbage_record.h"
 #include "fs/meta/id_allocator.h"
 #include "fs/meta/metadata_store.h"
-#include "fs/meta/schema.h"
-#include "fs/meta/scrub_record.h"
+#include "fs/open/store_index.h"
+#include "fs/records/damage_record.h"
+#include "fs/records/directory_entry.h"
+#include "fs/records/garbage_record.h"
+#include "fs/records/schema.h"
+#include "fs/records/scrub_record.h"
+#include "fs/segments/sealed_record.h"
 #include "index/open_index.h"
 #include "store/base/coding.h"
 #include "store/segment/segment_reader.h"

@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
-#include "fs/meta/kv_store.h"
-#include "fs/meta/segment_record.h"
+#include "fs/kv/kv_store.h"
+#include "fs/records/segment_record.h"
 #include "store/base/location.h"
 #include "store/env/env.h"
 #include "store/segment/segment_store.h"

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "fs/core/store_records.h"
-#include "fs/meta/kv_store.h"
+#include "fs/kv/kv_store.h"
+#include "fs/open/store_records.h"
 #include "store/env/env.h"
 #include "store/segment/segment_format.h"
 #include "store/segment/segment_store.h"

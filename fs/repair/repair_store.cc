@@ -8,13 +8,13 @@
 #include <string_view>
 #include <utility>
 
-#include "fs/core/file_system.h"
-#include "fs/core/rebuild_index.h"
-#include "fs/core/segment_check.h"
-#include "fs/core/store_layout.h"
-#include "fs/core/store_metadata.h"
-#include "fs/dedup/segment_replacement.h"
-#include "fs/meta/path_finder.h"
+#include "fs/interface/file_system.h"
+#include "fs/open/rebuild_index.h"
+#include "fs/open/segment_check.h"
+#include "fs/open/store_layout.h"
+#include "fs/open/store_metadata.h"
+#include "fs/records/path_finder.h"
+#include "fs/recovery/segment_replacement.h"
 #include "fs/repair/check_findings.h"
 #include "fs/repair/content_repair.h"
 #include "fs/repair/metadata_rebuild.h"

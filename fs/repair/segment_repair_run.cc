@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "chunker/chunk_namer.h"
-#include "fs/dedup/sealed_record.h"
-#include "fs/meta/schema.h"
+#include "fs/records/schema.h"
+#include "fs/segments/sealed_record.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_reader.h"
 #include "store/segment/segment_repair.h"

@@ -2,7 +2,7 @@
 // RepairSegments handles damaged headers, footers and records; DropDamage handles damaged blocks.
 //
 // An intent is recorded before the new file is renamed over the old one. The write that changes the
-// record removes the intent, as when a segment is recompressed (fs/dedup/segment_replacement.h).
+// record removes the intent, as when a segment is recompressed (fs/recovery/segment_replacement.h).
 // After an interruption the file in place shows which record is true.
 //
 // Not thread-safe. Errors: those of Env and of the key-value store. RepairSegments leaves a segment

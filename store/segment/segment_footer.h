@@ -3,7 +3,7 @@
 // thread. Errors: see segment_format.h.
 //
 // When the index has found a duplicate, the part of the footer's chunk table around it is cached
-// (duplicate locality, fs/dedup/deduplicator.h). In this cache, 64 bits of name and 64 bits of tag
+// (duplicate locality, fs/chunks/deduplicator.h). In this cache, 64 bits of name and 64 bits of tag
 // identify a chunk; the chunk table of the block is authoritative.
 #pragma once
 

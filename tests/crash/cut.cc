@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "fs/check/check_store.h"
-#include "fs/core/stats.h"
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/stats.h"
+#include "fs/interface/store_maintenance.h"
 #include "store/base/coding.h"
 #include "store/env/posix_env.h"
 #include "tests/crash/sequence.h"

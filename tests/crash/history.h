@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "fs/core/file_system.h"
+#include "fs/interface/file_system.h"
 #include "store/base/result.h"
 #include "store/env/sim_env.h"
 #include "tests/crash/operation.h"

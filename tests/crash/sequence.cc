@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "fs/core/stats.h"
-#include "fs/core/store_layout.h"
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/stats.h"
+#include "fs/interface/store_maintenance.h"
+#include "fs/open/store_layout.h"
 #include "index/silt/silt_index.h"
 #include "store/superblock/superblock.h"
 

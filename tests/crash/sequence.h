@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "fs/core/file_system.h"
-#include "fs/core/make_store.h"
+#include "fs/interface/file_system.h"
+#include "fs/open/make_store.h"
 #include "store/env/sim_env.h"
 #include "tests/crash/history.h"
 #include "tests/crash/operation_generator.h"

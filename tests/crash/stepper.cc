@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "fs/core/posix_acl.h"
-#include "fs/core/stats.h"
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/posix_acl.h"
+#include "fs/interface/stats.h"
+#include "fs/interface/store_maintenance.h"
 #include "tests/crash/operation_data.h"
 
 namespace siltfs::testing {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "fs/core/file_system.h"
+#include "fs/interface/file_system.h"
 #include "tests/crash/operation.h"
 
 namespace siltfs::testing {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "fs/core/file_system.h"
+#include "fs/interface/file_system.h"
 
 namespace siltfs::testing {
 

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "fs/meta/log_salvage.h"
-#include "fs/meta/manifest_salvage.h"
-#include "fs/meta/rocksdb_store.h"
-#include "fs/meta/table_block.h"
-#include "fs/meta/table_salvage.h"
+#include "fs/rocksdb/log_salvage.h"
+#include "fs/rocksdb/manifest_salvage.h"
+#include "fs/rocksdb/rocksdb_store.h"
+#include "fs/rocksdb/table_block.h"
+#include "fs/rocksdb/table_salvage.h"
 #include "store/base/coding.h"
 #include "store/env/files.h"
 #include "store/env/sim_env.h"

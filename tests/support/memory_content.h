@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "fs/core/file_system.h"
+#include "fs/interface/file_system.h"
 #include "store/base/bytes.h"
 
 namespace siltfs::testing {

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "fs/core/file_system.h"
-#include "fs/core/stats.h"
+#include "fs/interface/file_system.h"
+#include "fs/interface/stats.h"
 #include "store/base/thread_annotations.h"
 #include "tests/support/memory_inodes.h"
 #include "tests/support/memory_maintenance.h"

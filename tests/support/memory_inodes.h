@@ -11,7 +11,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "fs/core/file_system.h"
+#include "fs/interface/file_system.h"
 #include "tests/support/memory_content.h"
 
 namespace siltfs::testing {

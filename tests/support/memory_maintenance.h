@@ -6,8 +6,8 @@
 #include <functional>
 #include <utility>
 
-#include "fs/core/stats.h"
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/stats.h"
+#include "fs/interface/store_maintenance.h"
 
 namespace siltfs::testing {
 

@@ -2,7 +2,7 @@
 
 #include <sys/stat.h>
 
-#include "fs/core/posix_acl.h"
+#include "fs/interface/posix_acl.h"
 
 namespace siltfs::testing {
 namespace {

@@ -8,7 +8,7 @@
 #include <functional>
 #include <string_view>
 
-#include "fs/core/file_system.h"
+#include "fs/interface/file_system.h"
 #include "tests/support/memory_inodes.h"
 
 namespace siltfs::testing {

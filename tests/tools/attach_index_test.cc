@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "fs/check/check_store.h"
-#include "fs/core/store_index.h"
 #include "fs/meta/id_allocator.h"
+#include "fs/open/store_index.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 #include "tools/bench/run_bench.h"

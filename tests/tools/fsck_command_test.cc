@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "fs/core/file_system.h"
-#include "fs/core/store_layout.h"
+#include "fs/interface/file_system.h"
+#include "fs/open/store_layout.h"
 #include "store/env/polled_signals.h"
 #include "store/superblock/superblock.h"
 #include "tests/support/catch.h"

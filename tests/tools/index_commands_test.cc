@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "fs/core/store_layout.h"
+#include "fs/open/store_layout.h"
 #include "index/silt/silt_index.h"
 #include "store/base/random.h"
 #include "tests/support/catch.h"

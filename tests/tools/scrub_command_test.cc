@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fs/core/file_system.h"
+#include "fs/interface/file_system.h"
 #include "store/superblock/superblock.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "fs/core/store_index.h"
 #include "fs/meta/id_allocator.h"
+#include "fs/open/store_index.h"
 #include "store/env/daemon.h"
 #include "store/env/posix_env.h"
 #include "tools/bench/bench.h"

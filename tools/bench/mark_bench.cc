@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "fs/dedup/mark.h"
+#include "fs/mark/mark.h"
 #include "store/env/daemon.h"
 #include "store/env/files.h"
 #include "store/env/page_allocator.h"

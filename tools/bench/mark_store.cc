@@ -5,15 +5,15 @@
 #include <thread>
 #include <utility>
 
-#include "fs/core/file_system.h"
-#include "fs/core/make_store.h"
-#include "fs/core/store_index.h"
-#include "fs/core/store_layout.h"
-#include "fs/core/store_metadata.h"
+#include "fs/interface/file_system.h"
 #include "fs/meta/metadata_store.h"
-#include "fs/meta/overlay_extent.h"
-#include "fs/meta/recipe_builder.h"
-#include "fs/meta/schema.h"
+#include "fs/open/make_store.h"
+#include "fs/open/store_index.h"
+#include "fs/open/store_layout.h"
+#include "fs/open/store_metadata.h"
+#include "fs/recipe/recipe_builder.h"
+#include "fs/records/overlay_extent.h"
+#include "fs/records/schema.h"
 #include "index/open_index.h"
 #include "store/base/coding.h"
 #include "store/env/files.h"

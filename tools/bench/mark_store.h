@@ -1,4 +1,4 @@
-// A store for the benchmark of the mark (fs/dedup/mark.h). Metadata, recipe trees in segments, and
+// A store for the benchmark of the mark (fs/mark/mark.h). Metadata, recipe trees in segments, and
 // the index are real; the chunks were never stored. All contents are computed from numbers, so the
 // live chunks are known without a list.
 //
@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "fs/dedup/chunk_store.h"
+#include "fs/chunks/chunk_store.h"
+#include "fs/kv/kv_store.h"
 #include "fs/meta/id_allocator.h"
-#include "fs/meta/inode_record.h"
-#include "fs/meta/kv_store.h"
+#include "fs/records/inode_record.h"
 #include "index/chunk_index.h"
 #include "store/env/env.h"
 #include "store/segment/segment_footer.h"

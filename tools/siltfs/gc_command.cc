@@ -7,7 +7,7 @@
 
 #include "fs/control/client.h"
 #include "fs/control/gc_json.h"
-#include "fs/core/file_system.h"
+#include "fs/interface/file_system.h"
 #include "store/base/size_text.h"
 #include "store/env/process.h"
 #include "tools/siltfs/command.h"

@@ -5,8 +5,8 @@
 #include <memory>
 #include <ostream>
 
-#include "fs/core/store_index.h"
-#include "fs/core/store_layout.h"
+#include "fs/open/store_index.h"
+#include "fs/open/store_layout.h"
 #include "tools/siltfs/index_command.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"

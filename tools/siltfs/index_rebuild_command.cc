@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "fs/core/rebuild_index.h"
+#include "fs/open/rebuild_index.h"
 #include "store/env/polled_signals.h"
 #include "store/env/process.h"
 #include "tools/siltfs/index_command.h"

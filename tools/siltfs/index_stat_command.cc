@@ -1,6 +1,6 @@
 // siltfs index stat
 #include "fs/control/index_json.h"
-#include "fs/core/store_index.h"
+#include "fs/open/store_index.h"
 #include "tools/siltfs/index_command.h"
 #include "tools/siltfs/index_stat_report.h"
 #include "tools/siltfs/statistics_command.h"

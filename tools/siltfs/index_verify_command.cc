@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "fs/core/store_index.h"
-#include "fs/core/store_layout.h"
+#include "fs/open/store_index.h"
+#include "fs/open/store_layout.h"
 #include "tools/siltfs/index_command.h"
 #include "tools/siltfs/json_output.h"
 #include "tools/siltfs/printable_text.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "fs/core/make_store.h"
+#include "fs/open/make_store.h"
 #include "index/engines.h"
 #include "store/env/mountpoint.h"
 #include "store/env/posix_env.h"

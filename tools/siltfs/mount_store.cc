@@ -5,7 +5,7 @@
 #include <atomic>
 #include <ostream>
 
-#include "fs/core/store_index.h"
+#include "fs/open/store_index.h"
 #include "store/env/daemon.h"
 #include "store/env/mountpoint.h"
 #include "store/env/posix_env.h"

@@ -11,8 +11,8 @@
 
 #include "fs/control/client.h"
 #include "fs/control/scrub_json.h"
-#include "fs/core/file_system.h"
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/file_system.h"
+#include "fs/interface/store_maintenance.h"
 #include "store/base/size_text.h"
 #include "store/base/thread_annotations.h"
 #include "store/env/process.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "fs/control/recompression_json.h"
-#include "fs/core/file_system.h"
+#include "fs/interface/file_system.h"
 #include "store/base/size_text.h"
 #include "store/env/process.h"
 #include "tools/siltfs/command.h"

@@ -1,6 +1,6 @@
 // siltfs stat
 #include "fs/control/stats_json.h"
-#include "fs/core/store_stats.h"
+#include "fs/open/store_stats.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/stat_report.h"
 #include "tools/siltfs/statistics_command.h"

@@ -7,7 +7,7 @@
 
 #include "fs/control/client.h"
 #include "fs/control/protocol.h"
-#include "fs/core/store_layout.h"
+#include "fs/open/store_layout.h"
 #include "store/env/lock_holder.h"
 #include "store/env/process.h"
 #include "tools/siltfs/store_place.h"

@@ -5,9 +5,9 @@
 #include <map>
 #include <utility>
 
-#include "fs/core/store_layout.h"
-#include "fs/meta/rocksdb_store.h"
-#include "fs/meta/schema.h"
+#include "fs/open/store_layout.h"
+#include "fs/records/schema.h"
+#include "fs/rocksdb/rocksdb_store.h"
 #include "store/superblock/superblock.h"
 #include "tests/fs/core/directory_tree.h"
 #include "tests/support/catch.h"

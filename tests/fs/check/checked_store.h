@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "fs/check/check_store.h"
-#include "fs/meta/inode_record.h"
-#include "fs/meta/kv_store.h"
+#include "fs/kv/kv_store.h"
+#include "fs/records/inode_record.h"
 #include "tests/fs/core/store_fixture.h"
 
 namespace siltfs::testing {

@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "fs/core/store_layout.h"
-#include "fs/meta/rocksdb_store.h"
-#include "fs/meta/schema.h"
-#include "fs/meta/segment_record.h"
+#include "fs/open/store_layout.h"
+#include "fs/records/schema.h"
+#include "fs/records/segment_record.h"
+#include "fs/rocksdb/rocksdb_store.h"
 #include "store/base/random.h"
 #include "store/env/posix_env.h"
 #include "store/segment/segment_files.h"

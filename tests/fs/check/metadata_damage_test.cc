@@ -3,13 +3,13 @@
 
 #include <filesystem>
 
-#include "fs/core/store_layout.h"
-#include "fs/meta/directory_entry.h"
 #include "fs/meta/metadata_store.h"
-#include "fs/meta/overlay_extent.h"
-#include "fs/meta/rocksdb_store.h"
-#include "fs/meta/schema.h"
-#include "fs/meta/segment_record.h"
+#include "fs/open/store_layout.h"
+#include "fs/records/directory_entry.h"
+#include "fs/records/overlay_extent.h"
+#include "fs/records/schema.h"
+#include "fs/records/segment_record.h"
+#include "fs/rocksdb/rocksdb_store.h"
 #include "store/base/coding.h"
 #include "store/superblock/superblock.h"
 #include "tests/fs/check/checked_store.h"

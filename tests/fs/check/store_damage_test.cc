@@ -1,8 +1,8 @@
 // Damage to the superblock and to the index, and the check's findings.
 #include <filesystem>
 
-#include "fs/core/store_layout.h"
-#include "fs/meta/sync_ledger.h"
+#include "fs/open/store_layout.h"
+#include "fs/rocksdb/sync_ledger.h"
 #include "store/base/checksum.h"
 #include "store/base/coding.h"
 #include "store/superblock/superblock.h"

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "fs/core/store_layout.h"
+#include "fs/open/store_layout.h"
 #include "store/segment/segment_files.h"
 #include "tests/fs/check/checked_store.h"
 #include "tests/fs/core/directory_tree.h"

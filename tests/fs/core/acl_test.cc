@@ -1,11 +1,11 @@
 // Access control lists and permission bits stay in step, across remounts and crashes.
 #include <fmt/format.h>
 
-#include "fs/core/posix_acl.h"
-#include "fs/core/store_layout.h"
-#include "fs/meta/inode_record.h"
-#include "fs/meta/rocksdb_store.h"
-#include "fs/meta/schema.h"
+#include "fs/interface/posix_acl.h"
+#include "fs/open/store_layout.h"
+#include "fs/records/inode_record.h"
+#include "fs/records/schema.h"
+#include "fs/rocksdb/rocksdb_store.h"
 #include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/acl_text.h"

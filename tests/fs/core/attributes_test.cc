@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "fs/core/store_layout.h"
-#include "fs/meta/inode_record.h"
-#include "fs/meta/rocksdb_store.h"
-#include "fs/meta/schema.h"
+#include "fs/open/store_layout.h"
+#include "fs/records/inode_record.h"
+#include "fs/records/schema.h"
+#include "fs/rocksdb/rocksdb_store.h"
 #include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"

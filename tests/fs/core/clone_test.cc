@@ -1,6 +1,6 @@
 // Copying ranges between files. The bytes are right, and no chunks are stored or read for the copy.
 // A later fold makes the recipe that the content would have had if written in one go.
-#include "fs/core/clone.h"
+#include "fs/content/clone.h"
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "chunker/parameters.h"
-#include "fs/core/file_system.h"
-#include "fs/meta/recipe_reader.h"
+#include "fs/interface/file_system.h"
+#include "fs/recipe/recipe_reader.h"
 #include "index/open_index.h"
 #include "store/segment/segment_files.h"
 #include "tests/support/catch.h"

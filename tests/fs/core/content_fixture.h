@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "fs/core/file_content.h"
-#include "fs/dedup/chunk_store.h"
+#include "fs/chunks/chunk_store.h"
+#include "fs/content/file_content.h"
 #include "index/chunk_index.h"
 #include "store/env/sim_env.h"
 

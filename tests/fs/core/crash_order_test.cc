@@ -9,7 +9,7 @@
 #include <map>
 #include <thread>
 
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/store_maintenance.h"
 #include "store/base/random.h"
 #include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "fs/core/rebuild_index.h"
-#include "fs/core/store_layout.h"
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/store_maintenance.h"
+#include "fs/open/rebuild_index.h"
+#include "fs/open/store_layout.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_format.h"
 #include "store/segment/segment_scan.h"

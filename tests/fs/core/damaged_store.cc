@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/store_maintenance.h"
 #include "store/segment/segment_reader.h"
 #include "store/segment/segment_scan.h"
 #include "store/superblock/superblock.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "fs/core/file_system.h"
-#include "fs/core/stats.h"
+#include "fs/interface/file_system.h"
+#include "fs/interface/stats.h"
 #include "store/base/thread_annotations.h"
 #include "store/env/sim_env.h"
 #include "store/segment/block_head.h"

@@ -1,9 +1,9 @@
 // A failing or full disk: committed changes stay, failed calls return errors, and reads continue.
 #include <fmt/format.h>
 
-#include "fs/core/store_layout.h"
-#include "fs/meta/rocksdb_store.h"
-#include "fs/meta/schema.h"
+#include "fs/open/store_layout.h"
+#include "fs/records/schema.h"
+#include "fs/rocksdb/rocksdb_store.h"
 #include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"

@@ -1,6 +1,6 @@
 // A fold keeps the content and makes canonical recipes. It cuts, stores and reads back no more than
 // the change requires.
-#include "fs/core/fold.h"
+#include "fs/content/fold.h"
 
 #include <fmt/format.h>
 

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "fs/check/check_store.h"
-#include "fs/core/store_layout.h"
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/store_maintenance.h"
+#include "fs/open/store_layout.h"
 #include "store/env/files.h"
 #include "store/env/sim_env.h"
 #include "store/env/space_reserve.h"

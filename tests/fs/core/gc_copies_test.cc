@@ -1,4 +1,4 @@
-// Garbage collection and chunks with several copies (fs/dedup/secondary_copies.h).
+// Garbage collection and chunks with several copies (fs/chunks/secondary_copies.h).
 #include <fmt/format.h>
 
 #include <set>

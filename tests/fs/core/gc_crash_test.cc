@@ -2,8 +2,8 @@
 // collection.
 #include <fmt/format.h>
 
-#include "fs/core/store_maintenance.h"
-#include "fs/core/store_stats.h"
+#include "fs/interface/store_maintenance.h"
+#include "fs/open/store_stats.h"
 #include "store/env/sim_env.h"
 #include "store/segment/segment_files.h"
 #include "tests/fs/core/recompression_store.h"

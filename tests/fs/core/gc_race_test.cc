@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/store_maintenance.h"
 #include "store/env/sim_env.h"
 #include "tests/fs/core/recompression_store.h"
 #include "tests/fs/core/store_fixture.h"

@@ -4,11 +4,11 @@
 #include <atomic>
 #include <thread>
 
-#include "fs/core/store_layout.h"
-#include "fs/core/store_maintenance.h"
-#include "fs/core/store_stats.h"
-#include "fs/meta/rocksdb_store.h"
-#include "fs/meta/schema.h"
+#include "fs/interface/store_maintenance.h"
+#include "fs/open/store_layout.h"
+#include "fs/open/store_stats.h"
+#include "fs/records/schema.h"
+#include "fs/rocksdb/rocksdb_store.h"
 #include "tests/fs/core/garbage_store.h"
 #include "tests/support/memory_segments.h"
 

@@ -1,13 +1,13 @@
 // The remains of an interrupted mkfs, and how the next mkfs continues.
-#include "fs/core/make_store.h"
+#include "fs/open/make_store.h"
 
 #include <fmt/format.h>
 
 #include <array>
 
 #include "fs/check/check_store.h"
-#include "fs/core/file_system.h"
-#include "fs/core/store_layout.h"
+#include "fs/interface/file_system.h"
+#include "fs/open/store_layout.h"
 #include "fs/repair/repair_store.h"
 #include "store/env/files.h"
 #include "store/env/sim_env.h"

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "fs/core/posix_acl.h"
+#include "fs/interface/posix_acl.h"
 #include "store/base/random.h"
 #include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"

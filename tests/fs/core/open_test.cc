@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "fs/core/store_layout.h"
-#include "fs/core/store_stats.h"
+#include "fs/open/store_layout.h"
+#include "fs/open/store_stats.h"
 #include "store/base/checksum.h"
 #include "store/base/coding.h"
 #include "store/base/random.h"

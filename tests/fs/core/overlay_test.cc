@@ -1,12 +1,12 @@
 // An overlay is compared with a model of one cell per byte: its bytes after any sequence of
 // changes, its counts, and its extents in metadata.
-#include "fs/core/overlay.h"
+#include "fs/content/overlay.h"
 
 #include <fmt/format.h>
 
 #include <map>
 
-#include "fs/meta/schema.h"
+#include "fs/records/schema.h"
 #include "store/base/random.h"
 #include "tests/support/catch.h"
 

@@ -1,5 +1,5 @@
 // Access control lists alone: compared with tables, and random lists compared with their meaning.
-#include "fs/core/posix_acl.h"
+#include "fs/interface/posix_acl.h"
 
 #include <regex>
 

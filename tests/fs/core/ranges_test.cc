@@ -1,7 +1,7 @@
 // fallocate, lseek and copy_file_range as seen by callers of the core.
 #include <optional>
 
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/store_maintenance.h"
 #include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"

@@ -1,7 +1,7 @@
 // Power cuts, and failures of the device, at every step of recompression.
 #include <fmt/format.h>
 
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/store_maintenance.h"
 #include "store/env/sim_env.h"
 #include "store/segment/segment_files.h"
 #include "tests/fs/core/recompression_store.h"

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include "fs/check/check_store.h"
-#include "fs/core/make_store.h"
-#include "fs/core/store_layout.h"
-#include "fs/core/store_stats.h"
-#include "fs/meta/rocksdb_store.h"
-#include "fs/meta/schema.h"
-#include "fs/meta/segment_record.h"
+#include "fs/open/make_store.h"
+#include "fs/open/store_layout.h"
+#include "fs/open/store_stats.h"
+#include "fs/records/schema.h"
+#include "fs/records/segment_record.h"
+#include "fs/rocksdb/rocksdb_store.h"
 #include "store/base/random.h"
 #include "store/superblock/superblock.h"
 #include "tests/fs/core/store_fixture.h"

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "fs/core/file_system.h"
-#include "fs/core/stats.h"
+#include "fs/interface/file_system.h"
+#include "fs/interface/stats.h"
 #include "store/env/env.h"
 
 namespace siltfs::testing {

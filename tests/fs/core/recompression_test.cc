@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "fs/check/check_store.h"
-#include "fs/core/store_maintenance.h"
-#include "fs/core/store_stats.h"
+#include "fs/interface/store_maintenance.h"
+#include "fs/open/store_stats.h"
 #include "store/env/files.h"
 #include "store/env/posix_env.h"
 #include "tests/fs/core/recompression_store.h"

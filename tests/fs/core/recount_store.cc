@@ -5,14 +5,14 @@
 #include <map>
 #include <set>
 
-#include "fs/core/file_content.h"
-#include "fs/core/store_layout.h"
-#include "fs/meta/directory_entry.h"
-#include "fs/meta/inode_record.h"
+#include "fs/content/file_content.h"
 #include "fs/meta/metadata_store.h"
-#include "fs/meta/overlay_extent.h"
-#include "fs/meta/rocksdb_store.h"
-#include "fs/meta/schema.h"
+#include "fs/open/store_layout.h"
+#include "fs/records/directory_entry.h"
+#include "fs/records/inode_record.h"
+#include "fs/records/overlay_extent.h"
+#include "fs/records/schema.h"
+#include "fs/rocksdb/rocksdb_store.h"
 #include "store/base/coding.h"
 #include "store/env/posix_env.h"
 #include "tests/support/catch.h"

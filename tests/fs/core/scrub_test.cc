@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/store_maintenance.h"
 #include "store/base/checksum.h"
 #include "store/segment/block_codec.h"
 #include "store/segment/segment_files.h"

@@ -6,10 +6,10 @@
 #include <set>
 
 #include "fs/check/check_store.h"
-#include "fs/core/make_store.h"
-#include "fs/core/rebuild_index.h"
-#include "fs/core/stats.h"
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/stats.h"
+#include "fs/interface/store_maintenance.h"
+#include "fs/open/make_store.h"
+#include "fs/open/rebuild_index.h"
 #include "fs/repair/repair_store.h"
 #include "store/env/sim_env.h"
 #include "store/segment/directory_segment_store.h"

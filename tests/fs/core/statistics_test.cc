@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "fs/core/store_layout.h"
-#include "fs/core/store_stats.h"
+#include "fs/open/store_layout.h"
+#include "fs/open/store_stats.h"
 #include "store/env/posix_env.h"
 #include "store/superblock/superblock.h"
 #include "tests/fs/core/recount_store.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/store_maintenance.h"
 #include "store/base/random.h"
 #include "store/env/posix_env.h"
 #include "tests/support/catch.h"

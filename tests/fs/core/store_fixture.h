@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "fs/core/file_system.h"
-#include "fs/core/make_store.h"
-#include "fs/core/stats.h"
+#include "fs/interface/file_system.h"
+#include "fs/interface/stats.h"
+#include "fs/open/make_store.h"
 #include "store/base/thread_annotations.h"
 #include "tests/support/fault_env.h"
 #include "tests/support/temporary_directory.h"

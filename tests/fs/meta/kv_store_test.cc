@@ -1,11 +1,11 @@
 // The contract of KvStore, tested on every implementation.
-#include "fs/meta/kv_store.h"
+#include "fs/kv/kv_store.h"
 
 #include <functional>
 #include <map>
 
 #include "fs/meta/open_kv_store.h"
-#include "fs/meta/rocksdb_store.h"
+#include "fs/rocksdb/rocksdb_store.h"
 #include "store/base/random.h"
 #include "store/env/posix_env.h"
 #include "store/env/sim_env.h"

@@ -7,7 +7,7 @@
 // therefore damage. The file only grows. Thread-safety: as KvStore.
 #pragma once
 
-#include "fs/meta/metadata_engine.h"
+#include "fs/kv/metadata_engine.h"
 
 namespace siltfs::testing {
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "fs/meta/kv_store.h"
+#include "fs/kv/kv_store.h"
 
 namespace siltfs::testing {
 

@@ -1,6 +1,6 @@
 // The contract of a metadata engine beyond KvStore's (kv_store_test.cc), tested on every row of the
 // table of engines: opening, power cuts, full and failing disks, salvage.
-#include "fs/meta/metadata_engine.h"
+#include "fs/kv/metadata_engine.h"
 
 #include <map>
 

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <functional>
 
-#include "fs/meta/directory_entry.h"
-#include "fs/meta/garbage_record.h"
-#include "fs/meta/inode_record.h"
 #include "fs/meta/metadata_store.h"
-#include "fs/meta/overlay_extent.h"
-#include "fs/meta/schema.h"
-#include "fs/meta/segment_record.h"
+#include "fs/records/directory_entry.h"
+#include "fs/records/garbage_record.h"
+#include "fs/records/inode_record.h"
+#include "fs/records/overlay_extent.h"
+#include "fs/records/schema.h"
+#include "fs/records/segment_record.h"
 #include "tests/fs/meta/memory_kv_store.h"
 #include "tests/support/catch.h"
 

@@ -9,7 +9,7 @@
 
 #include <cstdlib>
 
-#include "fs/meta/rocksdb_store.h"
+#include "fs/rocksdb/rocksdb_store.h"
 #include "store/env/posix_env.h"
 #include "tests/fs/meta/metadata_test_support.h"
 #include "tests/fs/meta/numbered_operations.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "fs/meta/rocksdb_store.h"
+#include "fs/rocksdb/rocksdb_store.h"
 #include "store/env/files.h"
 #include "store/env/sim_env.h"
 #include "tests/support/catch.h"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "fs/meta/kv_store.h"
+#include "fs/kv/kv_store.h"
 
 namespace siltfs::testing {
 

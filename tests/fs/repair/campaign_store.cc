@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "fs/core/make_store.h"
+#include "fs/open/make_store.h"
 #include "store/env/files.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_reader.h"

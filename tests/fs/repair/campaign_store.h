@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "fs/core/file_system.h"
+#include "fs/interface/file_system.h"
 #include "store/base/bytes.h"
 #include "store/base/result.h"
 #include "store/env/sim_env.h"

@@ -10,10 +10,10 @@
 #include <sstream>
 
 #include "fs/check/check_store.h"
-#include "fs/core/stats.h"
-#include "fs/core/store_layout.h"
-#include "fs/core/store_maintenance.h"
-#include "fs/core/store_stats.h"
+#include "fs/interface/stats.h"
+#include "fs/interface/store_maintenance.h"
+#include "fs/open/store_layout.h"
+#include "fs/open/store_stats.h"
 #include "fs/repair/repair_store.h"
 #include "store/env/posix_env.h"
 #include "store/segment/segment_files.h"

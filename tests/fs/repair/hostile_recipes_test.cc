@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "chunker/chunk_namer.h"
-#include "fs/core/store_maintenance.h"
-#include "fs/dedup/sealed_record.h"
+#include "fs/interface/store_maintenance.h"
 #include "fs/meta/metadata_store.h"
-#include "fs/meta/recipe_node.h"
-#include "fs/meta/schema.h"
-#include "fs/meta/segment_record.h"
+#include "fs/recipe/recipe_node.h"
+#include "fs/records/schema.h"
+#include "fs/records/segment_record.h"
+#include "fs/segments/sealed_record.h"
 #include "store/segment/block_codec.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_reader.h"

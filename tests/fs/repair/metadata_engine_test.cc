@@ -4,9 +4,9 @@
 #include <string>
 
 #include "fs/check/check_store.h"
-#include "fs/core/rebuild_index.h"
-#include "fs/core/store_layout.h"
 #include "fs/meta/open_kv_store.h"
+#include "fs/open/rebuild_index.h"
+#include "fs/open/store_layout.h"
 #include "fs/repair/repair_store.h"
 #include "store/env/files.h"
 #include "store/superblock/superblock.h"

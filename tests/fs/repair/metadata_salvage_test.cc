@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
-#include "fs/core/store_layout.h"
-#include "fs/meta/schema.h"
+#include "fs/open/store_layout.h"
+#include "fs/records/schema.h"
 #include "fs/repair/repair_store.h"
 #include "store/env/files.h"
 #include "store/env/sim_env.h"

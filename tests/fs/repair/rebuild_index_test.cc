@@ -6,11 +6,11 @@
 #include <map>
 #include <set>
 
-#include "fs/core/rebuild_index.h"
-#include "fs/core/store_index.h"
-#include "fs/core/store_layout.h"
-#include "fs/dedup/block_replay.h"
-#include "fs/dedup/segment_tables.h"
+#include "fs/open/rebuild_index.h"
+#include "fs/open/store_index.h"
+#include "fs/open/store_layout.h"
+#include "fs/recovery/block_replay.h"
+#include "fs/segments/segment_tables.h"
 #include "store/env/sim_env.h"
 #include "store/segment/directory_segment_store.h"
 #include "store/segment/segment_files.h"

@@ -3,13 +3,13 @@
 
 #include <map>
 
-#include "fs/core/store_layout.h"
-#include "fs/core/store_records.h"
-#include "fs/meta/directory_entry.h"
 #include "fs/meta/id_allocator.h"
 #include "fs/meta/metadata_store.h"
-#include "fs/meta/rocksdb_store.h"
-#include "fs/meta/schema.h"
+#include "fs/open/store_layout.h"
+#include "fs/open/store_records.h"
+#include "fs/records/directory_entry.h"
+#include "fs/records/schema.h"
+#include "fs/rocksdb/rocksdb_store.h"
 #include "store/base/coding.h"
 #include "store/env/sim_env.h"
 #include "store/segment/directory_segment_store.h"

@@ -1,12 +1,12 @@
 // Power cuts at every step of a repair.
 #include <fmt/format.h>
 
-#include "fs/core/store_layout.h"
-#include "fs/meta/directory_entry.h"
-#include "fs/meta/inode_record.h"
-#include "fs/meta/rocksdb_store.h"
-#include "fs/meta/schema.h"
+#include "fs/open/store_layout.h"
+#include "fs/records/directory_entry.h"
+#include "fs/records/inode_record.h"
+#include "fs/records/schema.h"
 #include "fs/repair/repair_store.h"
+#include "fs/rocksdb/rocksdb_store.h"
 #include "store/env/files.h"
 #include "store/env/sim_env.h"
 #include "store/segment/segment_files.h"

@@ -1,11 +1,11 @@
 // `fsck -p`: all repairs that lose nothing.
 #include <filesystem>
 
-#include "fs/core/store_layout.h"
-#include "fs/meta/directory_entry.h"
 #include "fs/meta/metadata_store.h"
-#include "fs/meta/schema.h"
-#include "fs/meta/segment_record.h"
+#include "fs/open/store_layout.h"
+#include "fs/records/directory_entry.h"
+#include "fs/records/schema.h"
+#include "fs/records/segment_record.h"
 #include "store/segment/segment_files.h"
 #include "store/superblock/superblock.h"
 #include "tests/fs/core/directory_tree.h"

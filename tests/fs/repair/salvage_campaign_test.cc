@@ -9,8 +9,8 @@
 #include <iostream>
 #include <map>
 
-#include "fs/core/store_layout.h"
-#include "fs/core/store_maintenance.h"
+#include "fs/interface/store_maintenance.h"
+#include "fs/open/store_layout.h"
 #include "fs/repair/repair_store.h"
 #include "store/base/random.h"
 #include "store/env/files.h"

@@ -1,0 +1,74 @@
+// A cache that keeps the most recently used decoded blocks. If several threads ask for the same
+// block at the same time, one decodes it and the others wait.
+//
+// Thread-safety: every call from any thread. Ownership: blocks are shared with their users. Memory:
+// `capacity_bytes` of blocks, and evicted blocks that are still in use. Errors: those of decoding,
+// which are not remembered. If a decoding fails, the threads that waited for it try themselves.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "fs/segments/lru_cache.h"
+#include "fs/segments/segment_cache.h"
+#include "store/base/location.h"
+#include "store/base/result.h"
+#include "store/base/thread_annotations.h"
+#include "store/segment/block.h"
+
+namespace siltfs {
+
+class BlockCache {
+ public:
+  using Decode = std::function<Result<DecodedBlockPtr>()>;
+
+  // Where a block begins. `file` must not be kUnknown: blocks of such files are not cached.
+  struct Place {
+    SegmentId segment = kNoSegment;
+    SegmentFile file = SegmentFile::kOriginal;
+    uint32_t offset = 0;
+  };
+
+  explicit BlockCache(size_t capacity_bytes) : blocks_(capacity_bytes) {}
+
+  // Returns the block at `place`; calls `decode` if the block is not cached.
+  Result<DecodedBlockPtr> Get(const Place& place, const Decode& decode);
+  // Returns the block if it is cached, else null.
+  DecodedBlockPtr Find(const Place& place);
+  // Decodes the block into the cache, unless it is cached or being decoded. False if decoding
+  // failed.
+  bool Prefetch(const Place& place, const Decode& decode);
+
+  // How many blocks were decoded.
+  uint64_t decoded() const { return decoded_; }
+
+ private:
+  // A block that is being decoded; guarded by mutex_.
+  struct Decoding {
+    bool done = false;
+    DecodedBlockPtr block;  // null: it failed
+  };
+  using DecodingPtr = std::shared_ptr<Decoding>;
+
+  // All offsets, including hints, are below kMaxSegmentTargetSize, 2^25.
+  static uint64_t KeyOf(const Place& place) {
+    const uint64_t recompressed = place.file == SegmentFile::kRecompressed ? 1 : 0;
+    return uint64_t{place.segment} << 32 | recompressed << 31 | place.offset;
+  }
+  // Returns the block if it is cached. Otherwise returns null and sets `decoding`; if `mine`, the
+  // caller must call Finish.
+  DecodedBlockPtr Begin(uint64_t key, DecodingPtr& decoding, bool& mine) SILTFS_EXCLUDES(mutex_);
+  Result<DecodedBlockPtr> Finish(uint64_t key, Decoding& decoding, const Decode& decode)
+      SILTFS_EXCLUDES(mutex_);
+
+  LruCache<uint64_t, const DecodedBlock> blocks_;
+  std::atomic<uint64_t> decoded_{0};
+  Mutex mutex_;  // taken before the mutex of blocks_
+  CondVar finished_;
+  std::unordered_map<uint64_t, DecodingPtr> decoding_ SILTFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace siltfs

@@ -1,0 +1,139 @@
+// The parts of an open chunk store, which ChunkStore (chunk_store.h) and the maintenance jobs
+// (maintenance_jobs.h) share: segment log, caches, reader, pipeline, and what is known of segments.
+//
+// Order: ChunkParts are opened first, then a ChunkStore and the maintenance jobs are made on them.
+// They are destroyed in reverse order. For a clean end, the jobs are stopped before
+// ChunkStore::Finish. Ownership: borrows `env`, `index`, and the pointers in the options. All of
+// these must outlive the parts.
+//
+// Thread-safety: as each part states. The pointers do not change between Open and Finish. Errors of
+// Open: those of the device; a damaged segment is salvaged and sealed, and the store opens all the
+// same.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fs/chunks/chunk_reader.h"
+#include "fs/chunks/epoch_gate.h"
+#include "fs/chunks/footer_cache.h"
+#include "fs/chunks/secondary_copies.h"
+#include "fs/jobs/store_activity.h"
+#include "fs/meta/commit_port.h"
+#include "fs/meta/id_allocator.h"
+#include "fs/records/garbage_record.h"
+#include "fs/segments/block_pipeline.h"
+#include "fs/segments/committed_segments.h"
+#include "fs/segments/damage_list.h"
+#include "fs/segments/gone_segments.h"
+#include "fs/segments/segment_cache.h"
+#include "fs/segments/segment_log.h"
+#include "fs/segments/segment_set.h"
+#include "fs/segments/segment_tables.h"
+#include "fs/segments/space_account.h"
+#include "index/chunk_index.h"
+#include "store/env/env.h"
+#include "store/env/space_reserve.h"
+#include "store/segment/segment_store.h"
+#include "store/superblock/superblock.h"
+
+namespace siltfs {
+
+// Recipe nodes are smaller (recipe_node.h: 512 entries of 24 bytes, or 256 of 48).
+inline constexpr size_t kMaxNodeBytes = 16u << 10;
+
+// The sizes of a mount are those of FileSystemOptions.
+struct ChunkStoreOptions {
+  std::string store;                       // path
+  std::shared_ptr<SegmentStore> segments;  // with the open segments; null: in the store's directory
+  Superblock superblock;
+  bool read_only = false;  // Put and PrepareCommit fail with kReadOnly
+  // Has begun a mount. Null only when read-only.
+  IdAllocator* ids = nullptr;
+  // For changes outside of commits. Null when read-only, and in stores without maintenance jobs.
+  CommitPort* metadata = nullptr;
+  SpaceReserve* reserve = nullptr;           // null: chunks are accepted until the disk is full
+  uint64_t last_commit = 0;                  // number of the last commit
+  uint64_t sha1_collisions = 0;              // met so far
+  GarbageRecord garbage;                     // as of the last commit
+  std::vector<DamagedBlock> damage;          // known damage
+  std::vector<SegmentId> secondary;          // segments that may hold secondary copies
+  size_t worker_threads = 1;                 // compress and append blocks
+  size_t pipeline_bytes = 0;                 // uncompressed bytes in the pipeline, at most
+  size_t idle_block_plain_bytes = 0;         // BlockPipeline::Options
+  size_t block_cache_bytes = 0;              // decoded blocks
+  size_t readahead_threads = 0;              // 0: no readahead
+  size_t footer_cache_bytes = 0;             // cached footer parts
+  std::chrono::milliseconds quiet_after{0};  // unused for this time, the store counts as quiet
+  std::function<void(const std::string&)> report;  // called with damage found; may be empty
+};
+
+struct ChunkStoreTotals {
+  uint64_t stored_bytes = 0;                  // of segment files
+  uint64_t awaiting_recompression_bytes = 0;  // of these, in data segments not yet recompressed
+  uint64_t dead_bytes = 0;                    // of stored_bytes, as far as is known
+  uint64_t chunks = 0;                        // distinct data chunks in use, as far as is known
+  uint64_t plain_bytes = 0;                   // uncompressed bytes of these chunks
+  uint64_t sha1_collisions = 0;
+  uint64_t damaged_blocks = 0;  // known ones, including healed ones
+  uint64_t damaged_chunks = 0;
+};
+
+struct ChunkParts {
+  // Continues the segments that a clean unmount left unsealed. `records`: the segments known to
+  // metadata and recovery (segment_recovery.h). `unindexed`: entries that a read-only mount could
+  // not put into the index.
+  static Result<std::unique_ptr<ChunkParts>> Open(Env& env, ChunkIndex& index,
+                                                  ChunkStoreOptions options,
+                                                  const SegmentRecords& records,
+                                                  std::vector<IndexEntry> unindexed);
+  // Ends the threads of pipeline and log. Chunks that are not durable are lost.
+  ~ChunkParts();
+
+  // kReadOnly if the store was opened read-only, finished, or turned read-only by a failure.
+  Status CheckWritable() const;
+
+  Env& env;
+  ChunkIndex& index;
+  const ChunkStoreOptions options;
+  const BlockCodec codec;
+  StoreActivity activity;
+  SpaceAccount account;
+  DamageList damage;
+  SecondaryCopies secondary;
+  FooterCache windows;
+  std::unique_ptr<SegmentLog> log;  // null when read-only, as is the pipeline
+  std::unique_ptr<SegmentCache> segments;
+  std::unique_ptr<const GoneSegments> gone;
+  std::unique_ptr<ChunkReader> reader;
+  std::unique_ptr<BlockPipeline> pipeline;
+  SegmentSet victims;  // no new chunk is a duplicate of a chunk in them
+  EpochGate uses;      // entered by threads with chunk names that metadata may not have
+  // Gets the segments that are sealed from now on. Set it before the first commit, or never.
+  CommittedSegments* sealed_to = nullptr;
+  ChunkStoreTotals base;  // of the segments as they were when the store was opened
+
+ private:
+  ChunkParts(Env& env_in, ChunkIndex& index_in, ChunkStoreOptions options_in);
+
+  void OpenLog();
+  void OpenReader(std::vector<IndexEntry> unindexed);
+  void OpenPipeline();
+  // Continues or seals unsealed segments, and counts all segments in `base`.
+  Status OpenSegments(const SegmentRecords& records);
+  // Returns the segment's record afterwards.
+  Result<SegmentRecord> ResumeOrSeal(SegmentId id, const SegmentRecord& record);
+  // Drops the damage of removed segments. Such entries remain if an older version removed the
+  // segment, or if a mount ended before it could record this.
+  void ForgetDamageOfGone(const SegmentSet& known);
+  bool IsRight(const ChunkRecord& record, ByteView bytes);
+
+  std::atomic<uint32_t> sealed_since_flush_{0};
+};
+
+}  // namespace siltfs

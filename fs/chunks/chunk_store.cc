@@ -1,0 +1,211 @@
+#include "fs/chunks/chunk_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "fs/chunks/deduplicator.h"
+#include "fs/chunks/readahead.h"
+#include "fs/records/schema.h"
+#include "store/base/coding.h"
+
+namespace siltfs {
+namespace {
+
+constexpr size_t kNodeCacheBytes = 1u << 20;
+// After this many bytes were put, the heap's free space is checked. Until then, freed buffers of
+// this size may stay in the heap.
+constexpr uint64_t kBytesPerTrim = 4u << 20;
+// One part in this many of the block cache may be filled ahead of sequential readers.
+constexpr size_t kReadaheadShare = 2;
+
+std::unique_ptr<Deduplicator> MakeDeduplicator(ChunkParts& parts) {
+  const Superblock& superblock = parts.options.superblock;
+  Deduplicator::Options options;
+  options.store = parts.options.store;
+  options.uuid = superblock.uuid;
+  options.tag_secret = superblock.tag_secret;
+  options.sha1_collisions = parts.options.sha1_collisions;
+  return std::make_unique<Deduplicator>(
+      Deduplicator::Dependencies{parts.index, *parts.pipeline, *parts.gone, parts.windows,
+                                 *parts.reader, parts.victims, parts.damage, parts.secondary},
+      std::move(options));
+}
+
+Readahead::Options ReadaheadOptions(const ChunkStoreOptions& options) {
+  Readahead::Options readahead;
+  readahead.threads = options.readahead_threads;
+  readahead.total_bytes = options.block_cache_bytes / kReadaheadShare;
+  readahead.stream_bytes = readahead.total_bytes / 3 * 2;
+  // The last chunk of a block may extend beyond the block's size.
+  const size_t block_bytes = options.superblock.block_plain_bytes;
+  readahead.block_bytes = block_bytes + block_bytes / 4;
+  return readahead;
+}
+
+}  // namespace
+
+ChunkStore::ChunkStore(ChunkParts& parts) : parts_(parts), nodes_(kNodeCacheBytes) {
+  if (parts_.pipeline) deduplicator_ = MakeDeduplicator(parts_);
+  readahead_ = std::make_unique<Readahead>(*this, *parts_.reader, ReadaheadOptions(parts_.options));
+}
+
+// Readahead reads nodes from this store, so it is destroyed first.
+ChunkStore::~ChunkStore() { readahead_.reset(); }
+
+Status ChunkStore::CheckLengths(SegmentKind kind, std::span<const ByteView> chunks) const {
+  const size_t longest =
+      kind == SegmentKind::kRecipeNodes ? kMaxNodeBytes : parts_.options.superblock.chunk_max;
+  for (ByteView chunk : chunks) {
+    if (!chunk.empty() && chunk.size() <= longest) continue;
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("a chunk of {} bytes is not between 1 and {}", chunk.size(), longest))
+        .At(parts_.options.store);
+  }
+  return Status::Ok();
+}
+
+void ChunkStore::TrimHeap(uint64_t bytes_put) {
+  if (bytes_since_trim_.fetch_add(bytes_put) + bytes_put < kBytesPerTrim) return;
+  bytes_since_trim_ = 0;
+  heap_trimmer_.Trim();
+}
+
+Status ChunkStore::Put(SegmentKind kind, std::span<const ByteView> chunks,
+                       std::span<ChunkName> names) {
+  SILTFS_RETURN_IF_ERROR(parts_.CheckWritable());
+  SILTFS_RETURN_IF_ERROR(CheckLengths(kind, chunks));
+  uint64_t total = 0;
+  for (ByteView chunk : chunks) total += chunk.size();
+  if (parts_.options.reserve != nullptr)
+    SILTFS_RETURN_IF_ERROR(parts_.options.reserve->CheckRoom(total));
+  TrimHeap(total);
+
+  return deduplicator_->Put(kind, chunks, names);
+}
+
+Status ChunkStore::Put(std::span<const ByteView> chunks, std::span<ChunkName> names) {
+  NoteUse();
+  return Put(SegmentKind::kData, chunks, names);
+}
+
+Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length) {
+  ReadCursor read_cursor;
+  return Get(name, length, read_cursor);
+}
+
+Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length,
+                                   ReadCursor& read_cursor) {
+  if (auto found = parts_.reader->Follow(name, length, read_cursor)) {
+    return ChunkBytes{std::move(found->block), found->bytes};
+  }
+  if (parts_.pipeline) {
+    if (auto pending = parts_.pipeline->GetPending(name)) {
+      if (pending->bytes.size() == length) return ChunkBytes{pending->owner, pending->bytes};
+    }
+  }
+  SILTFS_ASSIGN_OR_RETURN(ChunkReader::Found found, parts_.reader->Get(name, length, read_cursor));
+  return ChunkBytes{found.block, found.bytes};
+}
+
+void ChunkStore::NoteRead(uint64_t file, const Recipe& recipe, uint64_t limit, uint64_t offset,
+                          uint64_t length) {
+  if (readahead_) readahead_->Note(file, recipe, limit, offset, length);
+}
+
+void ChunkStore::ForgetReads(uint64_t file) {
+  if (readahead_) readahead_->Forget(file);
+}
+
+ChunkStore::ReadStats ChunkStore::read_stats() const {
+  return {parts_.reader->blocks_decoded(), readahead_->blocks_ahead()};
+}
+
+void ChunkStore::WaitForReadahead() { readahead_->WaitUntilIdle(); }
+
+Result<ChunkName> ChunkStore::PutNode(ByteView node) {
+  ChunkName name;
+  SILTFS_RETURN_IF_ERROR(Put(SegmentKind::kRecipeNodes, {&node, 1}, {&name, 1}));
+  return name;
+}
+
+Result<std::shared_ptr<const Bytes>> ChunkStore::GetNode(const ChunkName& name,
+                                                         uint32_t node_bytes) {
+  if (auto node = nodes_.Get(name); node && node->size() == node_bytes) return node;
+  SILTFS_ASSIGN_OR_RETURN(ChunkBytes chunk, Get(name, node_bytes));
+  auto node = std::make_shared<const Bytes>(chunk.bytes.begin(), chunk.bytes.end());
+  nodes_.Put(name, node, node->size() + sizeof(Bytes));
+  return node;
+}
+
+Status ChunkStore::PrepareCommit(uint64_t, std::vector<Mutation>& extra) {
+  SILTFS_RETURN_IF_ERROR(parts_.CheckWritable());
+  SILTFS_RETURN_IF_ERROR(parts_.pipeline->Flush());
+  std::vector<std::pair<SegmentId, SegmentRecord>> changed;
+  SILTFS_RETURN_IF_ERROR(parts_.log->SyncAll(changed));
+  for (const auto& [id, record] : changed) extra.push_back({SegmentKey(id), record.Encode()});
+  parts_.damage.TellChanges(extra);
+  extra.push_back(
+      {std::string(kCollisionsKey), Encoder().U64(deduplicator_->sha1_collisions()).Take()});
+  extra.push_back({std::string(kGarbageKey), parts_.account.known().Encode()});
+  return Status::Ok();
+}
+
+void ChunkStore::CommitDone(uint64_t number) {
+  parts_.damage.CommitDone();
+  parts_.log->CommitDone(number);
+}
+
+ChunkStoreTotals ChunkStore::totals() const {
+  ChunkStoreTotals totals = parts_.base;
+  totals.sha1_collisions =
+      deduplicator_ ? deduplicator_->sha1_collisions() : parts_.options.sha1_collisions;
+  const DamageList::Totals damaged = parts_.damage.totals();
+  totals.damaged_blocks = damaged.blocks;
+  totals.damaged_chunks = damaged.chunks;
+  if (parts_.log) {
+    SegmentLog::Growth growth = parts_.log->growth();
+    const SpaceAccount::Totals changes = parts_.account.totals();
+    totals.stored_bytes += growth.stored_bytes - changes.saved_bytes - changes.removed_bytes;
+    if (parts_.options.superblock.compression.codec != BlockCodecId::kNone) {
+      totals.awaiting_recompression_bytes += growth.not_recompressed_bytes -
+                                             changes.recompressed_bytes -
+                                             changes.removed_not_recompressed_bytes;
+    }
+    totals.chunks += growth.chunks - changes.removed_chunks;
+    totals.plain_bytes += growth.plain_bytes - changes.removed_plain_bytes;
+  }
+  // After a crash the known dead chunks may belong to segments that are gone.
+  const GarbageRecord known = parts_.account.known();
+  totals.dead_bytes = std::min(known.dead_bytes, totals.stored_bytes);
+  totals.chunks -= std::min(known.dead_chunks, totals.chunks);
+  totals.plain_bytes -= std::min(known.dead_plain_bytes, totals.plain_bytes);
+  return totals;
+}
+
+void ChunkStore::WaitUntilSealed() {
+  if (!parts_.log) return;
+  parts_.pipeline->Flush().IgnoreError("the next commit fails with it, too");
+  parts_.log->WaitUntilSealed();
+}
+
+Status ChunkStore::failure() const { return parts_.log ? parts_.log->failure() : Status::Ok(); }
+
+Status ChunkStore::Finish(std::vector<Mutation>& extra) {
+  readahead_.reset();
+  SILTFS_RETURN_IF_ERROR(parts_.CheckWritable());
+  SILTFS_RETURN_IF_ERROR(parts_.pipeline->Flush());
+  parts_.pipeline.reset();
+  parts_.log->StopSealing();
+  SILTFS_RETURN_IF_ERROR(parts_.log->RemoveEmpty());
+  std::vector<std::pair<SegmentId, SegmentRecord>> changed;
+  SILTFS_RETURN_IF_ERROR(parts_.log->SyncAll(changed));
+  for (const auto& [id, record] : changed) extra.push_back({SegmentKey(id), record.Encode()});
+  extra.push_back({std::string(kGarbageKey), parts_.account.known().Encode()});
+  parts_.damage.TellChanges(extra);
+  return Status::Ok();
+}
+
+}  // namespace siltfs

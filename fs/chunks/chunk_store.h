@@ -1,0 +1,135 @@
+// Puts and gets chunks: the write path from uncompressed bytes to segments with inline
+// deduplication, and the read path back.
+//
+// The store works on parts that it shares with the maintenance jobs (chunk_parts.h). It does not
+// know these jobs.
+//
+// Put stores chunks that are not stored yet (deduplicator.h). New chunks gather in a block. Worker
+// threads compress full blocks, append them to the open segment in the order in which they filled,
+// and enter their chunks into the index (block_pipeline.h). Memory in the pipeline is bounded; Put
+// waits for room.
+//
+// Thread-safety: every call from any thread. Ownership: ChunkBytes share the block they point into.
+// Errors: Put fails with kNoSpace, and accepts nothing, if SpaceReserve::CheckRoom does; it fails
+// with kInvalidArgument for a chunk of impossible length. If a later write meets a full disk,
+// accepted chunks wait in memory for room. PrepareCommit and Finish then fail with kNoSpace, and so
+// does Put when memory has no room either. All three may be called again. After any other failed
+// write or sync of segments or the index, every Put, PrepareCommit and Finish fails with kReadOnly
+// and the first cause; reads go on. Get fails with kCorruption for exactly the chunks that are
+// damaged or missing, and never returns wrong bytes. Once a chunk is known to be damaged, the next
+// Put of its bytes stores it again under its name. Durability: Put gives none. Chunks put before
+// PrepareCommit are durable when PrepareCommit returns OK (the store participates in fs/meta's
+// commits). Source: the write and read paths of docs/architecture.md.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fs/chunks/chunk_parts.h"
+#include "fs/chunks/chunk_reader.h"
+#include "fs/chunks/epoch_gate.h"
+#include "fs/meta/metadata_store.h"
+#include "fs/recipe/recipe.h"
+#include "fs/recipe/recipe_node.h"
+#include "fs/segments/lru_cache.h"
+#include "store/base/bytes.h"
+#include "store/base/chunk_name.h"
+#include "store/base/result.h"
+#include "store/env/heap_trimmer.h"
+
+namespace siltfs {
+
+class Deduplicator;
+class Readahead;
+
+// A chunk's uncompressed bytes, kept alive by `owner`.
+struct ChunkBytes {
+  std::shared_ptr<const void> owner;
+  ByteView bytes;
+};
+
+class ChunkStore : public CommitParticipant, public NodeStore {
+ public:
+  // `parts` must outlive the store.
+  explicit ChunkStore(ChunkParts& parts);
+  ~ChunkStore() override;
+
+  // A thread that puts or reads chunks holds a Use. It takes the Use before it gets the chunks'
+  // names. It releases the Use when metadata has the names or the thread no longer needs them. A
+  // Use may be held during all other calls except Finish and those that collect garbage.
+  class Use : public EpochGate::Pin {
+   public:
+    explicit Use(ChunkStore& store) : Pin(store.parts_.uses) {}
+  };
+
+  // Stores the chunks, and sets names[i] to the name by which Get finds chunks[i]. Each chunk is 1
+  // byte to the superblock's chunk_max long.
+  Status Put(std::span<const ByteView> chunks, std::span<ChunkName> names);
+  Result<ChunkBytes> Get(const ChunkName& name, uint32_t length);
+  // Get for callers that read the chunks of a file in order: the next chunk is often found behind
+  // the last one, without a look-up. The caller owns the read cursor, which is empty at first and
+  // keeps a block in memory.
+  using ReadCursor = ChunkReader::ReadCursor;
+  Result<ChunkBytes> Get(const ChunkName& name, uint32_t length, ReadCursor& read_cursor);
+
+  // Call when any file is read, even a small one: background work yields to reads.
+  void NoteUse() { parts_.activity.NoteUse(); }
+  // Call when about this many bytes of file content were removed or replaced. Enough of them start
+  // a garbage collection.
+  void NoteReleased(uint64_t bytes) { parts_.account.NoteReleased(bytes); }
+  // Call after [offset, offset + length) of a file was read; `recipe` describes its first `limit`
+  // bytes. A sequential reader will then find the next chunks in memory (readahead.h). Cheap.
+  void NoteRead(uint64_t file, const Recipe& recipe, uint64_t limit, uint64_t offset,
+                uint64_t length);
+  // Call when the file is no longer read.
+  void ForgetReads(uint64_t file);
+  struct ReadStats {
+    uint64_t blocks_decoded = 0;  // since the store was opened
+    size_t blocks_ahead = 0;      // decoded ahead of sequential readers
+  };
+  ReadStats read_stats() const;
+  // Returns when all readahead that is due is done.
+  void WaitForReadahead();
+
+  // Put and get recipe nodes. Nodes are stored uncompressed, in segments of their own.
+  Result<ChunkName> PutNode(ByteView node) override;
+  Result<std::shared_ptr<const Bytes>> GetNode(const ChunkName& name, uint32_t node_bytes) override;
+
+  Status PrepareCommit(uint64_t number, std::vector<Mutation>& extra) override;
+  void CommitDone(uint64_t number) override;
+
+  // Returns why Put fails permanently; OK as long as Put works.
+  Status failure() const;
+
+  ChunkStoreTotals totals() const;
+
+  // Returns when all segments filled before the call are sealed, or when sealing fails, for example
+  // on a full disk; the next commit then fails, too.
+  void WaitUntilSealed();
+
+  // The next unused segment id, for a clean unmount.
+  SegmentId next_segment_id() const { return parts_.log->next_segment(); }
+
+  // For a clean unmount: makes everything durable, ends the threads, and appends the last metadata
+  // changes. The maintenance jobs must be stopped; the changes that recompression owes
+  // (Recompressor::TakeOwed) follow those of Finish. After Finish, also if it failed, only totals()
+  // and next_segment_id() may be called. After kNoSpace, Finish may be called again, too.
+  Status Finish(std::vector<Mutation>& extra);
+
+ private:
+  Status CheckLengths(SegmentKind kind, std::span<const ByteView> chunks) const;
+  void TrimHeap(uint64_t bytes_put);
+  Status Put(SegmentKind kind, std::span<const ByteView> chunks, std::span<ChunkName> names);
+
+  ChunkParts& parts_;
+  LruCache<ChunkName, const Bytes> nodes_;
+  std::unique_ptr<Deduplicator> deduplicator_;  // null when read-only
+  std::unique_ptr<Readahead> readahead_;        // null after Finish
+  std::atomic<uint64_t> bytes_since_trim_{0};
+  HeapTrimmer heap_trimmer_;
+};
+
+}  // namespace siltfs

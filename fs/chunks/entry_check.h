@@ -1,0 +1,71 @@
+// Checks whether the index leads to every chunk in a segment. If it does, the footer cache may
+// decide again that new chunks are duplicates of these chunks (secondary_copies.h).
+//
+// An unsealed segment is compared up to its current end. Entries that are missing, that lead into a
+// removed segment, or that lead to a place without the chunk, are made again. Entries that lead to
+// another copy stay as they are.
+//
+// Thread-safety: one thread at a time. Memory: 20 bytes for each chunk of the segment. Errors:
+// those of the index, the pipeline and `pace`. A segment that cannot be read is not confirmed.
+// Durability: entries are durable when the index says so (BlockPipeline::EndSequence).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "fs/chunks/chunk_reader.h"
+#include "fs/segments/block_pipeline.h"
+#include "fs/segments/segment_cache.h"
+#include "index/chunk_index.h"
+#include "store/segment/block.h"
+
+namespace siltfs {
+
+class EntryCheck {
+ public:
+  // Called after the block heads of a segment were read, with their size; a failure is returned.
+  // May wait.
+  using Pace = std::function<Status(uint64_t bytes)>;
+
+  // All must outlive it. `gone`: true for a removed segment; a place in it counts as missing.
+  EntryCheck(ChunkIndex& index, SegmentCache& segments, ChunkReader& reader,
+             BlockPipeline& pipeline, std::function<bool(SegmentId)> gone, Pace pace);
+
+  // True if the index leads to every chunk of the segment.
+  Result<bool> Check(SegmentId segment);
+  // Entries made so far.
+  uint64_t made() const { return made_; }
+
+ private:
+  // The contents of a segment, by ordinal.
+  struct Content {
+    std::vector<BlockPlace> blocks;
+    std::vector<ChunkName> names;
+
+    Location PlaceOf(SegmentId segment, uint32_t ordinal) const;
+  };
+  Status Read(SegmentId segment, Content& content);
+  // A chunk for which the index leads to no copy, and where it leads instead, if anywhere.
+  struct Missing {
+    uint32_t ordinal = 0;
+    std::optional<Location> misled;
+  };
+  // Appends to `missing` the chunks in [begin, end) for which the index leads to no copy. Returns
+  // false if the index leads to other copies of some of these chunks.
+  Result<bool> FindMissing(SegmentId segment, const Content& content, uint32_t begin, uint32_t end,
+                           std::vector<Missing>& missing);
+  // Whether the chunk may lie at the place; true also if the place cannot be read.
+  bool MayHold(const Location& place, const ChunkName& name);
+
+  ChunkIndex& index_;
+  SegmentCache& segments_;
+  ChunkReader& reader_;
+  BlockPipeline& pipeline_;
+  const std::function<bool(SegmentId)> gone_;
+  const Pace pace_;
+  uint64_t made_ = 0;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,69 @@
+#include "fs/chunks/lost_chunks.h"
+
+#include <algorithm>
+
+namespace siltfs {
+namespace {
+
+// More names with one prefix exist only in crafted stores; comparing them would take too long.
+constexpr size_t kMostNamesAlike = 64;
+
+}  // namespace
+
+LostChunks::LostChunks(const DamageList& damage, std::span<const SegmentId> segments)
+    : damage_(damage) {
+  if (damage.empty()) return;
+  for (const DamagedBlock& block : damage.All()) {
+    if (std::find(segments.begin(), segments.end(), block.segment) == segments.end()) continue;
+    for (const DamagedChunk& chunk : block.chunks) {
+      if (chunk.known()) names_.try_emplace(chunk.name_prefix);
+    }
+  }
+}
+
+void LostChunks::Visit(const ChunkName& name) {
+  if (names_.empty()) return;
+  const auto lost = names_.find(name.Prefix64());
+  if (lost == names_.end()) return;
+  std::vector<ChunkName>& names = lost->second;
+  if (names.size() > kMostNamesAlike) return;
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
+
+bool LostChunks::LieElsewhere(SegmentId segment, uint32_t first, uint32_t end,
+                              const std::function<bool(uint32_t ordinal)>& is_live,
+                              ChunkIndex& index, ChunkReader& reader,
+                              const std::function<bool(const Location&)>& is_bad) const {
+  for (uint32_t ordinal = first; ordinal < end; ++ordinal) {
+    if (!is_live(ordinal)) continue;
+    const auto chunk = damage_.ChunkAt(segment, ordinal);
+    if (!chunk || !chunk->known() || !LiesElsewhere(*chunk, index, reader, is_bad)) return false;
+  }
+  return true;
+}
+
+// Two names with one prefix practically never differ. If they do, the chunks of all these names
+// must lie elsewhere.
+bool LostChunks::LiesElsewhere(const DamagedChunk& chunk, ChunkIndex& index, ChunkReader& reader,
+                               const std::function<bool(const Location&)>& is_bad) const {
+  const auto lost = names_.find(chunk.name_prefix);
+  if (lost == names_.end() || lost->second.empty()) return false;
+  if (lost->second.size() > kMostNamesAlike) return false;  // names_ has only some of them
+  return std::all_of(lost->second.begin(), lost->second.end(), [&](const ChunkName& name) {
+    const auto place = index.Get(name);
+    if (!place.ok()) {
+      place.status().IgnoreError("then no place of the chunk is known");
+      return false;
+    }
+    if (!*place || is_bad(**place)) return false;
+    const auto record = reader.RecordAt(**place);
+    if (!record.ok()) {
+      record.status().IgnoreError("an unreadable copy does not count");
+      return false;
+    }
+    const bool is_it = *record && (*record)->name == name;
+    return is_it && (lost->second.size() > 1 || (*record)->tag == chunk.tag);
+  });
+}
+
+}  // namespace siltfs

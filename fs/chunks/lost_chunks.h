@@ -1,0 +1,42 @@
+// Collects the names of damaged chunks in segments that are to be collected, and finds copies of
+// these chunks elsewhere. The names come from the references in metadata: a block's own names may
+// be lost with its head, and the list of damage has only their prefixes.
+//
+// Not thread-safe. Memory: some 100 bytes for each damaged chunk in these segments.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "fs/chunks/chunk_reader.h"
+#include "fs/segments/damage_list.h"
+#include "index/chunk_index.h"
+
+namespace siltfs {
+
+class LostChunks {
+ public:
+  LostChunks(const DamageList& damage, std::span<const SegmentId> segments);
+
+  // Called for each name that metadata refers to.
+  void Visit(const ChunkName& name);
+
+  // True if every live chunk of [first, end) is on the list of damage, and the index leads to an
+  // undamaged copy of it. A copy does not count if `is_bad` is true for its place, which is damaged
+  // or soon removed.
+  bool LieElsewhere(SegmentId segment, uint32_t first, uint32_t end,
+                    const std::function<bool(uint32_t ordinal)>& is_live, ChunkIndex& index,
+                    ChunkReader& reader, const std::function<bool(const Location&)>& is_bad) const;
+
+ private:
+  bool LiesElsewhere(const DamagedChunk& chunk, ChunkIndex& index, ChunkReader& reader,
+                     const std::function<bool(const Location&)>& is_bad) const;
+
+  const DamageList& damage_;
+  std::unordered_map<uint64_t, std::vector<ChunkName>> names_;  // by prefix
+};
+
+}  // namespace siltfs

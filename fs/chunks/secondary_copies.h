@@ -1,0 +1,82 @@
+// The segments that may hold secondary copies: copies of chunks to which the index does not lead.
+//
+// A chunk gets a second copy when it is written again while its segment is being collected or is
+// damaged, and when a collection copies it. The index leads to one copy only. If nothing refers to
+// the chunk, its index entry is lost when the segment of this copy is removed. The other copy stays
+// behind, unknown to the index. A cached footer part with this other copy would make the next write
+// of the chunk a duplicate. The index could not resolve the reference to it.
+//
+// Invariant (docs/crash-model.md, I6): at most one copy of a chunk lies outside the noted segments,
+// and the index leads to this copy. So a cached footer part of a segment that is not noted may
+// decide that a chunk is a duplicate; for a noted segment the index is asked. A segment is noted
+// durably before it becomes a victim, and before a damaged chunk in it is stored again. It is also
+// noted before it is opened for chunks that a collection moves. So the note is durable before a
+// second copy of one of its chunks, or the first copy in it, can be written. The note is dropped
+// with the segment, or when EntryCheck finds that the index leads to every chunk in the segment.
+//
+// A chunk of a victim may be written again, and the index then leads to a block that is not durable
+// yet. If the index becomes durable first and a crash loses that block, the index leads nowhere,
+// although the victim still has the chunk. So the note of a victim says that it was a victim, and a
+// mount after a crash compares this segment with the index.
+//
+// Thread-safety: every call from any thread; Contains of an empty set takes no lock. Memory: some
+// 60 bytes for each noted segment. Errors: those of CommitPort::WriteThrough, with nothing
+// changed. Durability: a
+// note is durable when Note returns.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "fs/meta/commit_port.h"
+#include "fs/segments/segment_set.h"
+#include "store/base/location.h"
+#include "store/base/status.h"
+#include "store/base/thread_annotations.h"
+
+namespace siltfs {
+
+class SecondaryCopies {
+ public:
+  // `noted`: the segments that are noted in metadata. Notes are written through `metadata`, which
+  // must outlive the object; if it is null, notes are in memory only.
+  SecondaryCopies(std::vector<SegmentId> noted, CommitPort* metadata);
+
+  bool Contains(SegmentId segment) const { return set_.Contains(segment); }
+  // All noted segments, ascending.
+  std::vector<SegmentId> All() const SILTFS_EXCLUDES(mutex_);
+
+  Status Note(std::span<const SegmentId> segments) SILTFS_EXCLUDES(mutex_);
+  Status Note(SegmentId segment) { return Note(std::span(&segment, 1)); }
+  // Note, for segments that are about to become victims.
+  Status NoteVictims(std::span<const SegmentId> segments) SILTFS_EXCLUDES(mutex_);
+  // Call after a mount has compared these segments with the index: their notes no longer say that
+  // they were victims.
+  Status Compared(std::span<const SegmentId> segments) SILTFS_EXCLUDES(mutex_);
+
+  // A count that rises with each call of Note; used as `checked` in Forget.
+  uint64_t Now() const SILTFS_EXCLUDES(mutex_);
+  // Drops the notes of these segments, except those for which Note was called after `checked`.
+  Status Forget(std::span<const SegmentId> segments, uint64_t checked) SILTFS_EXCLUDES(mutex_);
+  // Call after the segment was removed, and its note in metadata with it.
+  void Removed(SegmentId segment) SILTFS_EXCLUDES(mutex_);
+
+ private:
+  struct Noted {
+    uint64_t when = 0;  // of the last Note
+    bool victim = false;
+  };
+  Status Enter(std::span<const SegmentId> segments, bool victim) SILTFS_EXCLUDES(mutex_);
+
+  Status Write(const std::vector<Mutation>& mutations) SILTFS_REQUIRES(mutex_);
+
+  CommitPort* const metadata_;
+  mutable Mutex mutex_;  // held while metadata is written: notes are written in their order
+  std::map<SegmentId, Noted> noted_ SILTFS_GUARDED_BY(mutex_);
+  uint64_t now_ SILTFS_GUARDED_BY(mutex_) = 0;
+  SegmentSet set_;  // the same segments
+};
+
+}  // namespace siltfs

@@ -1,0 +1,103 @@
+// The content of a regular file: reads, writes and truncation over recipe, overlay and chunks, and
+// the fold that turns the overlay into recipe.
+//
+// A write goes into the overlay as raw bytes. If it continues a stream, complete chunks are cut off
+// the front of the stream and put into the chunk store. They replace the raw bytes, so only the
+// tail of a stream stays raw. Fold turns everything into a recipe.
+//
+// Not thread-safe for one file: the caller holds the inode's lock, exclusively for all but Read,
+// FindData and FindHole.
+// Nothing here touches metadata: the caller turns the changed record and overlay into mutations.
+// Errors: kNoSpace, kReadOnly, kIoError from the chunk store, kCorruption for exactly the damaged
+// range; kFileTooLarge. After a failure, record and overlay still describe the file's content. A
+// failed Write has written nothing.
+#pragma once
+
+#include <memory>
+
+#include "chunker/chunker.h"
+#include "fs/chunks/chunk_store.h"
+#include "fs/content/clone.h"
+#include "fs/content/overlay.h"
+#include "fs/records/inode_record.h"
+
+namespace siltfs {
+
+class FileContent {
+ public:
+  // `chunks` must outlive it.
+  FileContent(ChunkStore& chunks, std::shared_ptr<const ChunkerTables> tables);
+
+  // Fills `out` from `offset`. Returns the number of bytes, fewer than asked for only at the end of
+  // the file.
+  Result<size_t> Read(const InodeRecord& record, const Overlay& overlay, uint64_t offset,
+                      MutableByteView out) const;
+
+  // The chunker kernel (chunker/scan/kernels.h) that cuts the files.
+  const ChunkerKernel& kernel() const { return tables_->kernel(); }
+
+  Status Write(InodeRecord& record, Overlay& overlay, uint64_t offset, ByteView data) const;
+  // Sets the size, which may grow; the new part reads as zeros.
+  Status Truncate(InodeRecord& record, Overlay& overlay, uint64_t size) const;
+
+  // Makes [offset, offset + length) zeros that take no space. Does not extend the file.
+  static void PunchHole(const InodeRecord& record, Overlay& overlay, uint64_t offset,
+                        uint64_t length);
+  // FindData returns the first offset at or after `offset` that has data; FindHole, the first that
+  // is in a hole. Both return the end of the file if there is none. `offset` < record.size.
+  Result<uint64_t> FindData(const InodeRecord& record, const Overlay& overlay,
+                            uint64_t offset) const;
+  Result<uint64_t> FindHole(const InodeRecord& record, const Overlay& overlay,
+                            uint64_t offset) const;
+  Result<bool> HasFewParts(const InodeRecord& source, uint64_t offset, uint64_t length) const {
+    return siltfs::HasFewParts(chunks_, source, offset, length);
+  }
+  // See CloneIntoFile.
+  Status Clone(const InodeRecord& source, const CloneRange& range, InodeRecord& target,
+               Overlay& target_overlay) const {
+    return CloneIntoFile(chunks_, source, range, target, target_overlay);
+  }
+
+  enum class FoldMode : uint8_t {
+    kAll,
+    kKeepTail,  // leaves raw bytes at the end of the file, for the writes that continue there
+  };
+  Status Fold(InodeRecord& record, Overlay& overlay, FoldMode mode) const {
+    return FoldWindow(record, overlay, {0, record.size}, mode);
+  }
+  // Folds a part, small enough not to delay other users of the file for long: about 64 changed
+  // places, or 1 MiB of raw bytes and parts of chunks. The part starts at the first extent at or
+  // after `from`, or at the file's first extent if there is none. Returns the offset to continue
+  // from.
+  Result<uint64_t> FoldSome(InodeRecord& record, Overlay& overlay, uint64_t from,
+                            FoldMode mode) const;
+  // Whether one FoldSome folds everything.
+  static bool FoldsAtOnce(const Overlay& overlay);
+  // Whether there is nothing to fold: the recipe is the whole content and reaches the end of the
+  // file. Ignores overlay changes that are not yet in the record (Overlay::Describe).
+  static bool IsFolded(const InodeRecord& record);
+  // Whether the overlay is so large that it should be folded while the file is still being written.
+  static bool NeedsFold(const Overlay& overlay);
+
+  // Bytes of the file that are not holes. Exact after a fold; before it an upper bound, because
+  // overwritten bytes count twice.
+  static uint64_t AllocatedBytes(const InodeRecord& record);
+  static uint64_t ChunkReferences(const InodeRecord& record);
+
+ private:
+  // Cuts the stream formed by the raw bytes in `before`, by `data`, and by the raw bytes in
+  // `behind`. The bytes after its last complete chunk stay raw.
+  Status CutStream(Overlay& overlay, Overlay::Range before, ByteView data,
+                   Overlay::Range behind) const;
+  bool IsStreamStart(const InodeRecord& record, const Overlay& overlay, uint64_t offset) const;
+  Result<uint64_t> Find(const InodeRecord& record, const Overlay& overlay, uint64_t offset,
+                        bool hole) const;
+  Status FoldWindow(InodeRecord& record, Overlay& overlay, Overlay::Range window,
+                    FoldMode mode) const;
+  Status ReadRecipe(const InodeRecord& record, uint64_t offset, MutableByteView out) const;
+
+  ChunkStore& chunks_;
+  const std::shared_ptr<const ChunkerTables> tables_;
+};
+
+}  // namespace siltfs

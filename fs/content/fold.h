@@ -1,0 +1,26 @@
+// Merges a file's overlay into its recipe.
+//
+// Only changed parts are cut again: from the start of the chunk before a change until the cut
+// points coincide with existing chunks again. A chunk's end depends on its own bytes alone
+// (chunker.h), so any chunk cut by its content may follow any other. A chunk ended by a hole or by
+// the end of the file is cut again if this hole or end has changed. Holes are barriers: no chunk
+// reaches across one, and all-zero chunks become holes.
+#pragma once
+
+#include "chunker/chunker.h"
+#include "fs/chunks/chunk_store.h"
+#include "fs/content/file_content.h"
+#include "fs/content/overlay.h"
+#include "fs/records/inode_record.h"
+
+namespace siltfs {
+
+// Returns the recipe of the file's first `end` bytes; end <= record.size. The recipe includes the
+// overlay's extents within `window`, and everything between record.recipe_limit and `end`.
+// Elsewhere the recipe may still have the old content. Puts new chunks and nodes; changes nothing
+// else.
+Result<Recipe> FoldToRecipe(ChunkStore& chunks, const ChunkerTables& tables,
+                            const FileContent& content, const InodeRecord& record,
+                            const Overlay& overlay, Overlay::Range window, uint64_t end);
+
+}  // namespace siltfs

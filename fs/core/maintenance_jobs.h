@@ -1,0 +1,52 @@
+// The jobs that maintain a writable store, in the background or when called: recompression, garbage
+// collection and scrub.
+//
+// Thread-safety: every call from any thread. Ownership: borrows the parts and the nodes, which must
+// outlive it. The jobs write metadata: stop them, or destroy them, while metadata takes writes. No
+// commit may follow their destruction.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fs/chunks/chunk_parts.h"
+#include "fs/gc/garbage_collector.h"
+#include "fs/recipe/recipe_node.h"
+#include "fs/recompression/recompressor.h"
+#include "fs/records/scrub_record.h"
+#include "fs/scrub/scrubber.h"
+
+namespace siltfs {
+
+class MaintenanceJobs {
+ public:
+  struct Options {
+    std::string spill_directory;       // for garbage collection
+    std::optional<ScrubRecord> scrub;  // an unfinished scrub
+    // Garbage collection leaves this much of the reserve and the free space to metadata and the
+    // index.
+    uint64_t room_for_others = 0;
+  };
+  // `parts` is writable and has a CommitPort; `nodes` reads recipe nodes from it. `records`: the
+  // segments as of the opening. Call it before the first commit: from then on recompression gets
+  // the segments that are sealed. Starts no thread.
+  MaintenanceJobs(ChunkParts& parts, NodeStore& nodes, const SegmentRecords& records,
+                  Options options);
+
+  Recompressor& recompressor() { return recompressor_; }
+  GarbageCollector& collector() { return collector_; }
+  Scrubber& scrubber() { return scrubber_; }
+
+  // Permanently ends all jobs, soon; returns when they have ended.
+  void Stop();
+
+ private:
+  // In this order: users are destroyed before the parts that they use.
+  Recompressor recompressor_;
+  GarbageCollector collector_;
+  Scrubber scrubber_;
+};
+
+}  // namespace siltfs

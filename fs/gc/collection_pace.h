@@ -1,0 +1,53 @@
+// How fast a garbage collection works. In the background it rests after each piece of work, longer
+// while the store is in use, and not at all while the store is in use on a nearly full disk. On
+// behalf of a caller it never rests.
+//
+// Thread-safety: call it within a run of the job (BackgroundJob::Run). Errors: kInterrupted if the
+// run must end; the failure that turned the log read-only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "fs/jobs/background_job.h"
+#include "fs/jobs/store_activity.h"
+#include "fs/mark/mark.h"
+#include "fs/segments/segment_log.h"
+
+namespace siltfs {
+
+class CollectionPace {
+ public:
+  struct Options {
+    std::string store;
+    // At most this many bytes are read and written per second in the background (0: unlimited).
+    uint64_t bytes_per_second = 0;
+  };
+  // All must outlive it.
+  CollectionPace(Env& env, const SegmentLog& log, const StoreActivity& activity, BackgroundJob& job,
+                 Options options);
+
+  bool in_background() const { return job_.in_background(); }
+  Status CheckRunning() { return job_.CheckRunning(); }
+  // Call it after or before `bytes` are read or written.
+  Status Pace(uint64_t bytes);
+  // The pace of a mark that begins now.
+  MarkPace PaceOfMark();
+  // Runs `work`, in the background on a thread that gets processor time only when no other thread
+  // wants it.
+  void Run(const std::function<void()>& work) const;
+
+ private:
+  void Rest(std::chrono::nanoseconds pause);
+  bool IsNearlyFull() const;
+
+  Env& env_;
+  const SegmentLog& log_;
+  const StoreActivity& activity_;
+  BackgroundJob& job_;
+  const Options options_;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,94 @@
+// Reclaims the space of chunks that nothing refers to: online, segment by segment, with the store
+// in use.
+//
+// A collection counts which chunks of each segment committed metadata refers to, and picks segments
+// with enough dead chunks (collection_candidates.h). It handles a few of these victims at a time
+// (victim_collection.h):
+//
+//   1. It durably notes that the victims may come to hold secondary copies (secondary_copies.h).
+//      From now on a chunk that would be a duplicate of a chunk in a victim is stored again.
+//   2. It waits for all threads that may have found such a duplicate before, and commits.
+//   3. It marks exactly the chunks of the victims that this commit refers to.
+//   4. It copies the marked chunks into new segments (relocator.h), commits, and moves their index
+//      entries.
+//   5. It durably removes the victims' records from metadata, and notes there that their files are
+//      to be removed.
+//   6. It waits for all threads that may be reading the victims, removes the files, and drops the
+//      note.
+//
+// Why nothing is lost: a reference that appears after step 2 leads to a chunk outside the victims,
+// or is a copy of a reference that step 3 has seen. The chunks marked in step 3 are durable outside
+// the victims before step 5. A crash before step 5 leaves everything as it was, and copies that the
+// next collection finds dead. A crash after step 5 leaves the note, and the next mount removes the
+// files. The index never decides that a chunk is dead.
+//
+// Before the collection picks segments, it makes index entries for references that the index does
+// not know (reference_restorer.h). At the end it drops the notes of segments that need none any
+// more (note_check.h).
+//
+// Thread-safety: every call from any thread; one collection at a time. Memory: that of mark.h and
+// relocator.h, and some 16 bytes for each chunk of the victims handled together
+// (kMostChunksAtOnce). Errors: a damaged segment is reported and left alone, unless all live chunks
+// of its damaged blocks have undamaged copies elsewhere. Damage in recipes ends the collection,
+// because the references are then unknown. kNoSpace if copies do not fit.
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "fs/gc/collection_candidates.h"
+#include "fs/gc/collection_pace.h"
+#include "fs/gc/collector_parts.h"
+#include "fs/gc/garbage_outcome.h"
+#include "fs/gc/note_check.h"
+#include "fs/jobs/background_job.h"
+
+namespace siltfs {
+
+class GarbageCollector {
+ public:
+  GarbageCollector(const CollectorParts& parts, CollectorOptions options);
+  ~GarbageCollector();  // stops
+
+  // Collects until no segment is worth collecting. kInterrupted after Stop.
+  Result<GarbageOutcome> Collect();
+  // Estimates the outcome of Collect, changing nothing.
+  Result<GarbageOutcome> Estimate();
+
+  // Starts a thread that collects whenever SpaceAccount::NoteReleased has counted enough bytes
+  // since the last collection.
+  void StartInBackground();
+  // Ends the thread and a running collection, soon; no other begins.
+  void Stop() { job_.Stop(); }
+
+ private:
+  Result<CollectionCandidates> Count(GarbageOutcome& outcome) SILTFS_REQUIRES(job_.run_mutex());
+  CollectionReason Reason() const;
+  // Makes the index lead to the chunks of references that the last count did not find in it.
+  Status RestoreReferences() SILTFS_REQUIRES(job_.run_mutex());
+  // If most index entries lead into removed segments, rewrites the index without these entries.
+  Status DropStaleEntries();
+  // Makes all entries made so far durable in the index. kInterrupted if it cannot be done now.
+  Status FlushIndex();
+  Status CollectAll(GarbageOutcome& outcome) SILTFS_REQUIRES(job_.run_mutex());
+  Status CollectSome(const CollectionCandidates& some, GarbageOutcome& outcome)
+      SILTFS_REQUIRES(job_.run_mutex());
+  bool IsFull() const;  // new data is rejected for lack of space
+  // Makes a collection if enough was released. Returns the pause before the next attempt.
+  std::chrono::nanoseconds CollectInBackground();
+
+  const CollectorParts deps_;
+  const CollectorOptions options_;
+  BackgroundJob job_;
+  CollectionPace pace_;
+  // References without an index entry, as in LiveCounts of the last count; lost_: those that could
+  // not be restored.
+  std::vector<uint64_t> not_indexed_ SILTFS_GUARDED_BY(job_.run_mutex());
+  std::vector<uint64_t> lost_ SILTFS_GUARDED_BY(job_.run_mutex());
+  NoteCheck note_check_ SILTFS_GUARDED_BY(job_.run_mutex());
+  // About the bytes of the segments that the last background collection examined. Used by the
+  // background thread alone.
+  uint64_t stored_ = 0;
+};
+
+}  // namespace siltfs

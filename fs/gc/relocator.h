@@ -1,0 +1,117 @@
+// Relocation, a part of garbage collection: copies the live chunks of segments that are to be
+// removed into new segments. The copies keep the old order, and are compressed like recompressed
+// segments. If all chunks of a recompressed block are live, the block is copied unchanged.
+//
+// MoveEntries updates the index once the copies are durable. Until then the index leads to the old
+// places. So a crash that loses the copies leaves no entry that leads to a lost copy.
+//
+// Thread-safety: none. Memory: a block of each kind, a block that is read, and some 48 bytes for
+// each copied chunk until its entry is moved. Errors: kCorruption if a live chunk of a segment is
+// damaged; the segment must then not be removed. Errors of the log, which end all writing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "fs/chunks/chunk_reader.h"
+#include "fs/segments/block_pipeline.h"
+#include "fs/segments/segment_cache.h"
+#include "index/chunk_index.h"
+#include "store/segment/block_codec.h"
+
+namespace siltfs {
+
+class Relocator {
+ public:
+  struct Options {
+    Compression compression;
+    uint32_t block_plain_bytes = 512u << 10;
+    // True for a segment that is removed or soon will be: a place in it counts as missing.
+    std::function<bool(SegmentId)> gone;
+    // Called before an index entry is moved away from a place in a segment that is not to be
+    // removed. Must note the segment durably (SecondaryCopies::Note).
+    std::function<Status(SegmentId)> leave_copy = [](SegmentId) { return Status::Ok(); };
+    // True for a chunk that is known to be damaged: it is not copied.
+    std::function<bool(SegmentId, uint32_t ordinal)> is_damaged;
+    // Called before each block is read, with its uncompressed bytes; a failure is returned. May
+    // wait.
+    std::function<Status(uint64_t bytes)> pace;
+    // Runs the work of reading and compressing, perhaps on another thread.
+    std::function<void(const std::function<void()>&)> run;
+  };
+  // All must outlive it.
+  Relocator(ChunkIndex& index, SegmentCache& segments, ChunkReader& reader, BlockPipeline& pipeline,
+            const BlockCodec& codec, Options options);
+
+  struct Source {
+    SegmentId segment = kNoSegment;
+    bool recompressed = false;
+    SegmentFooter footer;
+    std::function<bool(uint32_t ordinal)> is_live;
+    // For a block with an unreadable head: true if all its live chunks have undamaged copies
+    // elsewhere. May be empty.
+    std::function<bool(uint32_t first, uint32_t end)> lies_elsewhere = {};
+  };
+  // Copies every live chunk of the segment that has no good copy elsewhere. After CopyLive or Flush
+  // has failed with kNoSpace, some chunks have no copy: every later call fails with kNoSpace, and
+  // no copied segment may be removed.
+  Status CopyLive(const Source& source);
+  // Appends the open blocks.
+  Status Flush();
+
+  // True after CopyLive or Flush has failed with kNoSpace.
+  bool is_full() const { return !full_.ok(); }
+
+  // The number of copied chunks with entries that are still to be moved.
+  size_t moves() const { return moves_.size(); }
+  // True if chunks were copied, or if copies were found elsewhere that may not be durable yet. A
+  // commit must make both durable before the old segments may be removed.
+  bool needs_commit() const { return !moves_.empty() || found_elsewhere_; }
+  // Makes the index lead to the copies, which must be durable. Errors: those of the index.
+  Status MoveEntries();
+
+  uint64_t bytes_copied() const { return bytes_copied_; }  // as appended
+
+ private:
+  // `place` is the old place of a chunk. `misled` is set if the index leads to another place, where
+  // the chunk is missing or damaged.
+  struct Origin {
+    Location place;
+    std::optional<Location> misled;
+  };
+  struct OpenBlock {
+    PlainBlock content;
+    std::vector<Origin> from;  // of each chunk
+  };
+  struct Wanted {
+    uint32_t number = 0;  // of the chunk, in its block
+    std::optional<Location> misled;
+  };
+
+  // Returns the block's live chunks that must be copied.
+  Result<std::vector<Wanted>> ToCopy(const Source& source, const BlockHead& head);
+  // Whether the chunk can be read at the place.
+  bool IsThere(const Location& place, const ChunkRecord& record);
+  Status CopyBlock(const Source& source, const BlockPlace& place, uint32_t end_ordinal,
+                   const SegmentReader& reader);
+  Status Add(SegmentKind kind, const ChunkRecord& record, ByteView bytes, const Origin& from);
+  Status FlushBlock(SegmentKind kind);
+  Status Append(SegmentKind kind, const EncodedBlock& block, const std::vector<Origin>& from);
+
+  ChunkIndex& index_;
+  SegmentCache& segments_;
+  ChunkReader& reader_;
+  BlockPipeline& pipeline_;
+  const BlockCodec& codec_;
+  const Options options_;
+  std::array<OpenBlock, 2> open_;  // by kind
+  std::vector<BlockPipeline::Move> moves_;
+  bool found_elsewhere_ = false;  // since entries were last moved
+  uint64_t bytes_copied_ = 0;
+  Status full_;  // the kNoSpace that lost a block
+};
+
+}  // namespace siltfs

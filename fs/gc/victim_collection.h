@@ -1,0 +1,65 @@
+// Handles a few victims of a garbage collection: marks their live chunks exactly, copies these, and
+// removes the segments (steps 2 to 6 in garbage_collector.h).
+//
+// Thread-safety: call it within a run of the collector. Memory: that of mark.h and relocator.h, and
+// some 16 bytes for each chunk of the victims. Errors: a damaged segment is reported and left
+// alone, unless all live chunks of its damaged blocks have undamaged copies elsewhere. Damage in
+// recipes ends the collection. kNoSpace if copies do not fit; segments removed before stay removed.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "fs/chunks/lost_chunks.h"
+#include "fs/gc/collection_candidates.h"
+#include "fs/gc/collection_pace.h"
+#include "fs/gc/collector_parts.h"
+#include "fs/gc/garbage_outcome.h"
+#include "fs/gc/relocator.h"
+#include "fs/mark/mark.h"
+
+namespace siltfs {
+
+class VictimCollection {
+ public:
+  // `flush_index` makes all index entries made so far durable. All must outlive it; what is done is
+  // added to `outcome`.
+  VictimCollection(const CollectorParts& parts, const CollectorOptions& options,
+                   CollectionPace& pace, std::function<Status()> flush_index,
+                   GarbageOutcome& outcome)
+      : deps_(parts),
+        options_(options),
+        pace_(pace),
+        flush_index_(std::move(flush_index)),
+        outcome_(outcome) {}
+
+  // Collects these segments. They must be victims, and no thread may still find a duplicate in
+  // them.
+  Status Collect(const CollectionCandidates& some);
+
+ private:
+  struct Victim {
+    CollectionCandidate candidate;
+    SegmentFooter footer;  // without the chunks
+  };
+
+  Result<SegmentFooter> ReadFooter(const CollectionCandidate& candidate);
+  // Appends the candidate to `copied` if all its live chunks could be copied.
+  Status CopyLive(const Victim& victim, const SegmentMark& mark, const LostChunks& lost,
+                  Relocator& relocator, CollectionCandidates& copied);
+  // Makes copied chunks, and chunks found elsewhere, durable. Then moves the entries of the copied
+  // chunks, and makes these entries durable.
+  Status MoveEntries(Relocator& relocator);
+  Status Remove(const CollectionCandidates& some);
+  Status CheckSpace(uint64_t bytes);  // fails if so much cannot be copied
+  void LeaveAlone(const CollectionCandidate& candidate, const Status& why);
+
+  const CollectorParts& deps_;
+  const CollectorOptions& options_;
+  CollectionPace& pace_;
+  const std::function<Status()> flush_index_;
+  GarbageOutcome& outcome_;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,64 @@
+// Decides when an inode without names is deleted: when it is neither open nor looked up. Until
+// then it is an *orphan*, which metadata lists, so that the next mount deletes it after a crash.
+//
+// Thread-safety: every call from any thread. Functions that take an Inode require that the caller
+// holds its lock exclusively. Errors: those of InodeStore and ChangeApplier. Durability: none;
+// changes are durable with their commit.
+#pragma once
+
+#include <cstdint>
+#include <unordered_set>
+
+#include "fs/inodes/change.h"
+#include "fs/inodes/change_applier.h"
+#include "fs/inodes/inode_store.h"
+#include "fs/inodes/lookup_counts.h"
+#include "fs/inodes/store_context.h"
+#include "store/base/thread_annotations.h"
+
+namespace siltfs {
+
+class InodeLifetimes {
+ public:
+  // The arguments must outlive it.
+  InodeLifetimes(const StoreContext& store, InodeStore& inodes, ChangeApplier& changes)
+      : store_(store), inodes_(inodes), changes_(changes) {}
+
+  // How often the kernel has looked up each inode and not yet forgotten it.
+  LookupCounts& lookups() { return lookups_; }
+
+  // Drops one link of a file, or all links of a directory. An inode without links is deleted, or
+  // becomes an orphan if it is open or looked up.
+  Status DropLink(Inode& inode, int64_t now, Change& change);
+  // Call it after a change with DropLink was applied.
+  void ForgetRemoved(Inode& inode);
+
+  // Makes a new inode an orphan, because it has no name yet.
+  void AddOrphan(Inode& inode, Change& change);
+  // An orphan gets its first name: RemoveOrphanKey is a part of the change, and NoLongerOrphan
+  // follows once the change is applied. If the change that made the orphan fails, only
+  // NoLongerOrphan is called.
+  static void RemoveOrphanKey(const Inode& inode, Change& change);
+  void NoLongerOrphan(InodeNumber number) { SetOrphan(number, false); }
+
+  // Removes the inode if it is an orphan and neither open nor looked up. The caller holds no
+  // inode's lock.
+  void RemoveIfUnused(InodeNumber number);
+  // Removes the orphans that the last mount left. Call it before any other operation.
+  Status RemoveOrphans();
+
+ private:
+  bool IsOrphan(InodeNumber number) const;
+  void SetOrphan(InodeNumber number, bool orphan);
+  // Adds the removal of all keys of the inode to the change.
+  Status DeleteInode(Inode& inode, Change& change);
+
+  const StoreContext& store_;
+  InodeStore& inodes_;
+  ChangeApplier& changes_;
+  LookupCounts lookups_;
+  mutable Mutex orphans_mutex_;
+  std::unordered_set<InodeNumber> orphans_ SILTFS_GUARDED_BY(orphans_mutex_);
+};
+
+}  // namespace siltfs

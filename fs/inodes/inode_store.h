@@ -1,0 +1,58 @@
+// The inodes of a store: finds an inode's object in memory, and loads its state from metadata.
+//
+// Thread-safety: every call from any thread. Functions that take an Inode require that the caller
+// holds its lock exclusively. Ownership: the objects are shared with their users. Errors: kStale if
+// there is no such inode, kCorruption for malformed records, else those of metadata. Durability:
+// nothing becomes durable here.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "fs/content/overlay_memory.h"
+#include "fs/inodes/change_applier.h"
+#include "fs/inodes/inode_table.h"
+#include "fs/inodes/store_context.h"
+#include "fs/interface/file_system.h"
+
+namespace siltfs {
+
+// The attributes of a loaded inode.
+Attributes AttributesOf(const Inode& inode);
+// kIsADirectory or kInvalidArgument unless the inode is a regular file.
+Status CheckRegular(const InodeRecord& record);
+
+class InodeStore {
+ public:
+  // The arguments must outlive it.
+  InodeStore(const StoreContext& store, ChangeApplier& changes, OverlayMemory& overlay_memory);
+
+  // The one object of this inode, loaded or not.
+  InodePtr Get(InodeNumber number) { return table_.Get(number); }
+  // All inodes in memory at this moment.
+  std::vector<InodePtr> Snapshot() const { return table_.Snapshot(); }
+  // Forgets the object of a removed inode.
+  void Erase(InodeNumber number) { table_.Erase(number); }
+  // Call it for the object of a new inode, which metadata does not have yet.
+  void SetLoaded(Inode& inode);
+
+  // Both load the inode, the second also its overlay. They leave a dirty inode dirty.
+  Status LoadRecord(Inode& inode);
+  Status LoadContent(Inode& inode);
+  // Both load, too, and save a dirty inode, so that metadata is up to date.
+  Status LoadAndFlush(Inode& inode);
+  Status LoadContentAndFlush(Inode& inode);
+  // Loads the inode (with its overlay if `overlay`), and calls `use` with the inode locked in
+  // shared mode.
+  Status WithLoaded(InodeNumber number, bool overlay,
+                    const std::function<Status(const Inode&)>& use);
+  Result<Attributes> GetAttributes(InodeNumber number);
+
+ private:
+  const StoreContext& store_;
+  ChangeApplier& changes_;
+  OverlayMemory& overlay_memory_;
+  InodeTable table_;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,26 @@
+#include "fs/inodes/store_context.h"
+
+#include "fs/records/schema.h"
+
+namespace siltfs {
+
+Status StoreContext::CheckWritable() const {
+  if (options_.read_only)
+    return Status(StatusCode::kReadOnly, "is mounted read-only").At(options_.store);
+  // Metadata learns of the failure with the next commit; changes until then would be lost.
+  return chunks_.failure();
+}
+
+Result<SpaceInfo> StoreContext::GetSpace() const {
+  SILTFS_ASSIGN_OR_RETURN(DiskSpace disk, env_.GetDiskSpace(options_.store));
+  const Counters counters = metadata_.counters();
+  SpaceInfo space;
+  space.total_bytes = disk.total_bytes;
+  space.free_bytes = disk.free_bytes;
+  space.available_bytes = reserve_ ? reserve_->Usable(disk.available_bytes) : disk.available_bytes;
+  space.inodes = static_cast<uint64_t>(counters[static_cast<size_t>(Counter::kFiles)] +
+                                       counters[static_cast<size_t>(Counter::kDirectories)]);
+  return space;
+}
+
+}  // namespace siltfs

@@ -1,0 +1,52 @@
+// The parts of an open store that all operations use, and the checks with which a change begins.
+//
+// Thread-safety: every call from any thread. Ownership: borrows the parts, which must outlive it.
+// Units: bytes, nanoseconds.
+#pragma once
+
+#include <cstdint>
+
+#include "fs/chunks/chunk_store.h"
+#include "fs/interface/file_system.h"
+#include "fs/meta/metadata_store.h"
+#include "store/env/env.h"
+#include "store/env/space_reserve.h"
+
+namespace siltfs {
+
+// Approximate bytes of a new name, inode or attribute in metadata.
+inline constexpr uint64_t kBytesPerName = 4096;
+
+class StoreContext {
+ public:
+  // `reserve` is null when read-only.
+  StoreContext(Env& env, const FileSystemOptions& options, ChunkStore& chunks,
+               MetadataStore& metadata, SpaceReserve* reserve)
+      : env_(env), options_(options), chunks_(chunks), metadata_(metadata), reserve_(reserve) {}
+
+  Env& env() const { return env_; }
+  const FileSystemOptions& options() const { return options_; }
+  ChunkStore& chunks() const { return chunks_; }
+  MetadataStore& metadata() const { return metadata_; }
+  SpaceReserve* reserve() const { return reserve_; }
+
+  int64_t Now() const { return env_.NowNanoseconds(); }
+  // kReadOnly if the store is mounted read-only; the cause of a failure that made it read-only.
+  Status CheckWritable() const;
+  // Call it before a change that takes this many bytes of the disk. kNoSpace if the remaining space
+  // is only for deletions.
+  Status CheckRoom(uint64_t bytes) const {
+    return reserve_ ? reserve_->CheckRoom(bytes) : Status::Ok();
+  }
+  Result<SpaceInfo> GetSpace() const;
+  bool NearlyFull() const { return reserve_ && reserve_->nearly_full(); }
+
+ private:
+  Env& env_;
+  const FileSystemOptions& options_;
+  ChunkStore& chunks_;
+  MetadataStore& metadata_;
+  SpaceReserve* const reserve_;
+};
+
+}  // namespace siltfs

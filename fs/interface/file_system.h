@@ -1,0 +1,268 @@
+// The file system itself, independent of FUSE: inodes, names and file contents, over metadata
+// (fs/meta) and chunks (fs/chunks).
+//
+// Thread-safety: every call from any thread. Ownership: the FileSystem owns the open store, lock
+// included. Order: operations take effect in the order in which their calls return; calls that
+// overlap, in some order. A crash preserves a prefix of that order (docs/crash-model.md). The
+// kernel checks permissions (default_permissions); FileSystem does not. Errors: Status codes as a
+// POSIX caller expects (fs/fuse maps them). kReadOnly once the store has turned read-only.
+// Durability: operations are durable once Fsync, SyncAll or Close returned OK, else with the next
+// periodic commit.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/base/bytes.h"
+#include "store/base/result.h"
+#include "store/env/env.h"
+
+namespace siltfs {
+
+using InodeNumber = uint64_t;  // never reused
+inline constexpr InodeNumber kRootInode = 1;
+
+// POSIX limits of this file system.
+inline constexpr size_t kMaxNameBytes = 255;
+// 8 EiB less one byte, the largest off_t. The kernel refuses larger offsets before it caches the
+// data. With a lower limit, an accepted write could fail later, at writeback.
+inline constexpr uint64_t kMaxFileBytes = (uint64_t{1} << 63) - 1;
+inline constexpr size_t kMaxXattrValueBytes = 65536;
+inline constexpr size_t kMaxXattrListBytes = 65536;  // names, each with its terminating zero
+inline constexpr uint32_t kMaxLinks = 1000000;
+
+// Whether a directory may have an entry of this name.
+inline bool IsName(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxNameBytes && name != "." && name != ".." &&
+         name.find('/') == name.npos && name.find('\0') == name.npos;
+}
+
+struct Attributes {
+  InodeNumber inode = 0;
+  uint32_t mode = 0;  // type and permission bits, as st_mode
+  uint32_t links = 0;
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+  uint64_t device = 0;  // of device nodes, as st_rdev
+  uint64_t size = 0;
+  uint64_t allocated_bytes = 0;  // size less holes
+  int64_t atime = 0;             // all times in nanoseconds since 1970
+  int64_t mtime = 0;
+  int64_t ctime = 0;
+  int64_t btime = 0;
+};
+
+// The attributes that SetAttributes changes; empty fields stay unchanged.
+struct AttributeChange {
+  std::optional<uint32_t> mode;  // permission bits
+  std::optional<uint32_t> uid;
+  std::optional<uint32_t> gid;
+  std::optional<uint64_t> size;
+  std::optional<int64_t> atime;
+  std::optional<int64_t> mtime;
+  std::optional<int64_t> ctime;  // else: now
+  // Removes set-user-id, and set-group-id if the group may execute. (A new size, owner or group
+  // always removes the capability.) Directories keep the bits and the capability.
+  bool kill_privileges = false;
+};
+
+// The extra privileges of an executable file that a write removes.
+enum class Privileges : uint8_t {
+  kKeep,
+  kDropCapability,  // the extended attribute security.capability
+  kDropAll,         // also set-user-id, and set-group-id if the group may execute
+};
+
+// How a write sets the file's times.
+enum class WriteTimes : uint8_t {
+  kNow,      // to the time of the write
+  kMayKeep,  // for a write from a cache that sets the times itself, by SetAttributes, perhaps
+             // before this write. Until the cache has set any times, acts like kNow.
+};
+
+// The process that creates an inode.
+struct Caller {
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+  // Permission bits to clear, unless the directory has a default access control list, which
+  // replaces the umask.
+  uint32_t umask = 0;
+  // Whether access control lists are enforced. If not, default lists are ignored: otherwise the
+  // group's permission bits would hold the list's mask and admit the whole group.
+  bool acls = true;
+};
+
+struct DirectoryRecord {
+  std::string_view name;
+  InodeNumber inode = 0;
+  uint32_t mode = 0;    // type bits only, as st_mode
+  uint64_t cookie = 0;  // pass it to ReadDirectory to continue after this record
+};
+
+struct SpaceInfo {
+  uint64_t block_size = 4096;
+  uint64_t total_bytes = 0;  // of the underlying disk
+  uint64_t free_bytes = 0;
+  uint64_t available_bytes = 0;
+  uint64_t inodes = 0;  // in use
+};
+
+enum class RenameMode : uint8_t { kReplace, kNoReplace, kExchange };
+enum class XattrMode : uint8_t {
+  kSet,
+  kCreate,
+  kReplace,
+  kSetWithoutSetGid,  // as kSet; a new access control list clears the set-group-ID bit
+};
+enum class AllocateMode : uint8_t {
+  kReserve,  // reserves nothing, but the file grows; kNoSpace if the disk has less space
+  kZero,     // the range becomes a hole
+};
+enum class SeekTarget : uint8_t { kData, kHole };
+
+class SegmentStore;  // store/segment/segment_store.h
+
+// The only place of the defaults that a mount uses.
+struct FileSystemOptions {
+  std::string store;  // path of the store directory
+  // Where sealed segments are kept; must outlive the file system. Null: in the store's directory.
+  SegmentStore* segments = nullptr;
+  bool read_only = false;
+  std::chrono::milliseconds commit_interval{5000};
+  // If no change is made for this long, commits before commit_interval is over, within the limits
+  // of fs/meta/commit_pace.h. 0: never.
+  std::chrono::milliseconds quiet_interval{0};
+  // Approximate bytes of metadata in one commit; two such groups are in memory. Deferred changes
+  // may take as much again.
+  size_t group_bytes = 3u << 20;
+  std::optional<uint64_t> index_memory;  // bytes; overrides the store's own
+  size_t block_cache_bytes = 10u << 20;  // decoded blocks, those read ahead included
+  size_t footer_cache_bytes = 5u << 20;
+  size_t pipeline_bytes = 5u << 20;  // uncompressed chunks on their way to the disk, at most
+  size_t worker_threads = 2;         // compress and append blocks
+  size_t readahead_threads = 2;      // 0: no readahead
+  // While compression has little to do, data blocks grow to the size of recompressed ones. Which
+  // chunks share a block then depends on thread timing.
+  bool dense_when_idle = false;
+  // Recompresses sealed segments in the background once nothing was written for `recompress_after`.
+  bool recompress_in_background = false;
+  std::chrono::milliseconds recompress_after{5000};
+  // Collects garbage in the background once enough was removed or replaced.
+  bool collect_in_background = false;
+  // Keeps disk space allocated as a reserve for a full disk (store/env/space_reserve.h). Without
+  // the reserve, the store only leaves a part of the disk free.
+  bool keep_reserve = false;
+  // Polled while the store is opened. True ends the opening with kInterrupted and leaves the store
+  // as a crash would. May be empty.
+  std::function<bool()> interrupted;
+  // Called from any thread with a sentence about damage or failures that no Status reports, and
+  // once for each damaged block that Read meets. May be empty.
+  std::function<void(const std::string& finding)> report;
+};
+
+class StoreMaintenance;  // fs/interface/store_maintenance.h
+
+class FileSystem {
+ public:
+  // Locks the store (kInUse if it is already open), recovers it after a crash and opens it.
+  static Result<std::unique_ptr<FileSystem>> Open(Env& env, FileSystemOptions options);
+  virtual ~FileSystem() = default;
+
+  // --- names. Every call that returns Attributes of an entry by name (Lookup, Make*, Link, Create)
+  // adds one to the inode's lookup count; Forget subtracts. An inode without names stays while it
+  // is looked up or open.
+  //
+  // "." is `parent` itself, of any type; kStale once `parent` has no name left. ".." is the parent
+  // directory (of the root: the root). Both names serve callers that kept an inode number. Numbers
+  // are never reused, so a number gives the same inode or none.
+  virtual Result<Attributes> Lookup(InodeNumber parent, std::string_view name) = 0;
+  virtual void Forget(InodeNumber inode, uint64_t lookups) = 0;
+  // Regular files, fifos, sockets and device nodes.
+  virtual Result<Attributes> MakeNode(InodeNumber parent, std::string_view name, uint32_t mode,
+                                      uint64_t device, Caller caller) = 0;
+  virtual Result<Attributes> MakeDirectory(InodeNumber parent, std::string_view name, uint32_t mode,
+                                           Caller caller) = 0;
+  virtual Result<Attributes> MakeSymlink(InodeNumber parent, std::string_view name,
+                                         std::string_view target, Caller caller) = 0;
+  // Adds a name to a file; a temporary file gets its first name. kNotFound for a file that has lost
+  // its last name.
+  virtual Result<Attributes> Link(InodeNumber inode, InodeNumber new_parent,
+                                  std::string_view new_name) = 0;
+  virtual Status Unlink(InodeNumber parent, std::string_view name) = 0;
+  virtual Status RemoveDirectory(InodeNumber parent, std::string_view name) = 0;
+  virtual Status Rename(InodeNumber parent, std::string_view name, InodeNumber new_parent,
+                        std::string_view new_name, RenameMode mode) = 0;
+  virtual Result<std::string> ReadLink(InodeNumber inode) = 0;
+
+  // --- attributes
+  virtual Result<Attributes> GetAttributes(InodeNumber inode) = 0;
+  virtual Result<Attributes> SetAttributes(InodeNumber inode, const AttributeChange& change) = 0;
+  // Names are in the namespaces of xattr(7). The access control lists (posix_acl.h) are in
+  // "system.". Setting the access list sets the permission bits, and changing the bits changes the
+  // list; a list equivalent to the bits is not kept. New entries inherit the directory's default
+  // list, which replaces the umask. kInvalidArgument for a malformed list, kAccessDenied for a
+  // default list of a non-directory, kNoSpace if the names would no longer fit a listing.
+  virtual Result<std::string> GetXattr(InodeNumber inode, std::string_view name) = 0;
+  virtual Status SetXattr(InodeNumber inode, std::string_view name, std::string_view value,
+                          XattrMode mode) = 0;
+  virtual Result<std::vector<std::string>> ListXattrs(InodeNumber inode) = 0;
+  virtual Status RemoveXattr(InodeNumber inode, std::string_view name) = 0;
+
+  // --- directories. Visits "." and ".." (cookies 1 and 2) and then the entries after `cookie` in
+  // creation order, until `visit` returns false. Stable under change: an entry that exists all
+  // along is visited exactly once.
+  virtual Status ReadDirectory(InodeNumber directory, uint64_t cookie,
+                               const std::function<bool(const DirectoryRecord&)>& visit) = 0;
+
+  // --- files. Each OpenFile, CreateFile or MakeTemporaryFile is paired with one ReleaseFile.
+  virtual Result<Attributes> CreateFile(InodeNumber parent, std::string_view name, uint32_t mode,
+                                        Caller caller) = 0;
+  // Makes a regular file without a name, with attributes as if made in `directory`. The file is
+  // open and looked up once, as after CreateFile. Unless Link names it while it is open, it is
+  // removed once it is neither open nor looked up, or after a crash.
+  virtual Result<Attributes> MakeTemporaryFile(InodeNumber directory, uint32_t mode,
+                                               Caller caller) = 0;
+  virtual Status OpenFile(InodeNumber inode, bool truncate) = 0;
+  virtual void ReleaseFile(InodeNumber inode) = 0;
+  // Returns the number of bytes read, fewer than asked for only at the end of the file. kCorruption
+  // is also reported (FileSystemOptions::report).
+  virtual Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) = 0;
+  // Writes all of `data`, or returns an error.
+  virtual Status Write(InodeNumber inode, uint64_t offset, ByteView data,
+                       Privileges privileges = Privileges::kKeep,
+                       WriteTimes times = WriteTimes::kNow) = 0;
+  // As fallocate(2). The file grows to the end of the range unless `keep_size`. length > 0.
+  virtual Status Allocate(InodeNumber inode, AllocateMode mode, uint64_t offset, uint64_t length,
+                          bool keep_size, Privileges privileges = Privileges::kKeep) = 0;
+  // As lseek(2) with SEEK_DATA and SEEK_HOLE (the end of the file is a hole); nullopt where lseek
+  // fails with ENXIO.
+  virtual Result<std::optional<uint64_t>> Seek(InodeNumber inode, uint64_t offset,
+                                               SeekTarget target) = 0;
+  // As copy_file_range(2), but shares chunks instead of copying bytes. Returns the number of bytes,
+  // fewer than asked for only at the source's end. kInvalidArgument for overlapping ranges of one
+  // file.
+  virtual Result<uint64_t> CopyRange(InodeNumber source, uint64_t source_offset, InodeNumber target,
+                                     uint64_t target_offset, uint64_t length,
+                                     Privileges privileges = Privileges::kKeep) = 0;
+  virtual Status Fsync(InodeNumber inode) = 0;
+
+  // --- the whole file system
+  virtual Status SyncAll() = 0;
+  virtual Result<SpaceInfo> GetSpace() = 0;
+  // Whether the disk may be full by the time a write cached now is written back. Cheap; the answer
+  // is a few seconds old.
+  virtual bool NearlyFull() const = 0;
+  // Statistics, recompression, garbage collection and scrub. No call may follow Close.
+  virtual StoreMaintenance& maintenance() = 0;
+  // Commits everything and closes the store cleanly. No call may follow. Without Close, destruction
+  // is like a crash.
+  virtual Status Close() = 0;
+};
+
+}  // namespace siltfs

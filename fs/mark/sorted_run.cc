@@ -1,0 +1,102 @@
+#include "fs/mark/sorted_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "store/base/checksum.h"
+#include "store/env/files.h"
+
+namespace siltfs {
+namespace {
+
+ByteView BytesOf(std::span<const uint64_t> words) {
+  return {reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()};
+}
+
+// Returns the checksum of the words behind the first. It includes the block's place, so that a
+// misplaced block does not match.
+uint64_t ChecksumOf(std::span<const uint64_t> block, const RunFile& file, uint64_t offset) {
+  return Checksum(BytesOf(block.subspan(1)), file.seed + offset);
+}
+
+}  // namespace
+
+Status RunWriter::WriteBlock() {
+  const std::span<uint64_t> block = block_.first(std::exchange(used_, 1));
+  block[0] = ChecksumOf(block, file_, file_.end);
+  SILTFS_RETURN_IF_ERROR(file_.file->Write(file_.end, BytesOf(block)));
+  file_.end += block.size_bytes();
+  return Status::Ok();
+}
+
+Status RunWriter::Finish() {
+  if (used_ > 1) SILTFS_RETURN_IF_ERROR(WriteBlock());
+  run_.bytes = file_.end - run_.offset;
+  file_.runs.push_back(run_);
+  return Status::Ok();
+}
+
+Status RunReader::ReadBlock() {
+  at_ = used_ = 0;
+  if (offset_ == end_) return Status::Ok();
+  const size_t bytes = std::min<uint64_t>(block_.size_bytes(), end_ - offset_);
+  const std::span<uint64_t> block = block_.first(bytes / sizeof(uint64_t));
+  SILTFS_RETURN_IF_ERROR(
+      ReadExactly(*file_->file, offset_, {reinterpret_cast<uint8_t*>(block.data()), bytes}));
+  if (block[0] != ChecksumOf(block, *file_, offset_)) {
+    return Status(StatusCode::kCorruption,
+                  "holds a block of a run that differs from the one written")
+        .At(file_->path, offset_);
+  }
+  offset_ += bytes;
+  at_ = 1;
+  used_ = block.size();
+  return Status::Ok();
+}
+
+Status RunMerge::Start(std::vector<RunReader> readers) {
+  readers_ = std::move(readers);
+  heap_.clear();
+  for (size_t i = 0; i < readers_.size(); ++i) {
+    SILTFS_RETURN_IF_ERROR(readers_[i].Next());
+    if (!readers_[i].AtEnd()) heap_.push_back({readers_[i].number(), i});
+  }
+  for (size_t at = heap_.size() / 2; at-- > 0;) SiftDown(at);
+  return Status::Ok();
+}
+
+Status RunMerge::Next() {
+  const uint64_t last = number();
+  do {
+    SILTFS_RETURN_IF_ERROR(Advance());
+  } while (!AtEnd() && number() == last);
+  return Status::Ok();
+}
+
+Status RunMerge::Advance() {
+  RunReader& reader = readers_[heap_.front().reader];
+  SILTFS_RETURN_IF_ERROR(reader.Next());
+  if (reader.AtEnd()) {
+    heap_.front() = heap_.back();
+    heap_.pop_back();
+  } else {
+    heap_.front().number = reader.number();
+  }
+  if (!heap_.empty()) SiftDown(0);
+  return Status::Ok();
+}
+
+void RunMerge::SiftDown(size_t at) {
+  const Head head = heap_[at];
+  for (size_t child = 2 * at + 1; child < heap_.size(); child = 2 * at + 1) {
+    if (child + 1 < heap_.size()) {
+      child += static_cast<size_t>(heap_[child + 1].number < heap_[child].number);
+    }
+    if (head.number <= heap_[child].number) break;
+    heap_[at] = heap_[child];
+    at = child;
+  }
+  heap_[at] = head;
+}
+
+}  // namespace siltfs

@@ -1,0 +1,333 @@
+// FileSystem::Open: locks, checks and recovers a store, and puts its parts together.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "chunker/parameters.h"
+#include "fs/chunks/chunk_parts.h"
+#include "fs/chunks/index_comparison.h"
+#include "fs/core/file_system_impl.h"
+#include "fs/core/maintenance_jobs.h"
+#include "fs/mark/reference_sorter.h"
+#include "fs/meta/open_kv_store.h"
+#include "fs/open/missing_index.h"
+#include "fs/open/segment_check.h"
+#include "fs/open/store_index.h"
+#include "fs/open/store_layout.h"
+#include "fs/open/store_metadata.h"
+#include "fs/open/store_records.h"
+#include "fs/records/schema.h"
+#include "fs/recovery/block_replay.h"
+#include "fs/recovery/segment_recovery.h"
+#include "fs/recovery/segment_replacement.h"
+#include "fs/segments/damage_list.h"
+#include "index/open_index.h"
+#include "store/env/reserve_env.h"
+#include "store/segment/segment_store.h"
+#include "store/superblock/superblock.h"
+
+namespace siltfs {
+namespace {
+
+// A collection may fill at least this part of the data reserve with copies. It needs a little less
+// to begin. The rest is for the index, for copies that wait in blocks, for the footers of the
+// segments with the copies, and for the next collection. With 1 MiB for these, the last copy met a
+// full disk, and all copies were lost.
+constexpr uint64_t kLeastForCopies = 5u << 20;
+// A collection leaves this much of the reserve and the free space to metadata and the index.
+constexpr uint64_t kRoomForOthers = 8u << 20;
+
+// Removes the files of segments that garbage collection had removed from metadata when the store
+// was last open.
+Status RemoveSegments(SegmentStore& segments, const std::string& store, const StoreRecords& records,
+                      std::vector<Mutation>& changes) {
+  const std::map<SegmentId, SegmentRecord> there(records.segments.begin(), records.segments.end());
+  for (const SegmentId id : records.removed) {
+    if (there.contains(id)) {
+      return Status(StatusCode::kCorruption,
+                    fmt::format("metadata lists segment {} both as present and as removed", id))
+          .At(MetadataPath(store));
+    }
+    SILTFS_RETURN_IF_ERROR(segments.Remove(id));
+    changes.push_back({RemovedSegmentKey(id), std::nullopt});
+  }
+  return Status::Ok();
+}
+
+// Forgets notes of secondary copies in segments that no longer exist, or that were not made because
+// of a crash.
+void ForgetNotesOfGone(StoreRecords& records, std::vector<Mutation>& changes) {
+  const std::map<SegmentId, SegmentRecord> there(records.segments.begin(), records.segments.end());
+  std::erase_if(records.secondary, [&](SegmentId id) {
+    if (there.contains(id)) return false;
+    changes.push_back({SecondaryKey(id), std::nullopt});
+    return true;
+  });
+  std::erase_if(records.victims, [&](SegmentId id) { return !there.contains(id); });
+}
+
+Result<std::shared_ptr<const ChunkerTables>> MakeTables(const Superblock& superblock) {
+  SILTFS_ASSIGN_OR_RETURN(RabinPolynomial polynomial,
+                          RabinPolynomial::Parse(superblock.rabin_polynomial));
+  const ChunkerParameters parameters{.min = superblock.chunk_min,
+                                     .avg = superblock.chunk_avg,
+                                     .max = superblock.chunk_max,
+                                     .window = kWindowSize,
+                                     .polynomial = polynomial};
+  return ChunkerTables::Create(parameters);
+}
+
+// Also sets the parts that a writable store uses; a read-only store has none of them.
+ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const StoreRecords& records,
+                               const FileSystemImpl::Parts& parts,
+                               std::shared_ptr<SegmentStore> segments) {
+  ChunkStoreOptions chunk_options;
+  chunk_options.store = options.store;
+  chunk_options.segments = std::move(segments);
+  chunk_options.superblock = parts.superblock;
+  chunk_options.read_only = options.read_only;
+  chunk_options.ids = parts.ids.get();
+  chunk_options.metadata = options.read_only ? nullptr : parts.metadata.get();
+  chunk_options.reserve = parts.reserve.get();
+  chunk_options.last_commit = records.last_commit;
+  chunk_options.sha1_collisions = records.collisions;
+  chunk_options.garbage = records.garbage;
+  chunk_options.damage = records.damage;
+  chunk_options.secondary = records.secondary;
+  chunk_options.worker_threads = options.worker_threads;
+  chunk_options.pipeline_bytes = options.pipeline_bytes;
+  if (options.dense_when_idle) chunk_options.idle_block_plain_bytes = kRecompressedBlockBytes;
+  chunk_options.block_cache_bytes = options.block_cache_bytes;
+  chunk_options.readahead_threads = options.readahead_threads;
+  chunk_options.footer_cache_bytes = options.footer_cache_bytes;
+  chunk_options.quiet_after = options.recompress_after;
+  chunk_options.report = options.report;
+  return chunk_options;
+}
+
+MaintenanceJobs::Options JobOptions(const FileSystemOptions& options, const StoreRecords& records,
+                                    const SpaceReserve& reserve) {
+  MaintenanceJobs::Options jobs;
+  jobs.spill_directory = SpillPath(options.store);
+  jobs.scrub = records.scrub;
+  jobs.room_for_others = kRoomForOthers;
+  if (options.keep_reserve) {
+    const uint64_t data = reserve.data_bytes();
+    jobs.room_for_others = std::min(jobs.room_for_others, data - std::min(data, kLeastForCopies));
+  }
+  return jobs;
+}
+
+Result<std::unique_ptr<MetadataStore>> OpenMetadata(Env& disk, const FileSystemOptions& options,
+                                                    const Superblock& superblock,
+                                                    std::unique_ptr<KvStore> kv) {
+  MetadataOptions metadata_options;
+  metadata_options.commit_interval = options.commit_interval;
+  metadata_options.quiet_interval = options.quiet_interval;
+  // A group is one write of the engine. It exceeds group_bytes by the changes that are under way
+  // when it reaches this size. Deferred changes of contents are bounded by
+  // options.group_bytes, which may be larger: they are saved when the group closes, and are fewer
+  // by then than if they were saved earlier.
+  metadata_options.group_bytes = options.group_bytes;
+  if (const auto space = disk.GetDiskSpace(options.store); !options.read_only && space.ok()) {
+    SILTFS_ASSIGN_OR_RETURN(const MetadataEngine* const engine,
+                            FindMetadataEngine(superblock.metadata_engine));
+    metadata_options.group_bytes =
+        std::min<uint64_t>(options.group_bytes, engine->most_write_bytes(space->total_bytes));
+  }
+  metadata_options.read_only = options.read_only;
+  return MetadataStore::Open(std::move(kv), metadata_options);
+}
+
+Result<std::unique_ptr<SpaceReserve>> OpenReserve(Env& disk, const FileSystemOptions& options) {
+  SILTFS_ASSIGN_OR_RETURN(const DiskSpace space, disk.GetDiskSpace(options.store));
+  SpaceReserve::Options reserve = SpaceReserve::For(space.total_bytes);
+  reserve.store = options.store;
+  reserve.directory = ReservePath(options.store);
+  if (!options.keep_reserve) reserve.pieces = 0;
+  return SpaceReserve::Open(disk, reserve);
+}
+
+// The index is a cache of the segments' contents. If it is missing or damaged, a writable mount
+// begins an empty one, and the replay of all blocks fills it. A read-only mount keeps the entries
+// in memory.
+Result<std::unique_ptr<ChunkIndex>> OpenStoreIndex(Env& env, const FileSystemOptions& options,
+                                                   const Superblock& superblock,
+                                                   const ReportFinding& report) {
+  IndexOptions index_options = IndexOptionsOf(superblock, options.store);
+  index_options.read_only = options.read_only;
+  if (options.index_memory) index_options.memory_limit = *options.index_memory;
+  auto index = OpenIndex(env, index_options);
+  const bool lost = !index.ok() && (index.status().Is(StatusCode::kCorruption) ||
+                                    index.status().Is(StatusCode::kNotFound) ||
+                                    index.status().Is(StatusCode::kNotADirectory) ||
+                                    index.status().Is(StatusCode::kIsADirectory));
+  if (!lost) return index;
+  if (options.read_only) {
+    report(fmt::format("the segments are read instead of the chunk index, which cannot be used: {}",
+                       index.status().ToString()));
+    return std::unique_ptr<ChunkIndex>(std::make_unique<MissingIndex>());
+  }
+  report(fmt::format("the chunk index cannot be used and is rebuilt from the segments: {}",
+                     index.status().ToString()));
+  SILTFS_RETURN_IF_ERROR(EmptyIndexDirectory(env, options.store));
+  return OpenIndex(env, index_options);
+}
+
+Status GoOn(const FileSystemOptions& options) {
+  if (!options.interrupted || !options.interrupted()) return Status::Ok();
+  return Status(StatusCode::kInterrupted, "opening the store was interrupted").At(options.store);
+}
+
+// Puts back the entries of blocks that the index lost in a crash, or returns them if the mount is
+// read-only. Blocks that cannot be read go on the list of damage.
+Result<std::vector<IndexEntry>> Replay(SegmentStore& segments, const FileSystemOptions& options,
+                                       const StoreIdentity& identity, StoreRecords& records,
+                                       KvStore& kv, ChunkIndex& index,
+                                       const ReportFinding& report) {
+  std::vector<IndexEntry> aside;
+  DamageList damage(records.damage);
+  ReplayedEntries replayed(index, records.segments, records.secondary, damage);
+  auto put = [&](std::span<const IndexEntry> entries, uint64_t sequence) {
+    if (!options.read_only) return replayed.Put(entries, sequence);
+    aside.insert(aside.end(), entries.begin(), entries.end());
+    return Status::Ok();
+  };
+  ReplayOptions replay;
+  replay.durable_sequence = index.durable_sequence();
+  replay.put = put;
+  replay.report = report;
+  replay.segment_done = [&options](SegmentId) { return GoOn(options); };
+  replay.on_damage = [&](const DamagedBlock& lost) {
+    damage.Add(lost);
+    return options.read_only ? Status::Ok() : WriteDamage(damage, kv);
+  };
+  SILTFS_RETURN_IF_ERROR(ReplayBlocks(segments, identity, records.segments, replay));
+  records.damage = damage.All();
+  return aside;
+}
+
+// Fills the reserve again with the space that a failed attempt to open the store took from it and
+// left free. Thus the next attempt gets the space, and no other program. Spare bytes stay free.
+void FillReserveAgain(Env& disk, const FileSystemOptions& options) {
+  const auto lock = disk.LockFile(LockPath(options.store));
+  if (!lock.ok()) return;
+  const auto reserve = OpenReserve(disk, options);
+  if (reserve.ok()) (*reserve)->Fill().IgnoreError("the attempt failed because the disk is full");
+}
+
+Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions options) {
+  const bool read_only = options.read_only;
+  const StoreAccess access = read_only ? StoreAccess::kReadOnly : StoreAccess::kReadWrite;
+  SILTFS_ASSIGN_OR_RETURN(SuperblockState state, ReadSuperblock(disk, options.store, access));
+  FileSystemImpl::Parts parts;
+  parts.reserve_directory = ReservePath(options.store);
+  SILTFS_ASSIGN_OR_RETURN(parts.lock, disk.LockFile(LockPath(options.store)));
+  if (!read_only) {
+    SILTFS_ASSIGN_OR_RETURN(parts.reserve, OpenReserve(disk, options));
+    if (options.keep_reserve) {
+      parts.env = std::make_unique<ReserveEnv>(disk, *parts.reserve);
+      parts.metadata_env =
+          std::make_unique<ReserveEnv>(disk, *parts.reserve, SpaceReserve::Use::kMetadata);
+    }
+    ReferenceSorter::RemoveLeftovers(disk, SpillPath(options.store))
+        .IgnoreError("the next collection reports it");
+  }
+  Env& env = parts.env ? *parts.env : disk;
+  Env& metadata_env = parts.metadata_env ? *parts.metadata_env : disk;
+  // The superblock is read again: the last holder of the lock may have written it meanwhile.
+  SILTFS_ASSIGN_OR_RETURN(state, ReadSuperblock(env, options.store, access));
+  parts.superblock = state.superblock;
+  SILTFS_ASSIGN_OR_RETURN(parts.chunker_tables, MakeTables(parts.superblock));
+  const ReportFinding report = [&options](const std::string& finding) {
+    if (options.report) options.report(finding);
+  };
+
+  SILTFS_ASSIGN_OR_RETURN(std::unique_ptr<KvStore> kv,
+                          OpenExistingMetadata(metadata_env, parts.superblock, options.store,
+                                               read_only ? KvStoreOptions::Mode::kReadOnly
+                                                         : KvStoreOptions::Mode::kOpen));
+  auto read = ReadStoreRecords(*kv);
+  if (!read.ok()) return std::move(read).status().At(MetadataPath(options.store));
+  StoreRecords records = std::move(read).value();
+  SILTFS_RETURN_IF_ERROR(CheckCommit(state, records.last_commit, options.store));
+
+  const StoreIdentity identity{options.store, parts.superblock.uuid, records.last_commit};
+  std::vector<Mutation> changes;
+  const std::shared_ptr<SegmentStore> segments =
+      OpenSegmentStore(env, options.store, options.segments);
+  ResolveReplacements(*segments, identity, records.replacements, records.segments, changes);
+  SILTFS_RETURN_IF_ERROR(CheckSegments(*segments, identity, records.ids, records.segments));
+  if (!read_only) {
+    SILTFS_RETURN_IF_ERROR(RemoveSegments(*segments, options.store, records, changes));
+    if (!records.ids.clean || !records.replacements.empty()) {
+      SILTFS_RETURN_IF_ERROR(
+          RecoverSegments(env, *segments, identity, records.segments, changes, report));
+    }
+    SILTFS_RETURN_IF_ERROR(PutSealedSegments(*segments, records.segments));
+    ForgetNotesOfGone(records, changes);
+    if (!changes.empty()) SILTFS_RETURN_IF_ERROR(kv->Write(changes));
+  }
+
+  SILTFS_RETURN_IF_ERROR(GoOn(options));
+  SILTFS_ASSIGN_OR_RETURN(parts.index, OpenStoreIndex(env, options, parts.superblock, report));
+  SILTFS_ASSIGN_OR_RETURN(std::vector<IndexEntry> unindexed,
+                          Replay(*segments, options, identity, records, *kv, *parts.index, report));
+
+  SILTFS_ASSIGN_OR_RETURN(parts.metadata,
+                          OpenMetadata(disk, options, parts.superblock, std::move(kv)));
+  if (!read_only) {
+    MetadataStore* metadata = parts.metadata.get();
+    parts.ids = std::make_unique<IdAllocator>(
+        records.ids,
+        [metadata](const std::vector<Mutation>& m) { return metadata->WriteThrough(m); });
+    SILTFS_RETURN_IF_ERROR(parts.ids->BeginMount());
+    parts.superblock.ro_compat_features |= kRoCompatSecondaryCopies;
+    parts.superblock.clean = false;
+    parts.superblock.last_commit = records.last_commit;
+    SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.store, parts.superblock));
+  }
+  SILTFS_ASSIGN_OR_RETURN(
+      parts.chunk_parts,
+      ChunkParts::Open(env, *parts.index, StoreOptions(options, records, parts, segments),
+                       records.segments, std::move(unindexed)));
+  parts.chunks = std::make_unique<ChunkStore>(*parts.chunk_parts);
+  if (!read_only) {
+    parts.jobs =
+        std::make_unique<MaintenanceJobs>(*parts.chunk_parts, *parts.chunks, records.segments,
+                                          JobOptions(options, records, *parts.reserve));
+    if (!records.notes_kept) {
+      SILTFS_RETURN_IF_ERROR(BeginNotes(*parts.chunk_parts, records.segments));
+    } else if (!records.victims.empty()) {
+      SILTFS_RETURN_IF_ERROR(CompareVictims(*parts.chunk_parts, records.victims,
+                                            /*crashed=*/!records.ids.clean));
+    }
+  }
+
+  // If this process is killed from now on, the next mount puts the entries that the index lacks.
+  if (!read_only) {
+    SILTFS_RETURN_IF_ERROR(FinishRebuild(env, options.store));
+    // Commits begin with the first operation, which FileSystemImpl::Start may make. If opening
+    // fails before, no commit uses the chunk store.
+    parts.metadata->SetParticipant(parts.chunks.get());
+  }
+  auto file_system = std::make_unique<FileSystemImpl>(env, std::move(options), std::move(parts));
+  SILTFS_RETURN_IF_ERROR(file_system->Start());
+  return std::unique_ptr<FileSystem>(std::move(file_system));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& disk, FileSystemOptions options) {
+  auto opened = OpenParts(disk, options);
+  const Status& status = opened.status();
+  if (status.Is(StatusCode::kNoSpace) && !options.read_only && options.keep_reserve)
+    FillReserveAgain(disk, options);
+  // A file of the store is where a directory should be, or vice versa.
+  if (!status.Is(StatusCode::kNotADirectory) && !status.Is(StatusCode::kIsADirectory))
+    return opened;
+  return Status(StatusCode::kCorruption, std::string(status.cause())).At(status.path());
+}
+
+}  // namespace siltfs

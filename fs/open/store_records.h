@@ -1,0 +1,43 @@
+// Metadata's records of a store as a whole, for opening it.
+//
+// Thread-safety: any thread. Errors: kCorruption for a malformed record, or if metadata is older
+// than it must be; errors of the key-value store.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fs/kv/kv_store.h"
+#include "fs/records/damage_record.h"
+#include "fs/records/garbage_record.h"
+#include "fs/records/scrub_record.h"
+#include "fs/records/segment_record.h"
+#include "fs/recovery/segment_recovery.h"
+#include "store/superblock/superblock.h"
+
+namespace siltfs {
+
+struct StoreRecords {
+  uint64_t last_commit = 0;
+  uint64_t collisions = 0;
+  GarbageRecord garbage;
+  std::vector<DamagedBlock> damage;
+  std::optional<ScrubRecord> scrub;  // an unfinished scrub
+  IdRanges ids;
+  SegmentRecords segments;
+  SegmentRecords replacements;       // intents (fs/recovery/segment_replacement.h)
+  std::vector<SegmentId> removed;    // their files may still exist
+  std::vector<SegmentId> secondary;  // they may hold secondary copies
+  std::vector<SegmentId> victims;    // those of `secondary` that are victims of GC
+  bool notes_kept = false;           // whether `secondary` is complete
+};
+
+Result<StoreRecords> ReadStoreRecords(const KvStore& kv);
+
+// kCorruption unless metadata has the highest commit that a superblock copy names (I5 in
+// docs/crash-model.md).
+Status CheckCommit(const SuperblockState& state, uint64_t last_commit, const std::string& store);
+
+}  // namespace siltfs

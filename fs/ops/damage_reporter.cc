@@ -1,0 +1,36 @@
+#include "fs/ops/damage_reporter.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <string>
+
+namespace siltfs {
+namespace {
+
+// Reported places that are remembered, at 50 bytes each.
+constexpr size_t kMostReported = 4096;
+
+}  // namespace
+
+void DamageReporter::ReportRead(InodeNumber inode, uint64_t offset, uint64_t length,
+                                const Status& damage) {
+  if (!report_) return;
+  // A block is identified by its file and offset. If the segment of a chunk is gone, the chunk's
+  // place is unknown. Then all chunks of the file may be gone, so the file is reported once.
+  const std::string place = damage.offset() ? fmt::format("{} {}", damage.path(), *damage.offset())
+                                            : fmt::format("inode {}", inode);
+  bool last = false;
+  {
+    MutexLock lock(reported_mutex_);
+    if (reported_.size() >= kMostReported ||
+        !reported_.insert(std::hash<std::string>()(place)).second)
+      return;
+    last = reported_.size() == kMostReported;
+  }
+  report_(fmt::format("inode {} cannot be read between bytes {} and {}: {}", inode, offset,
+                      offset + length, damage.ToString()));
+  if (last) report_("more damage is not logged; run `siltfs scrub`");
+}
+
+}  // namespace siltfs

@@ -1,0 +1,58 @@
+#include "fs/ops/directory_names.h"
+
+#include "fs/records/schema.h"
+
+namespace siltfs {
+
+Status DirectoryNames::CheckName(std::string_view name) {
+  if (name.size() > kMaxNameBytes)
+    return Status(StatusCode::kNameTooLong, "the name is longer than 255 bytes");
+  if (!IsName(name)) return Status(StatusCode::kInvalidArgument, "this cannot be a name");
+  return Status::Ok();
+}
+
+Result<std::optional<NameEntry>> DirectoryNames::FindName(InodeNumber directory,
+                                                          std::string_view name) const {
+  SILTFS_ASSIGN_OR_RETURN(auto value, store_.metadata().Get(DirectoryEntryKey(directory, name)));
+  if (!value) return std::optional<NameEntry>();
+  SILTFS_ASSIGN_OR_RETURN(NameEntry entry, NameEntry::Decode(*value));
+  return std::optional<NameEntry>(entry);
+}
+
+Status DirectoryNames::CheckDirectory(const Inode& directory) {
+  if (!directory.record.IsDirectory())
+    return Status(StatusCode::kNotADirectory, "is not a directory");
+  if (directory.record.links == 0)
+    return Status(StatusCode::kNotFound, "the directory was removed");
+  return Status::Ok();
+}
+
+void DirectoryNames::PutName(Inode& directory, std::string_view name, const Inode& child,
+                             uint64_t cookie, Change& change) {
+  const uint32_t type = child.record.type();
+  change.Put(DirectoryEntryKey(directory.number, name),
+             NameEntry{child.number, type, cookie}.Encode());
+  change.Put(DirectoryCookieKey(directory.number, cookie),
+             CookieEntry{child.number, type, std::string(name)}.Encode());
+}
+
+void DirectoryNames::AddName(Inode& directory, std::string_view name, const Inode& child,
+                             Change& change) {
+  PutName(directory, name, child, directory.record.next_cookie++, change);
+  ++directory.record.entries;
+}
+
+void DirectoryNames::DropName(Inode& directory, std::string_view name, const NameEntry& entry,
+                              Change& change) {
+  change.Delete(DirectoryEntryKey(directory.number, name));
+  change.Delete(DirectoryCookieKey(directory.number, entry.cookie));
+  --directory.record.entries;
+}
+
+Status DirectoryNames::NoSuchName(InodeNumber directory) {
+  SILTFS_RETURN_IF_ERROR(inodes_.WithLoaded(
+      directory, false, [](const Inode& inode) { return CheckDirectory(inode); }));
+  return Status(StatusCode::kNotFound, "there is no such name");
+}
+
+}  // namespace siltfs

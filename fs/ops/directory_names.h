@@ -1,0 +1,48 @@
+// The entries of directories: names, cookies and entry counts.
+//
+// Thread-safety: every call from any thread. Functions that take an Inode require that the caller
+// holds its lock, exclusively if they change it, and that it is loaded. Errors: those of metadata,
+// and as stated. Durability: none; changes are durable with their commit.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "fs/inodes/change.h"
+#include "fs/inodes/inode_store.h"
+#include "fs/inodes/store_context.h"
+#include "fs/interface/file_system.h"
+#include "fs/records/directory_entry.h"
+
+namespace siltfs {
+
+class DirectoryNames {
+ public:
+  // The arguments must outlive it.
+  DirectoryNames(const StoreContext& store, InodeStore& inodes) : store_(store), inodes_(inodes) {}
+
+  // kNameTooLong or kInvalidArgument if no entry can have this name.
+  static Status CheckName(std::string_view name);
+  // kNotADirectory, or kNotFound if the directory was removed.
+  static Status CheckDirectory(const Inode& directory);
+  Result<std::optional<NameEntry>> FindName(InodeNumber directory, std::string_view name) const;
+  // Returns why a name was not found: there is no such directory, or no such name in it. The caller
+  // does not hold the directory's lock.
+  Status NoSuchName(InodeNumber directory);
+
+  // These functions enter or remove a name, and update cookies and entry counts, but not link
+  // counts.
+  static void AddName(Inode& directory, std::string_view name, const Inode& child, Change& change);
+  // Enters a name with a cookie that is in use already; does not count it.
+  static void PutName(Inode& directory, std::string_view name, const Inode& child, uint64_t cookie,
+                      Change& change);
+  static void DropName(Inode& directory, std::string_view name, const NameEntry& entry,
+                       Change& change);
+
+ private:
+  const StoreContext& store_;
+  InodeStore& inodes_;
+};
+
+}  // namespace siltfs

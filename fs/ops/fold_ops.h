@@ -1,0 +1,59 @@
+// Folds files: at once, part by part while other threads use the file, or some parts of a large
+// overlay.
+//
+// Thread-safety: every call from any thread. The caller holds the lock of an inode that it passes,
+// exclusively; it holds no inode's lock when it passes a number. Errors: those of FileContent and
+// ChangeApplier. A failed fold loses nothing; the file only takes more space. Durability: none; a
+// fold is durable with its commit.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "fs/content/file_content.h"
+#include "fs/inodes/change_applier.h"
+#include "fs/inodes/inode_store.h"
+#include "fs/inodes/store_context.h"
+
+namespace siltfs {
+
+class FoldOps {
+ public:
+  // The arguments must outlive it.
+  FoldOps(const StoreContext& store, const FileContent& content, InodeStore& inodes,
+          ChangeApplier& changes)
+      : store_(store), content_(content), inodes_(inodes), changes_(changes) {}
+
+  // A file without links is not worth folding: it will be deleted.
+  static bool NeedsFold(const InodeRecord& record);
+  bool NeedsFold(Inode& inode);  // loads it
+
+  // Counts the raw bytes that a change of the overlay has added for this commit. Call it after the
+  // change.
+  static void CountFresh(Inode& inode, uint64_t plain_before, uint64_t commit);
+
+  Status FoldLocked(Inode& inode, FileContent::FoldMode mode);
+  // Folds a part of a locked file, so that other threads do not wait long for its lock.
+  Status FoldSomeLocked(Inode& inode, FileContent::FoldMode mode);
+
+  // Folds a regular file part by part, as far as writes permit.
+  Status FoldForCopy(InodeNumber number);
+  // Folds a file that is not being written; reports failures.
+  void FoldAndLog(InodeNumber number);
+  // Whether a FoldAndLog has met a full disk since the last call.
+  bool TakeWaitForRoom() { return wait_for_room_.exchange(false); }
+
+ private:
+  // Folds a part of a file; true if nothing is left to fold.
+  Result<bool> FoldStep(InodeNumber number);
+  // Folds the file part by part; kInUse if writes outpace the fold.
+  Status FoldInSteps(InodeNumber number);
+
+  const StoreContext& store_;
+  const FileContent& content_;
+  InodeStore& inodes_;
+  ChangeApplier& changes_;
+  std::atomic<bool> wait_for_room_{false};  // folds of files that are not open
+};
+
+}  // namespace siltfs

@@ -1,0 +1,34 @@
+#include "fs/ops/xattr_list.h"
+
+#include "fs/records/schema.h"
+
+namespace siltfs {
+
+Result<std::vector<std::string>> ListXattrNames(const MetadataStore& metadata, const Inode& inode) {
+  std::vector<std::string> names;
+  if (inode.record.xattrs == 0) return names;
+  const KeyRange range = RangeOf(Table::kXattr, inode.number);
+  SILTFS_RETURN_IF_ERROR(
+      metadata.Pin().Scan(range.begin, range.end, [&names](std::string_view key, std::string_view) {
+        if (auto name = ParseXattrName(key)) names.emplace_back(*name);
+        return true;
+      }));
+  return names;
+}
+
+Status CheckXattrList(const MetadataStore& metadata, const Inode& inode,
+                      std::string_view new_name) {
+  constexpr size_t kMostOfOne = 255 + 1;
+  if (inode.record.xattrs < kMaxXattrListBytes / kMostOfOne) return Status::Ok();
+  size_t bytes = new_name.size() + 1;
+  const KeyRange range = RangeOf(Table::kXattr, inode.number);
+  SILTFS_RETURN_IF_ERROR(
+      metadata.Pin().Scan(range.begin, range.end, [&bytes](std::string_view key, std::string_view) {
+        if (auto name = ParseXattrName(key)) bytes += name->size() + 1;
+        return true;
+      }));
+  if (bytes <= kMaxXattrListBytes) return Status::Ok();
+  return Status(StatusCode::kNoSpace, "the attributes' names would not fit a listing");
+}
+
+}  // namespace siltfs

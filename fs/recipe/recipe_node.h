@@ -1,0 +1,85 @@
+// A node of a recipe's tree: its encoding, the rule for where nodes end, and the interface of the
+// store that keeps nodes.
+//
+// Decoding accepts hostile bytes (docs/format.md, "Recipe node"). The checksum is not part of the
+// node, but of the chunk that stores it. Thread-safety: RecipeNode as for a plain value; a
+// NodeStore may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "fs/recipe/recipe_entry.h"
+#include "store/base/bytes.h"
+#include "store/base/chunk_name.h"
+#include "store/base/result.h"
+
+namespace siltfs {
+
+// The rule for where the nodes of a level end. A node has at least `min` items. From item number
+// `min` on, it ends at the first item that is not a hole and has zeros under `mask` in the last
+// byte of its name. It ends after `max` items at the latest. Only the last node of a level may be
+// shorter. The minimums for leaves and for other levels exceed the inode's capacity, so a level
+// that fits into the inode has no nodes.
+struct NodeCut {
+  size_t min;
+  size_t max;
+  uint8_t mask;
+
+  static constexpr NodeCut OfLevel(unsigned level) {
+    return level == 0 ? NodeCut{64, 512, 0x3f}   // mean 128
+                      : NodeCut{32, 256, 0x1f};  // mean 64
+  }
+  // Whether the node ends after its item number `count` (from 1).
+  bool After(size_t count, const RecipeEntry& item) const {
+    return count >= max || (count >= min && !item.is_hole() && NameEnds(item.name));
+  }
+  bool After(size_t count, const RecipeChild& item) const {
+    return count >= max || (count >= min && NameEnds(item.name));
+  }
+
+ private:
+  bool NameEnds(const ChunkName& name) const {
+    return (name.bytes[ChunkName::kSize - 1] & mask) == 0;
+  }
+};
+
+struct RecipeNode {
+  static constexpr uint32_t kMagic = 0x4e524653;  // "SFRN"
+  static constexpr uint8_t kVersion = 1;
+
+  uint8_t level = 0;
+  std::vector<RecipeEntry> entries;   // level 0
+  std::vector<RecipeChild> children;  // level >= 1: nodes of level - 1
+  RecipeTotals totals;
+
+  size_t count() const { return level == 0 ? entries.size() : children.size(); }
+
+  // The message of kCorruption says what is wrong; the caller adds the node's name.
+  static Result<RecipeNode> Decode(ByteView bytes);
+};
+
+// Encodes a node of these items: at least one, at most the level's maximum.
+Bytes EncodeNode(const std::vector<RecipeEntry>& entries, const RecipeTotals& totals);
+Bytes EncodeNode(uint8_t level, const std::vector<RecipeChild>& children,
+                 const RecipeTotals& totals);
+
+// Keeps nodes as chunks.
+class NodeStore {
+ public:
+  virtual ~NodeStore() = default;
+  // Stores the node unless it is stored already; returns its name. The node is durable with the
+  // next commit, like any chunk.
+  virtual Result<ChunkName> PutNode(ByteView node) = 0;
+  // Returns the node's bytes, verified against the checksum. If the reference is right, there are
+  // `node_bytes` of them.
+  virtual Result<std::shared_ptr<const Bytes>> GetNode(const ChunkName& name,
+                                                       uint32_t node_bytes) = 0;
+};
+
+// Reads and decodes the node of this level that `child` refers to. kCorruption, with the node's
+// name, if its level, length or totals differ from the reference.
+Result<RecipeNode> ReadNode(NodeStore& nodes, const RecipeChild& child, uint8_t level);
+
+}  // namespace siltfs

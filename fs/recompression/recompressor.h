@@ -1,0 +1,156 @@
+// Recompresses sealed data segments: rewrites them with larger blocks and at the store's own
+// compression level (new chunks are compressed faster and less). Each segment is rewritten as a
+// whole and under its id, so the index stays as it is (segment_rewrite.h).
+//
+// A replacement takes four steps, and each is durable before the next one begins. The new file is
+// written beside the old one. The *intent* is written to metadata. The new file is renamed over the
+// old one. The new record replaces the intent in metadata. After a crash, the file that is in place
+// shows which record is right (segment_replacement.h). Readers continue meanwhile
+// (segment_cache.h).
+//
+// A segment is recompressed only if it is sealed, metadata records it as sealed, and the index has
+// its entries durably. Merged blocks get raised sequences, but because of this condition a replay
+// never has to put entries of such a segment.
+//
+// Thread-safety: every call from any thread. One segment is rewritten at a time. Memory: a few
+// blocks and zstd contexts while a segment is rewritten; 64 bytes for each segment that awaits
+// recompression. Errors: damage in a segment is reported, and the segment left alone. kNoSpace
+// changes nothing and allows a retry. Device failures after the intent end all writing
+// (SegmentLog::Fail).
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fs/jobs/background_job.h"
+#include "fs/jobs/store_activity.h"
+#include "fs/meta/commit_port.h"
+#include "fs/segments/committed_segments.h"
+#include "fs/segments/segment_cache.h"
+#include "fs/segments/segment_log.h"
+#include "fs/segments/segment_tables.h"
+#include "fs/segments/space_account.h"
+#include "index/chunk_index.h"
+#include "store/base/thread_annotations.h"
+#include "store/segment/segment_rewrite.h"
+
+namespace siltfs {
+
+// About how many uncompressed bytes a block of a recompressed segment holds. Larger blocks compress
+// better, but reading a single chunk from one costs more.
+inline constexpr uint32_t kRecompressedBlockBytes = 512U << 10;
+
+// The outcome for the segments that awaited recompression.
+struct RecompressionOutcome {
+  uint64_t segments = 0;      // rewritten
+  uint64_t kept = 0;          // unchanged, because a rewrite saves nothing
+  uint64_t left = 0;          // damaged, or not ready yet
+  uint64_t bytes_before = 0;  // file sizes of segments rewritten and kept
+  uint64_t bytes_after = 0;
+};
+
+class Recompressor final : public CommittedSegments {
+ public:
+  // Dependencies. All must outlive it.
+  struct Dependencies {
+    Env& env;
+    ChunkIndex& index;
+    SegmentLog& log;
+    SegmentCache& segments;
+    const StoreActivity& activity;  // the background works only while the store is quiet
+    SpaceAccount& account;
+    CommitPort& metadata;
+  };
+  struct Options {
+    std::string store;
+    StoreUuid uuid;
+    Compression compression;  // codec kNone: nothing is recompressed
+    uint32_t block_plain_bytes = kRecompressedBlockBytes;
+    uint64_t needed_bytes = 0;                       // that must be free on the disk
+    std::function<void(const std::string&)> report;  // called with damage; may be empty
+    // True: the segment is skipped for now. May be empty.
+    std::function<bool(SegmentId)> is_victim = {};
+    // True: the segment is known to be damaged, and dropped until the next mount. May be empty.
+    std::function<bool(SegmentId)> is_damaged = {};
+    // The background thread reads this many uncompressed bytes of old and new files per second (0:
+    // unlimited), and rests after each block.
+    uint64_t bytes_per_second = 32u << 20;
+    BackgroundJob::Wait wait = {};  // BackgroundJob::Options
+  };
+  Recompressor(const Dependencies& dependencies, Options options);
+  // Stops.
+  ~Recompressor() override;
+
+  // Adds a sealed segment after its record was committed. Segments that need no recompression are
+  // not added.
+  void Add(SegmentId segment, const SegmentRecord& record) override SILTFS_EXCLUDES(mutex_);
+  // Keeps segments from being recompressed until they are added again. Waits until none of them is
+  // being recompressed. Returns those segments that still awaited recompression. Fails, and changes
+  // nothing, if owed metadata (TakeOwed) cannot be written.
+  Result<SegmentRecords> SetAside(std::span<const SegmentId> segments) SILTFS_EXCLUDES(mutex_);
+
+  // Recompresses all segments that were added before the call and are ready. Errors: kInterrupted
+  // after Stop; kNoSpace; kReadOnly after a device failure in this call or earlier. Segments
+  // finished before kInterrupted or kNoSpace stay recompressed.
+  Result<RecompressionOutcome> Recompress();
+
+  // Starts a thread that recompresses the segments that are ready, whenever the store is quiet.
+  void StartInBackground();
+
+  // Ends the thread and a running Recompress, soon; no other begins.
+  void Stop() { job_.Stop(); }
+
+  // Appends owed metadata changes: those that could not be written because the disk was full.
+  void TakeOwed(std::vector<Mutation>& mutations);
+
+ private:
+  using Pace = std::function<Status(uint64_t plain_bytes)>;
+  struct Candidate {
+    SegmentId id = kNoSegment;
+    SegmentRecord record;
+  };
+
+  bool enabled() const { return options_.compression.codec != BlockCodecId::kNone; }
+  bool HasCandidates() SILTFS_EXCLUDES(mutex_);
+  // The candidate with the highest id; kNoSegment if there is none.
+  SegmentId LastCandidate() SILTFS_EXCLUDES(mutex_);
+  // The first candidate above `id`; its id is kNoSegment if there is none.
+  Candidate NextAfter(SegmentId id) SILTFS_EXCLUDES(mutex_);
+  void Drop(SegmentId id) SILTFS_EXCLUDES(mutex_);
+  SegmentRecords TakeCandidates(std::span<const SegmentId> segments) SILTFS_EXCLUDES(mutex_);
+
+  // Recompresses the candidates one after another; `prepare` makes the new file.
+  using Prepare = std::function<Result<PreparedRewrite>(SegmentId)>;
+  Status Pass(BackgroundJob::Runner runner, const Prepare& prepare, RecompressionOutcome& outcome);
+  Status RecompressOne(const Candidate& candidate, const Prepare& prepare,
+                       RecompressionOutcome& outcome) SILTFS_REQUIRES(job_.run_mutex());
+  Status Replace(const Candidate& candidate, const SegmentRecord& after)
+      SILTFS_REQUIRES(job_.run_mutex());
+  Status PayOwed() SILTFS_REQUIRES(job_.run_mutex());
+  Status CheckSpace();
+  bool IndexHas(const SegmentRecord& record);
+  // Reports why a segment cannot be rewritten, and drops it until the next mount.
+  void LeaveAlone(const Candidate& candidate, const Status& why, RecompressionOutcome& outcome);
+  Result<PreparedRewrite> PrepareSegment(SegmentId id, const Pace& pace);
+  // Returns `failure`; fails the log first, unless `failure` is OK or kNoSpace.
+  Status Judge(Status failure);
+
+  // The background's pass. Returns the pause before the next one.
+  std::chrono::nanoseconds PassInBackground();
+  // Rests in proportion to the bytes read, then as long as the store is in use.
+  Status PaceInBackground(uint64_t plain_bytes);
+
+  const Dependencies deps_;
+  const Options options_;
+  BackgroundJob job_;
+  std::vector<Mutation> owed_ SILTFS_GUARDED_BY(job_.run_mutex());
+
+  Mutex mutex_;  // taken after the job's
+  std::map<SegmentId, SegmentRecord> candidates_ SILTFS_GUARDED_BY(mutex_);
+};
+
+}  // namespace siltfs

@@ -1,0 +1,55 @@
+// An inode in the metadata: its attributes and, by type, a directory's counts, a symbolic link's
+// target or a regular file's recipe. Encoding: docs/format.md, "Inode".
+//
+// A file's content is its recipe below `recipe_limit`, overridden by its overlay
+// (overlay_extent.h), and zeros elsewhere up to `size`. Thread-safety: as for a plain value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "fs/recipe/recipe.h"
+#include "store/base/result.h"
+
+namespace siltfs {
+
+struct InodeRecord {
+  uint32_t mode = 0;  // st_mode
+  uint32_t links = 0;
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+  uint64_t device = 0;  // st_rdev
+  uint64_t size = 0;
+  int64_t atime = 0;  // times in nanoseconds since 1970
+  int64_t mtime = 0;
+  int64_t ctime = 0;
+  int64_t btime = 0;
+  uint32_t xattrs = 0;  // number of extended attributes
+
+  // Directories.
+  uint64_t parent = 0;
+  uint64_t next_cookie = 0;
+  uint64_t entries = 0;
+
+  // Symbolic links.
+  std::string target;
+
+  // Regular files.
+  Recipe recipe;
+  uint64_t recipe_limit =
+      0;  // <= recipe.size(); the file does not use the recipe's bytes from here on
+  uint64_t overlay_chunks = 0;  // chunk slices in the overlay
+  uint64_t overlay_bytes = 0;   // bytes of chunk slices and raw bytes in the overlay
+  bool has_overlay = false;
+
+  bool IsDirectory() const { return (mode & 0170000) == 0040000; }
+  bool IsRegular() const { return (mode & 0170000) == 0100000; }
+  bool IsSymlink() const { return (mode & 0170000) == 0120000; }
+  uint32_t type() const { return mode & 0170000; }
+
+  std::string Encode() const;
+  static Result<InodeRecord> Decode(std::string_view value);
+};
+
+}  // namespace siltfs

@@ -1,0 +1,76 @@
+// Replay: enters the chunks of segments into the index again. It enters all chunks that the index
+// may lack; if the index is empty, these are all chunks.
+//
+// Only the head of each block is read: it has the names, and takes some bytes for each chunk.
+// Several segments are read at a time, ahead of the caller. Their blocks are passed to `put` in the
+// order of their sequences, as when they were first put. So if a chunk is stored twice, the later
+// place wins. After a crash during a replay, the index says up to which block it is complete.
+//
+// Thread-safety: any thread, while no thread appends to the segments; `put` and `report` are called
+// on the caller's thread. Memory: 36 bytes for each chunk of the segments in memory. These are a
+// few segments with overlapping sequences, and some that are read ahead. Errors: those of `put`.
+// Damage is reported and skipped.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "fs/records/damage_record.h"
+#include "fs/recovery/segment_recovery.h"
+#include "fs/segments/damage_list.h"
+#include "fs/segments/segment_set.h"
+#include "index/chunk_index.h"
+
+namespace siltfs {
+
+struct ReplayOptions {
+  // Blocks up to this sequence are skipped.
+  uint64_t durable_sequence = 0;
+  // Called with the entries of some blocks, and a sequence. This sequence is above those of all
+  // earlier blocks, and not above that of any block in the call. The last call has no entries, and
+  // the last block's sequence (ChunkIndex::Put).
+  std::function<Status(std::span<const IndexEntry>, uint64_t sequence)> put;
+  // Called with a sentence about each thing that could not be read.
+  ReportFinding report;
+  // Called for unreadable chunks for which a footer has name prefixes and tags, before entries of
+  // their segment are put. The index may lack these chunks, and no other bytes may take their names
+  // (damage_list.h). A failure ends the replay. May be empty.
+  std::function<Status(const DamagedBlock&)> on_damage = {};
+  // Called for each segment that was read, after all its blocks are put; a failure ends the replay.
+  // May be empty.
+  std::function<Status(SegmentId)> segment_done = {};
+  unsigned threads = 4;  // they mostly wait for the device
+  // At least this many entries are passed to `put` together, so that the index's cost for a call is
+  // negligible.
+  size_t batch_entries = 4096;
+};
+
+// Puts replayed entries into an index. If a chunk has a copy outside the noted segments
+// (secondary_copies.h), the index must lead to this copy. So an entry of a noted segment is put
+// only if the index leads to no other copy.
+class ReplayedEntries {
+ public:
+  // `index` and `damage` must outlive the object. `records`: the store's segments. An index entry
+  // that leads to a place outside them, or to a damaged chunk, counts as no copy.
+  ReplayedEntries(ChunkIndex& index, const SegmentRecords& records,
+                  const std::vector<SegmentId>& secondary, const DamageList& damage);
+
+  Status Put(std::span<const IndexEntry> entries, uint64_t sequence);
+
+ private:
+  bool LeadsElsewhere(const std::optional<Location>& place, SegmentId segment) const;
+
+  ChunkIndex& index_;
+  std::unordered_map<SegmentId, uint64_t> chunks_in_;
+  const SegmentSet secondary_;
+  const DamageList& damage_;
+};
+
+// Replays the segments in `records`, and no others.
+Status ReplayBlocks(SegmentStore& segments, const StoreIdentity& identity,
+                    const SegmentRecords& records, const ReplayOptions& options);
+
+}  // namespace siltfs

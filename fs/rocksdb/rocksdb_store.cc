@@ -1,0 +1,585 @@
+#include "fs/rocksdb/rocksdb_store.h"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_checksum.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/options.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_batch.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "fs/rocksdb/rocksdb_env.h"
+#include "fs/rocksdb/sync_ledger.h"
+#include "store/base/thread_annotations.h"
+#include "store/env/files.h"
+
+namespace siltfs {
+
+namespace {
+
+constexpr uint64_t kLeastWriteBufferBytes = 512u << 10;
+constexpr uint64_t kMostWriteBufferBytes = 4u << 20;
+constexpr uint64_t kWriteBufferShare = 128;  // a write buffer is 1/128 of the disk
+// The sizes of tables, and of the first level below the flushed tables, in write buffers.
+constexpr uint64_t kBuffersPerTable = 2;
+constexpr int kTablesToCompact = 4;  // flushed tables
+constexpr int kTablesToCompactOnSmallDisk = 2;
+constexpr uint64_t kBuffersPerLevel = 8;
+constexpr size_t kBlockCacheBytes = 6u << 20;
+constexpr const char* kNeverPresentKey = "";  // below all other keys; never written
+
+Status StatusFrom(const rocksdb::Status& status, const std::string& path) {
+  if (status.ok()) return Status::Ok();
+  StatusCode code = StatusCode::kIoError;
+  if (status.IsNoSpace()) {
+    code = StatusCode::kNoSpace;
+  } else if (status.IsCorruption()) {
+    code = StatusCode::kCorruption;
+  } else if (status.IsMemoryLimit()) {
+    code = StatusCode::kOutOfMemory;
+  } else if (status.IsInvalidArgument()) {
+    code = StatusCode::kInvalidArgument;
+  } else if (status.IsAborted() || status.IsShutdownInProgress()) {
+    code = StatusCode::kAborted;
+  }
+  std::string cause = "the metadata store says: " + status.ToString();
+  if (code == StatusCode::kNoSpace)
+    cause += "; free space on the disk that holds it, then mount again";
+  return Status(code, std::move(cause)).At(path);
+}
+
+// Discards RocksDB's own log messages, which would otherwise go to a file in the store.
+class SilentLogger final : public rocksdb::Logger {
+ public:
+  SilentLogger() : rocksdb::Logger(rocksdb::InfoLogLevel::HEADER_LEVEL) {}
+  using rocksdb::Logger::Logv;
+  void Logv(const char* /*format*/, va_list /*arguments*/) override {}
+};
+
+// Receives events of RocksDB's background threads. Prevents RocksDB's automatic resume after an
+// error, and records that Resume has to be called.
+class BackgroundListener final : public rocksdb::EventListener {
+ public:
+  void OnFlushBegin(rocksdb::DB* /*db*/, const rocksdb::FlushJobInfo& /*info*/) override {
+    NoteEvent();
+  }
+  void OnFlushCompleted(rocksdb::DB* /*db*/, const rocksdb::FlushJobInfo& /*info*/) override {
+    NoteEvent();
+  }
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override {
+    // If there is no room for the next log, RocksDB considers the last log torn and never resumes.
+    // kHardError allows it to resume. This is safe, because siltfs syncs the log with each write,
+    // so no part of the log was only in memory.
+    if (reason == rocksdb::BackgroundErrorReason::kMemTable && error->IsNoSpace()) {
+      *error = rocksdb::Status(*error, rocksdb::Status::Severity::kHardError);
+    }
+    MutexLock lock(mutex_);
+    ++events_;
+    error_ = *error;
+    changed_.NotifyAll();
+  }
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/, rocksdb::Status /*error*/,
+                            bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+
+  // The last error for which Resume was not called yet.
+  rocksdb::Status error() const {
+    MutexLock lock(mutex_);
+    return error_;
+  }
+  void SetError(const rocksdb::Status& error) {
+    MutexLock lock(mutex_);
+    error_ = error;
+  }
+  uint64_t events() const {
+    MutexLock lock(mutex_);
+    return events_;
+  }
+  // Returns when a flush began or ended, or an error occurred, since events() returned `seen`.
+  void WaitForEventAfter(uint64_t seen) const {
+    MutexLock lock(mutex_);
+    while (events_ == seen) changed_.Wait(mutex_);
+  }
+
+ private:
+  void NoteEvent() {
+    MutexLock lock(mutex_);
+    ++events_;
+    changed_.NotifyAll();
+  }
+
+  mutable Mutex mutex_;  // locked by RocksDB's threads; no calls are made while it is held
+  mutable CondVar changed_;
+  uint64_t events_ SILTFS_GUARDED_BY(mutex_) = 0;
+  rocksdb::Status error_ SILTFS_GUARDED_BY(mutex_);
+};
+
+// The database and the objects its options point to; shared by the store and all its readers.
+struct Database {
+  Database(Env& on, std::string at, std::unique_ptr<SyncLedger> with, ManifestLengths lengths)
+      : env(on),
+        path(std::move(at)),
+        ledger(std::move(with)),
+        rocksdb_env(NewRocksDbEnv(env, ledger.get(), std::move(lengths))) {}
+
+  Env& env;
+  const std::string path;
+  bool read_only = false;
+  uint64_t write_buffer_bytes = kMostWriteBufferBytes;
+  const std::unique_ptr<SyncLedger> ledger;  // null: no ledger
+  const std::unique_ptr<rocksdb::Env> rocksdb_env;
+  std::shared_ptr<BackgroundListener> background = std::make_shared<BackgroundListener>();
+  std::unique_ptr<rocksdb::DB> db;
+};
+
+Result<std::optional<std::string>> GetFrom(const Database& database,
+                                           const rocksdb::Snapshot* snapshot,
+                                           std::string_view key) {
+  rocksdb::ReadOptions options;
+  options.snapshot = snapshot;
+  std::string value;
+  const rocksdb::Status status =
+      database.db->Get(options, database.db->DefaultColumnFamily(), key, &value);
+  if (status.ok()) return std::optional<std::string>(std::move(value));
+  if (status.IsNotFound()) return std::optional<std::string>();
+  return StatusFrom(status, database.path);
+}
+
+class RocksDbIterator final : public KvIterator {
+ public:
+  RocksDbIterator(const Database& database, const rocksdb::Snapshot* snapshot, std::string_view end)
+      : path_(database.path), end_(end), end_slice_(end_) {
+    rocksdb::ReadOptions options;
+    options.snapshot = snapshot;
+    if (!end_.empty()) options.iterate_upper_bound = &end_slice_;
+    iterator_.reset(database.db->NewIterator(options));
+  }
+
+  void Seek(std::string_view key) override { iterator_->Seek(key); }
+  void Next() override { iterator_->Next(); }
+  bool Valid() const override { return iterator_->Valid(); }
+  std::string_view key() const override { return iterator_->key().ToStringView(); }
+  std::string_view value() const override { return iterator_->value().ToStringView(); }
+  Status status() const override { return StatusFrom(iterator_->status(), path_); }
+
+ private:
+  const std::string path_;
+  const std::string end_;
+  const rocksdb::Slice end_slice_;  // RocksDB keeps a pointer to it
+  std::unique_ptr<rocksdb::Iterator> iterator_;
+};
+
+class RocksDbSnapshot final : public KvSnapshot {
+ public:
+  explicit RocksDbSnapshot(std::shared_ptr<const Database> database)
+      : database_(std::move(database)), snapshot_(database_->db->GetSnapshot()) {}
+  // A database opened read-only does not change and has no snapshots: snapshot_ is null.
+  ~RocksDbSnapshot() override {
+    if (snapshot_ != nullptr) database_->db->ReleaseSnapshot(snapshot_);
+  }
+
+  Result<std::optional<std::string>> Get(std::string_view key) const override {
+    return GetFrom(*database_, snapshot_, key);
+  }
+  std::unique_ptr<KvIterator> NewIteratorBelow(std::string_view end) const override {
+    return std::make_unique<RocksDbIterator>(*database_, snapshot_, end);
+  }
+
+ private:
+  const std::shared_ptr<const Database> database_;
+  const rocksdb::Snapshot* const snapshot_;
+};
+
+// Computes a batch's size in advance: a batch that grows while it is filled takes up to three times
+// its size.
+class SizeSink final : public MutationSink {
+ public:
+  void Put(std::string_view key, std::string_view value) override {
+    bytes_ += kEntryHeader + key.size() + value.size();
+  }
+  void Remove(std::string_view key) override { bytes_ += kEntryHeader + key.size(); }
+
+  size_t bytes() const { return kBatchHeader + bytes_; }
+
+ private:
+  static constexpr size_t kBatchHeader = 12;
+  static constexpr size_t kEntryHeader = 1 + 2 * 5;  // a tag and two lengths of at most five bytes
+
+  size_t bytes_ = 0;
+};
+
+class BatchSink final : public MutationSink {
+ public:
+  explicit BatchSink(size_t bytes) : batch_(bytes) {}
+
+  void Put(std::string_view key, std::string_view value) override { Keep(batch_.Put(key, value)); }
+  void Remove(std::string_view key) override { Keep(batch_.Delete(key)); }
+
+  rocksdb::WriteBatch& batch() { return batch_; }
+  const rocksdb::Status& status() const { return status_; }
+
+ private:
+  void Keep(const rocksdb::Status& status) {
+    if (status_.ok()) status_ = status;
+  }
+
+  rocksdb::WriteBatch batch_;
+  rocksdb::Status status_;
+};
+
+class RocksDbStore final : public KvStore {
+ public:
+  explicit RocksDbStore(std::shared_ptr<Database> database) : database_(std::move(database)) {}
+
+  Result<std::optional<std::string>> Get(std::string_view key) const override {
+    return GetFrom(*database_, nullptr, key);
+  }
+  std::shared_ptr<const KvSnapshot> Snapshot() const override {
+    return std::make_shared<RocksDbSnapshot>(database_);
+  }
+  Status WriteFrom(const std::function<void(MutationSink&)>& fill) override;
+  Status VerifyChecksums() const override;
+  uint64_t LoggedChanges() const override;
+  uint64_t DiskBytes() const override;
+  Status CloseCleanly() override;
+
+ private:
+  Status WriteBatch(rocksdb::WriteBatch& batch) SILTFS_REQUIRES(mutex_);
+  Status PrepareToWrite() SILTFS_REQUIRES(mutex_);
+  Status KeepMemoryOccupied() SILTFS_REQUIRES(mutex_);
+  // Converts RocksDB's answer. A full disk is recorded, because Resume is needed after it.
+  Status Heed(const rocksdb::Status& answer) SILTFS_REQUIRES(mutex_);
+  // Returns the listener's error, if it has one. If that is kNoSpace and there is room now, resumes
+  // RocksDB instead.
+  Status ResumeIfFull() SILTFS_REQUIRES(mutex_);
+  // Removes the kNoSpace error from the listener and returns it; call Resume afterwards. If the
+  // listener has another error, fails with that.
+  Result<rocksdb::Status> TakeErrorToResumeAfter() SILTFS_REQUIRES(mutex_);
+  // Whether the disk has less than `bytes` free. False if its free space cannot be read.
+  bool SpaceIsShort(uint64_t bytes) const;
+  Status FlushAll() SILTFS_REQUIRES(mutex_);
+  // Returns when this property, which changes with flushes, is 0; fails with the error that stops
+  // the flushes.
+  Status WaitUntilNone(const std::string& property) SILTFS_REQUIRES(mutex_);
+
+  const std::shared_ptr<Database> database_;
+  Mutex mutex_;  // one write at a time: the next one depends on the result
+  Status failure_ SILTFS_GUARDED_BY(mutex_);  // set once: all later writes fail
+};
+
+Status RocksDbStore::WriteFrom(const std::function<void(MutationSink&)>& fill) {
+  if (database_->read_only) {
+    return Status(StatusCode::kReadOnly, "the metadata store was opened read-only")
+        .At(database_->path);
+  }
+  SizeSink size;
+  fill(size);
+  BatchSink sink(size.bytes());
+  fill(sink);
+  if (!sink.status().ok()) return StatusFrom(sink.status(), database_->path);
+  MutexLock lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  Status written = WriteBatch(sink.batch());
+  if (!written.ok() && !written.Is(StatusCode::kNoSpace)) {
+    failure_ = written;
+    failure_.IgnoreError("kept for later writes");
+  }
+  return written;
+}
+
+// Ensures that there is data in memory to flush, because Resume begins a new log only then. Without
+// a new log, the next write would follow a torn write, and RocksDB would abort the process or
+// refuse all calls permanently. The data is the removal of a key that never existed, which is in no
+// log.
+Status RocksDbStore::KeepMemoryOccupied() {
+  rocksdb::WriteOptions options;
+  options.disableWAL = true;
+  // This begins the next write buffer if the current one is full.
+  SILTFS_RETURN_IF_ERROR(Heed(database_->db->Delete(options, kNeverPresentKey)));
+  // Suppose that a write to the log found the disk full before the flush of a full buffer began.
+  // RocksDB would forget that flush, and Resume would wait for it for ever.
+  return WaitUntilNone(rocksdb::DB::Properties::kMemTableFlushPending);
+}
+
+Status RocksDbStore::PrepareToWrite() {
+  SILTFS_RETURN_IF_ERROR(ResumeIfFull());
+  const Status prepared = KeepMemoryOccupied();
+  if (!prepared.Is(StatusCode::kNoSpace)) return prepared;
+  // A background job that began on a full disk may report the error only now.
+  SILTFS_RETURN_IF_ERROR(ResumeIfFull());
+  return KeepMemoryOccupied();
+}
+
+Status RocksDbStore::WriteBatch(rocksdb::WriteBatch& batch) {
+  SILTFS_RETURN_IF_ERROR(PrepareToWrite());
+  rocksdb::WriteOptions options;
+  options.sync = true;
+  return Heed(database_->db->Write(options, &batch));
+}
+
+Status RocksDbStore::Heed(const rocksdb::Status& answer) {
+  const rocksdb::Status known = database_->background->error();
+  // If a write waited for a flush that failed, its answer holds the flush's error only as text.
+  if (answer.IsIncomplete() && known.IsNoSpace()) return StatusFrom(known, database_->path);
+  if (answer.IsNoSpace() && known.ok()) database_->background->SetError(answer);
+  return StatusFrom(answer, database_->path);
+}
+
+Status RocksDbStore::ResumeIfFull() {
+  const rocksdb::Status known = database_->background->error();
+  if (!known.IsNoSpace()) return StatusFrom(known, database_->path);
+  // If there is no room to flush the memory, Resume may wait for a flush that never began.
+  if (SpaceIsShort(database_->write_buffer_bytes)) return StatusFrom(known, database_->path);
+  SILTFS_ASSIGN_OR_RETURN(const rocksdb::Status error, TakeErrorToResumeAfter());
+  // Flushes the memory and starts a new log, so that no write follows the torn end of the old one.
+  const rocksdb::Status resumed = database_->db->Resume();
+  if (!resumed.ok()) database_->background->SetError(error);
+  return StatusFrom(resumed, database_->path);
+}
+
+// Pauses background work, because RocksDB reports a background error before it enters its error
+// state, and Resume does nothing until then. While background work is paused, RocksDB has entered
+// that state and reports no new errors. If an error were dropped while RocksDB stays in that state,
+// all calls would fail permanently.
+Result<rocksdb::Status> RocksDbStore::TakeErrorToResumeAfter() {
+  SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->PauseBackgroundWork(), database_->path));
+  const rocksdb::Status error = database_->background->error();
+  if (error.IsNoSpace()) database_->background->SetError(rocksdb::Status::OK());
+  SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->ContinueBackgroundWork(), database_->path));
+  if (!error.IsNoSpace()) return StatusFrom(error, database_->path);
+  return error;
+}
+
+bool RocksDbStore::SpaceIsShort(uint64_t bytes) const {
+  const auto space = database_->env.GetDiskSpace(database_->path);
+  return space.ok() && space->available_bytes < bytes;
+}
+
+Status RocksDbStore::FlushAll() {
+  SILTFS_RETURN_IF_ERROR(Heed(database_->db->Flush(rocksdb::FlushOptions())));
+  // After an error and Resume, RocksDB 7.8 returns from Flush too early.
+  return WaitUntilNone(rocksdb::DB::Properties::kNumImmutableMemTable);
+}
+
+Status RocksDbStore::WaitUntilNone(const std::string& property) {
+  while (true) {
+    const uint64_t seen = database_->background->events();
+    const rocksdb::Status error = database_->background->error();
+    uint64_t count = 0;
+    const bool none = !database_->db->GetIntProperty(property, &count) || count == 0;
+    // A compaction that found the disk full does not stop flushes.
+    if (none && (error.ok() || error.IsNoSpace())) return Status::Ok();
+    if (!error.ok()) return StatusFrom(error, database_->path);
+    database_->background->WaitForEventAfter(seen);
+  }
+}
+
+// Verifies block by block first, which locates the damage. RocksDB then skips some blocks
+// (partitioned filters), so each file is also verified as a whole.
+Status RocksDbStore::VerifyChecksums() const {
+  rocksdb::Status verified = database_->db->VerifyChecksum();
+  if (verified.ok()) verified = database_->db->VerifyFileChecksums(rocksdb::ReadOptions());
+  return StatusFrom(verified, database_->path);
+}
+
+// A read-only database replays the log into memory and never flushes it.
+uint64_t RocksDbStore::LoggedChanges() const {
+  uint64_t sum = 0;
+  for (const std::string& property : {rocksdb::DB::Properties::kNumEntriesActiveMemTable,
+                                      rocksdb::DB::Properties::kNumEntriesImmMemTables}) {
+    uint64_t entries = 0;
+    if (database_->db->GetIntProperty(property, &entries)) sum += entries;
+  }
+  return sum;
+}
+
+uint64_t RocksDbStore::DiskBytes() const {
+  const auto files = database_->env.ListDirectory(database_->path);
+  if (!files.ok()) {
+    // Informative only: without the directory use RocksDB's own size.
+    uint64_t bytes = 0;
+    database_->db->GetIntProperty(rocksdb::DB::Properties::kTotalSstFilesSize, &bytes);
+    return bytes;
+  }
+  uint64_t bytes = 0;
+  for (const DirectoryEntry& file : *files) {
+    const auto info = database_->env.GetFileInfo(JoinPath(database_->path, file.name));
+    if (info.ok()) bytes += info->size;  // if not ok, the file was removed meanwhile
+  }
+  return bytes;
+}
+
+Status RocksDbStore::CloseCleanly() {
+  MutexLock lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  if (!database_->read_only) {
+    SILTFS_RETURN_IF_ERROR(ResumeIfFull());
+    // The flush leaves an empty log; the old logs are deleted during the flush or by Close.
+    Status flushed = FlushAll();
+    if (flushed.Is(StatusCode::kNoSpace)) {
+      // See PrepareToWrite: an earlier full disk may be reported only now.
+      SILTFS_RETURN_IF_ERROR(ResumeIfFull());
+      flushed = FlushAll();
+    }
+    SILTFS_RETURN_IF_ERROR(flushed);
+  }
+  SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->Close(), database_->path));
+  if (database_->ledger != nullptr) database_->ledger->Close();
+  // RocksDB does not make the removal of the old logs durable.
+  return database_->read_only ? Status::Ok() : database_->env.SyncDirectory(database_->path);
+}
+
+rocksdb::BlockBasedTableOptions TableOptions() {
+  rocksdb::BlockBasedTableOptions table;
+  rocksdb::LRUCacheOptions cache;
+  cache.capacity = kBlockCacheBytes;
+  cache.num_shard_bits = 2;
+  cache.strict_capacity_limit = false;
+  cache.high_pri_pool_ratio = 0.5;
+  table.block_cache = rocksdb::NewLRUCache(cache);
+  table.block_size = 8u << 10;
+  // Keep partitioned indexes and filters in the block cache: whole ones would exceed the cache in a
+  // large store.
+  table.cache_index_and_filter_blocks = true;
+  table.cache_index_and_filter_blocks_with_high_priority = true;
+  table.pin_top_level_index_and_filter = true;
+  table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  table.partition_filters = true;
+  table.metadata_block_size = 4096;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  // RocksDB 7.8 (Debian 12) can read files of all newer versions in this format.
+  table.format_version = 5;
+  table.checksum = rocksdb::kXXH3;  // the only one that table_check.cc supports
+  return table;
+}
+
+rocksdb::Options DatabaseOptions(const KvStoreOptions& options, Database& database) {
+  rocksdb::Options db;
+  db.env = database.rocksdb_env.get();
+  db.info_log = std::make_shared<SilentLogger>();
+  db.listeners.push_back(database.background);
+  db.create_if_missing = options.mode == KvStoreOptions::Mode::kCreate;
+  db.error_if_exists = options.mode == KvStoreOptions::Mode::kCreate;
+
+  // Safety.
+  db.paranoid_checks = true;
+  // A crash leaves a torn end of the log. The sync ledger detects damage below it.
+  db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  db.track_and_verify_wals_in_manifest = true;
+  // These checksums of files are kept in the MANIFEST, for VerifyChecksums; files written without
+  // this option have none.
+  db.file_checksum_gen_factory = rocksdb::GetFileChecksumGenCrc32cFactory();
+  db.max_bgerror_resume_count = 0;  // RocksDB must not retry a failed sync by itself
+
+  // Memory.
+  db.write_buffer_size = database.write_buffer_bytes;
+  db.max_write_buffer_number = 2;
+  db.max_open_files = 128;
+  db.max_file_opening_threads = 1;
+  db.writable_file_max_buffer_size = 256u << 10;
+  db.compaction_readahead_size = 128u << 10;
+  db.max_background_jobs = 2;  // one flush, one compaction
+  db.max_subcompactions = 1;
+  db.stats_dump_period_sec = 0;
+  db.stats_persist_period_sec = 0;
+  db.skip_stats_update_on_db_open = true;
+
+  // Shape on disk. With small files a compaction needs little free space.
+  db.max_manifest_file_size = 1u << 20;
+  // On a small disk overwritten data is dropped early.
+  db.level0_file_num_compaction_trigger = database.write_buffer_bytes < kMostWriteBufferBytes
+                                              ? kTablesToCompactOnSmallDisk
+                                              : kTablesToCompact;
+  db.level_compaction_dynamic_level_bytes = true;
+  db.max_bytes_for_level_base = kBuffersPerLevel * database.write_buffer_bytes;
+  db.target_file_size_base = kBuffersPerTable * database.write_buffer_bytes;
+  db.compression = rocksdb::kLZ4Compression;
+  db.bottommost_compression = rocksdb::kZSTD;
+  db.table_factory.reset(rocksdb::NewBlockBasedTableFactory(TableOptions()));
+  return db;
+}
+
+Status OpenStatus(Env& env, const rocksdb::Status& status, const KvStoreOptions& options) {
+  Status result = StatusFrom(status, options.path);
+  // RocksDB 9 wraps an error from writing its options file and loses the error's kind.
+  if (result.Is(StatusCode::kIoError) &&
+      result.cause().find("No space left on device") != std::string_view::npos) {
+    return Status(StatusCode::kNoSpace, std::string(result.cause())).At(options.path);
+  }
+  if (!status.IsInvalidArgument() && !status.IsNotFound() && !status.IsPathNotFound())
+    return result;
+  if (options.mode != KvStoreOptions::Mode::kCreate &&
+      env.GetFileInfo(JoinPath(options.path, "CURRENT")).ok()) {
+    // There is a store, but one of its files is missing or malformed.
+    result.IgnoreError("reported as kCorruption");
+    return Status(StatusCode::kCorruption, "the metadata store says: " + status.ToString())
+        .At(options.path);
+  }
+  result.IgnoreError("a clearer Status follows");
+  if (options.mode == KvStoreOptions::Mode::kCreate) {
+    return Status(StatusCode::kAlreadyExists, "there is a metadata store already").At(options.path);
+  }
+  return Status(StatusCode::kNotFound, "no metadata store here: " + status.ToString())
+      .At(options.path);
+}
+
+// Makes one attempt to open the store. Of each MANIFEST in `lengths`, only the given number of
+// bytes is read.
+Result<std::unique_ptr<KvStore>> OpenOnce(Env& env, const KvStoreOptions& options,
+                                          ManifestLengths lengths) {
+  const bool read_only = options.mode == KvStoreOptions::Mode::kReadOnly;
+  std::unique_ptr<SyncLedger> ledger;
+  if (!options.ledger_path.empty() && !read_only) {
+    SILTFS_ASSIGN_OR_RETURN(ledger, SyncLedger::Open(env, options.ledger_path, options.path));
+  }
+  auto database =
+      std::make_shared<Database>(env, options.path, std::move(ledger), std::move(lengths));
+  database->read_only = read_only;
+  const auto disk = env.GetDiskSpace(options.path);
+  if (disk.ok()) database->write_buffer_bytes = MetadataBufferBytes(disk->total_bytes);
+  const rocksdb::Options db_options = DatabaseOptions(options, *database);
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status = read_only
+                                     ? rocksdb::DB::OpenForReadOnly(db_options, options.path, &db)
+                                     : rocksdb::DB::Open(db_options, options.path, &db);
+  if (!status.ok()) return OpenStatus(env, status, options);
+  database->db.reset(db);
+  return std::unique_ptr<KvStore>(std::make_unique<RocksDbStore>(std::move(database)));
+}
+
+}  // namespace
+
+uint64_t MetadataBufferBytes(uint64_t disk_bytes) {
+  return std::clamp(disk_bytes / kWriteBufferShare, kLeastWriteBufferBytes, kMostWriteBufferBytes);
+}
+
+Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const KvStoreOptions& options) {
+  ManifestLengths lengths;
+  if (!options.ledger_path.empty()) {
+    SILTFS_ASSIGN_OR_RETURN(const SyncLedgerState state,
+                            CheckSyncLedger(env, options.ledger_path, options.path));
+    for (const SyncLedgerEntry& entry : state.entries) {
+      if (SyncLedger::IsManifest(entry.name)) lengths[entry.name] = entry.length;
+    }
+  }
+  // Without CURRENT, RocksDB and the ledger would create a new store.
+  const std::string current = JoinPath(options.path, "CURRENT");
+  if (options.mode != KvStoreOptions::Mode::kCreate &&
+      env.GetFileInfo(current).status().Is(StatusCode::kNotFound)) {
+    return Status(StatusCode::kNotFound, "no metadata store here: there is no CURRENT")
+        .At(options.path);
+  }
+  // First open without the ledger's lengths, because the ledger may be damaged, and a whole
+  // MANIFEST can be read to its end.
+  auto opened = OpenOnce(env, options, {});
+  if (lengths.empty() || !opened.status().Is(StatusCode::kCorruption)) return opened;
+  return OpenOnce(env, options, std::move(lengths));
+}
+
+}  // namespace siltfs

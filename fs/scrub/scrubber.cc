@@ -1,0 +1,150 @@
+#include "fs/scrub/scrubber.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+#include "fs/records/schema.h"
+#include "fs/scrub/segment_scrub.h"
+#include "fs/segments/segment_tables.h"
+
+namespace siltfs {
+namespace {
+
+// At the gentle pace all rests are this many times longer while the store is in use.
+constexpr int kLongerInUse = 4;
+
+}  // namespace
+
+Scrubber::Scrubber(const Dependencies& dependencies, Options options)
+    : deps_(dependencies),
+      options_(std::move(options)),
+      job_(deps_.env, {.store = options_.store, .interrupted = "the scrub was interrupted"}) {
+  const BackgroundJob::Run run(job_, BackgroundJob::Runner::kCaller);
+  if (options_.reached) statistics_ = *options_.reached;
+}
+
+Scrubber::~Scrubber() { Stop(); }
+
+Status Scrubber::Pace(ScrubPace pace, uint64_t bytes) {
+  if (pace == ScrubPace::kGentle && options_.bytes_per_second > 0) {
+    std::chrono::nanoseconds rest(1'000'000'000 * bytes / options_.bytes_per_second);
+    if (!deps_.activity.IsQuiet()) rest *= kLongerInUse;
+    job_.Rest(rest);
+  }
+  SILTFS_RETURN_IF_ERROR(deps_.log.failure());
+  return CheckRunning();
+}
+
+Result<ScrubOutcome> Scrubber::Scrub(ScrubPace pace) {
+  SILTFS_RETURN_IF_ERROR(deps_.log.failure());
+  const BackgroundJob::Run run(job_, BackgroundJob::Runner::kCaller);
+  reported_ = 0;
+  ScrubOutcome outcome;
+  outcome.resumed = statistics_.reached != kNoSegment;
+  const Status done = ScrubAll(pace);
+  outcome.statistics = statistics_;
+  if (done.Is(StatusCode::kInterrupted)) return outcome;
+  SILTFS_RETURN_IF_ERROR(done);
+  outcome.complete = true;
+  statistics_ = {};
+  SILTFS_RETURN_IF_ERROR(WriteProgress(std::nullopt));
+  return outcome;
+}
+
+Status Scrubber::ScrubAll(ScrubPace pace) {
+  SILTFS_RETURN_IF_ERROR(CheckRunning());
+  SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records,
+                          ReadSegmentRecords(*deps_.metadata.CommittedSnapshot()));
+  for (const auto& [id, record] : records) {
+    if (id <= statistics_.reached || record.chunks == 0) continue;
+    SILTFS_RETURN_IF_ERROR(ScrubSegment(id, record, pace));
+    statistics_.reached = id;
+    SILTFS_RETURN_IF_ERROR(WriteProgress(statistics_.Encode()));
+  }
+  return Status::Ok();
+}
+
+// A segment may be recompressed or removed while it is verified. The findings are then about a file
+// that no longer exists, and are dropped.
+Status Scrubber::ScrubSegment(SegmentId id, const SegmentRecord& record, ScrubPace pace) {
+  for (;;) {
+    SILTFS_RETURN_IF_ERROR(CheckRunning());
+    // After a failed replacement it is unknown which file is in place.
+    SILTFS_RETURN_IF_ERROR(deps_.log.failure());
+    const auto opened = deps_.segments.Open(id);
+    if (deps_.segments.IsRemoved(id)) {
+      if (!opened.ok()) opened.status().IgnoreError("it was removed");
+      return Status::Ok();
+    }
+    if (!opened.ok()) {
+      if (!opened.status().Is(StatusCode::kNotFound)) return opened.status();
+      NoteLost(id, record, opened.status());
+      return Status::Ok();
+    }
+    const OpenSegment& segment = **opened;
+    const auto findings = Verify(segment, record, pace);
+    if (deps_.segments.IsRemoved(id)) {
+      if (!findings.ok()) findings.status().IgnoreError("it was removed");
+      return Status::Ok();
+    }
+    const bool replaced =
+        segment.file == SegmentFile::kUnknown || deps_.segments.FileOf(id) != segment.file;
+    if (!findings.ok() && (!replaced || findings.status().Is(StatusCode::kInterrupted)))
+      return findings.status();
+    if (replaced) continue;
+    Note(id, *findings);
+    const auto size = segment.reader->file().Size();
+    statistics_.bytes += size.ok() ? *size : record.length;
+    return Status::Ok();
+  }
+}
+
+Result<SegmentFindings> Scrubber::Verify(const OpenSegment& segment, const SegmentRecord& record,
+                                         ScrubPace pace) {
+  SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, ChunkNamer::Create(options_.uuid.bytes));
+  SegmentScrub scrub(deps_.segments, ChunkVerifier(std::move(namer), options_.tag_secret),
+                     [this, pace](uint64_t bytes) { return Pace(pace, bytes); });
+  if (pace == ScrubPace::kFull) return scrub.Verify(segment, record);
+  std::optional<Result<SegmentFindings>> findings;
+  BackgroundJob::RunOnIdleThread([&] { findings.emplace(scrub.Verify(segment, record)); });
+  return *std::move(findings);
+}
+
+void Scrubber::NoteLost(SegmentId id, const SegmentRecord& record, const Status& why) {
+  Report(fmt::format("segment {} cannot be opened, {} chunks are lost with it: {}", id,
+                     record.chunks, why.ToString()));
+  ++statistics_.segments;
+  ++statistics_.damaged_blocks;
+  statistics_.damaged_chunks += record.chunks;
+}
+
+void Scrubber::Note(SegmentId id, const SegmentFindings& findings) {
+  ++statistics_.segments;
+  statistics_.blocks += findings.blocks;
+  statistics_.chunks += findings.chunks;
+  statistics_.damaged_blocks += findings.damaged.size();
+  statistics_.damaged_chunks += findings.damaged_chunks();
+  if (findings.footer_damaged) ++statistics_.damaged_footers;
+  // No new chunk may be a duplicate of a damaged one, even of one put a moment ago.
+  if (deps_.damage.Replace(id, findings.damaged, findings.end_ordinal))
+    deps_.pipeline.ForgetAppended();
+  for (const std::string& sentence : findings.sentences) Report(sentence);
+}
+
+Status Scrubber::WriteProgress(std::optional<std::string> progress) {
+  std::vector<Mutation> mutations = deps_.damage.Changes();
+  mutations.push_back({std::string(kScrubKey), std::move(progress)});
+  const Status written = deps_.metadata.WriteThrough(mutations);
+  if (written.ok() || written.Is(StatusCode::kNoSpace)) return Status::Ok();
+  return deps_.log.Fail(written);
+}
+
+void Scrubber::Report(const std::string& sentence) {
+  if (!options_.report || reported_ > kMostReported) return;
+  const bool last = ++reported_ > kMostReported;
+  options_.report(last ? "there is more damage; this scrub only counts it from here on" : sentence);
+}
+
+}  // namespace siltfs

@@ -1,0 +1,103 @@
+// Verifies everything that is stored, with the store in use: segment after segment, in the order of
+// their ids (segment_scrub.h). Damaged chunks are put on the list of damage (damage_list.h). Listed
+// chunks that are undamaged are taken off the list.
+//
+// Progress is written to metadata after each segment. If a scrub was interrupted, or ended by an
+// unmount, the next scrub continues behind the last verified segment, and its statistics cover all
+// parts. After a complete scrub, the next one begins with the first segment again.
+//
+// Thread-safety: every call from any thread; one scrub at a time, the next waits. Memory:
+// segment_scrub.h. Errors: kIoError if the device fails again and again; failures to write
+// metadata, which end all writing. After kNoSpace the scrub goes on, but its progress is not
+// written: a later scrub cannot continue there.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fs/jobs/background_job.h"
+#include "fs/jobs/store_activity.h"
+#include "fs/meta/commit_port.h"
+#include "fs/records/scrub_record.h"
+#include "fs/scrub/scrub_outcome.h"
+#include "fs/segments/block_pipeline.h"
+#include "fs/segments/damage_list.h"
+#include "fs/segments/segment_cache.h"
+#include "fs/segments/segment_log.h"
+#include "store/base/thread_annotations.h"
+
+namespace siltfs {
+
+struct SegmentFindings;
+
+class Scrubber {
+ public:
+  // Dependencies. All must outlive it.
+  struct Dependencies {
+    Env& env;
+    SegmentLog& log;
+    SegmentCache& segments;
+    BlockPipeline& pipeline;
+    DamageList& damage;
+    const StoreActivity& activity;  // at the gentle pace, a scrub slows down unless it is quiet
+    CommitPort& metadata;
+  };
+  struct Options {
+    std::string store;
+    StoreUuid uuid;
+    TagKey::Secret tag_secret{};
+    std::optional<ScrubRecord> reached;              // progress of an unfinished scrub
+    std::function<void(const std::string&)> report;  // called with damage; may be empty
+    uint64_t bytes_per_second = 64u << 20;           // uncompressed bytes, at the gentle pace
+  };
+  Scrubber(const Dependencies& dependencies, Options options);
+  ~Scrubber();  // stops
+
+  // Encloses a scrub: its preparations, Scrub, and the processing of its outcome.
+  class Call {
+   public:
+    explicit Call(Scrubber& scrubber) : caller_(scrubber.job_) {}
+
+   private:
+    const BackgroundJob::Caller caller_;
+  };
+  // Verifies all segments that were sealed at the last commit. Call it within a Call; scrubs are
+  // serialised.
+  Result<ScrubOutcome> Scrub(ScrubPace pace);
+  // Ends the scrubs of the current Calls soon; they are not complete. The next scrub continues
+  // where they stopped.
+  void Interrupt() { job_.Interrupt(); }
+  // Returns kInterrupted in Calls that Interrupt ended, and after Stop.
+  Status CheckRunning() { return job_.CheckRunning(); }
+  // Ends running scrubs soon; no other begins.
+  void Stop() { job_.Stop(); }
+
+ private:
+  static constexpr size_t kMostReported = 1000;
+
+  Status Pace(ScrubPace pace, uint64_t bytes);
+  Status ScrubAll(ScrubPace pace) SILTFS_REQUIRES(job_.run_mutex());
+  Status ScrubSegment(SegmentId id, const SegmentRecord& record, ScrubPace pace)
+      SILTFS_REQUIRES(job_.run_mutex());
+  Result<SegmentFindings> Verify(const OpenSegment& segment, const SegmentRecord& record,
+                                 ScrubPace pace);
+  // Reports a segment that is missing.
+  void NoteLost(SegmentId id, const SegmentRecord& record, const Status& why)
+      SILTFS_REQUIRES(job_.run_mutex());
+  void Note(SegmentId id, const SegmentFindings& findings) SILTFS_REQUIRES(job_.run_mutex());
+  // Also writes the changes of the damage list that metadata does not have yet.
+  Status WriteProgress(std::optional<std::string> progress);
+  // Reports the first kMostReported sentences only.
+  void Report(const std::string& sentence) SILTFS_REQUIRES(job_.run_mutex());
+
+  const Dependencies deps_;
+  const Options options_;
+
+  BackgroundJob job_;
+  ScrubRecord statistics_ SILTFS_GUARDED_BY(job_.run_mutex());
+  size_t reported_ SILTFS_GUARDED_BY(job_.run_mutex()) = 0;  // since the scrub was begun
+};
+
+}  // namespace siltfs

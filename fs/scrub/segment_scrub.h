@@ -1,0 +1,62 @@
+// Verifies one segment, sealed or still growing. It verifies the footer and every block's
+// checksums, decompresses every block, and computes every chunk's name and tag again.
+//
+// Thread-safety: one object a thread; the store may be in use. Memory: a block, and a footer.
+// Errors: kIoError if the device fails again and again; those of `pace`. Damage is a finding, not
+// an error.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "fs/records/damage_record.h"
+#include "fs/records/segment_record.h"
+#include "fs/segments/chunk_verifier.h"
+#include "fs/segments/segment_cache.h"
+
+namespace siltfs {
+
+struct SegmentFindings {
+  uint64_t blocks = 0;  // that were read, damaged ones included
+  uint64_t chunks = 0;
+  uint32_t end_ordinal = 0;  // one beyond the last chunk
+  bool footer_damaged = false;
+  std::vector<DamagedBlock> damaged;   // ascending
+  std::vector<std::string> sentences;  // findings
+  uint64_t damaged_chunks() const;
+};
+
+class SegmentScrub {
+ public:
+  // Called after each block with its uncompressed bytes (for a damaged block, with the size that it
+  // should have); a failure ends the verification and is returned. May wait.
+  using Pace = std::function<Status(uint64_t bytes)>;
+  SegmentScrub(SegmentCache& segments, ChunkVerifier verifier, Pace pace);
+
+  // Returns the findings. `record`: the segment's record in metadata. A segment that is not sealed
+  // may have grown since.
+  Result<SegmentFindings> Verify(const OpenSegment& segment, const SegmentRecord& record);
+
+ private:
+  using Found = std::optional<BlockTable::Found>;
+
+  void VerifyFooter(const OpenSegment& segment, const SegmentRecord& record);
+  Result<Found> FindBlock(const OpenSegment& segment, uint32_t ordinal);
+  // Verifies the block that should hold the ordinal. Returns the ordinal behind it.
+  Result<uint32_t> VerifyBlock(const OpenSegment& segment, const BlockTable::Found& found,
+                               uint32_t ordinal);
+  void VerifyChunks(const OpenSegment& segment, uint32_t offset, const DecodedBlock& block);
+  // Notes as lost all chunks that the segment should have from `ordinal` on.
+  void NoteRest(const OpenSegment& segment, const SegmentRecord& record, uint32_t ordinal);
+  void Say(const std::string& path, uint64_t offset, const DamagedBlock& damaged,
+           std::string_view cause);
+
+  SegmentCache& segments_;
+  ChunkVerifier verifier_;
+  const Pace pace_;
+  SegmentFindings findings_;      // of the segment that is being verified
+  uint32_t device_failures_ = 0;  // in a row
+};
+
+}  // namespace siltfs

@@ -1,0 +1,12 @@
+// The record of a sealed segment, made from the trailer at the end of its footer. Recovery writes
+// it, and checks compare with it.
+#pragma once
+
+#include "fs/records/segment_record.h"
+#include "store/segment/segment_footer.h"
+
+namespace siltfs {
+
+SegmentRecord SealedRecord(const SegmentTrailer& trailer);
+
+}  // namespace siltfs

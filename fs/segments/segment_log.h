@@ -1,0 +1,179 @@
+// The growing end of the segment log: the open segment of each stream, to which blocks are
+// appended, and the full segments that are being sealed.
+//
+// Thread-safety: every call from any thread. Only one thread at a time may call Append, which fixes
+// the order of blocks; BlockPipeline ensures this. Errors: an Append that meets a full disk fails
+// with kNoSpace, changes nothing, and may be repeated. Any other failure of a segment is permanent,
+// and so is every failed sync, even with kNoSpace; later Appends and Syncs return it as kReadOnly.
+// Durability: SyncAll. A thread of the log seals full segments, which syncs them, and puts them
+// into the SegmentStore; on a full disk or a full SegmentStore it retries until it succeeds.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "fs/records/segment_record.h"
+#include "store/base/thread_annotations.h"
+#include "store/env/env.h"
+#include "store/segment/segment_store.h"
+#include "store/segment/segment_writer.h"
+#include "store/superblock/superblock.h"
+
+namespace siltfs {
+
+// Blocks of different streams go into different segments. Moved chunks are kept apart from new
+// chunks: they have already outlived other chunks, and are likely to outlive the new ones.
+enum class LogStream : uint8_t {
+  kData,         // new chunks
+  kRecipeNodes,  // new recipe nodes
+  kMovedData,    // chunks moved by garbage collection, not to be recompressed
+  kMovedNodes,   // recipe nodes moved by garbage collection
+};
+inline constexpr size_t kLogStreams = 4;
+inline LogStream NewStreamOf(SegmentKind kind) {
+  return kind == SegmentKind::kData ? LogStream::kData : LogStream::kRecipeNodes;
+}
+inline LogStream MovedStreamOf(SegmentKind kind) {
+  return kind == SegmentKind::kData ? LogStream::kMovedData : LogStream::kMovedNodes;
+}
+inline SegmentKind KindOf(LogStream stream) {
+  return stream == LogStream::kData || stream == LogStream::kMovedData ? SegmentKind::kData
+                                                                       : SegmentKind::kRecipeNodes;
+}
+
+// Where a block went.
+struct AppendedBlock {
+  SegmentId segment = kNoSegment;
+  BlockPlace place;
+  uint64_t sequence = 0;
+};
+
+class SegmentLog {
+ public:
+  struct Options {
+    std::string store;  // path; open segments are files in it
+    // Gets each sealed segment. Must outlive the log. Null: sealed segments stay in their files.
+    SegmentStore* segments = nullptr;
+    StoreUuid uuid;
+    uint32_t segment_bytes = kMaxSegmentTargetSize;
+    SegmentId first_segment = 1;  // ids from here on have never been used
+    SegmentId segment_limit = 1;  // ids from here on must be claimed first
+    std::function<Result<SegmentId>()>
+        claim_segments;  // claims more ids, durably; returns the new limit
+    uint64_t first_sequence = 1;
+    uint64_t last_commit = 0;
+    // Called without a lock before a segment for moved chunks is created, with its id; a failure
+    // prevents the creation. May be empty.
+    std::function<Status(SegmentId)> before_moved = {};
+    // Called for every sealed segment after it was put and its record was committed; the log no
+    // longer changes it. May be empty.
+    std::function<void(SegmentId, const SegmentRecord&)> retired = {};
+  };
+  // `sealed` is called on the log's thread after a segment was sealed.
+  SegmentLog(Env& env, Options options, std::function<void(SegmentId)> sealed);
+  // Ends the thread; unsynced blocks stay unsynced.
+  ~SegmentLog();
+
+  // Continues a segment that a clean unmount left unsealed. Errors: SegmentWriter::Resume's; the
+  // log is unchanged then.
+  Status Resume(SegmentId segment, const SegmentRecord& record);
+
+  // The next commit gets this record of a segment that is no longer written to.
+  void Tell(SegmentId segment, const SegmentRecord& record);
+
+  Result<AppendedBlock> Append(LogStream stream, const EncodedBlock& block);
+  // Returns a sequence above the sequences of all blocks so far. No block will get this sequence.
+  uint64_t TakeSequence();
+
+  // Makes everything appended so far durable, and appends the records of the segments that changed
+  // since the last completed commit.
+  Status SyncAll(std::vector<std::pair<SegmentId, SegmentRecord>>& changed);
+
+  // The records of the last SyncAll are durable in metadata, with this commit. Blocks appended from
+  // now on carry its number.
+  void CommitDone(uint64_t number);
+
+  // Turns the log read-only: every later Append and SyncAll fails. Returns their error, the first
+  // failure as kReadOnly.
+  Status Fail(const Status& status) SILTFS_EXCLUDES(mutex_);
+  // OK, or the status that Fail returned.
+  Status failure() const;
+
+  // Ends the thread; a segment that is being sealed is finished, others stay unsealed.
+  void StopSealing();
+
+  // Removes segments without a block, which a full disk may leave. Call before the store is closed,
+  // when no more blocks are appended.
+  Status RemoveEmpty();
+
+  // Returns when all segments being sealed now are sealed, or none can be sealed for now.
+  void WaitUntilSealed();
+
+  // The writer of a segment that is open or not yet sealed; null for all others.
+  std::shared_ptr<const SegmentWriter> WriterOf(SegmentId segment) const;
+
+  // Of segments created or grown since the log was opened.
+  struct Growth {
+    uint64_t stored_bytes = 0;
+    uint64_t not_recompressed_bytes = 0;  // of new data
+    // Of data segments alone:
+    uint64_t chunks = 0;
+    uint64_t plain_bytes = 0;
+  };
+  Growth growth() const;
+  SegmentId next_segment() const;
+
+ private:
+  using WriterPtr = std::shared_ptr<SegmentWriter>;
+  static constexpr size_t kMaxSealing = 2;  // Append waits while more segments are being sealed
+
+  // A segment with a newer state than metadata has. All open segments and all segments being sealed
+  // are tracked, and some that were just sealed.
+  struct Tracked {
+    WriterPtr writer;
+    LogStream stream;
+    SegmentRecord told;       // record of the last SyncAll
+    SegmentRecord committed;  // record of the last completed commit
+    bool put = false;         // into the SegmentStore
+  };
+
+  void SealLoop();
+  // Seals the segment, unless an earlier call did, and puts it.
+  Status SealAndPut(SegmentWriter& writer);
+  // Returns when at most `most` of the segments being sealed now are not sealed yet. Fails with
+  // kNoSpace if a retry of sealing fails with it.
+  Status WaitToSeal(size_t most) SILTFS_REQUIRES(mutex_);
+  Result<WriterPtr> OpenSegment(LogStream stream) SILTFS_EXCLUDES(mutex_);
+  static SegmentRecord RecordOf(const SegmentWriter& writer, LogStream stream);
+
+  Env& env_;
+  const Options options_;
+  const std::function<void(SegmentId)> sealed_;
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::array<WriterPtr, kLogStreams> open_ SILTFS_GUARDED_BY(mutex_);
+  std::vector<WriterPtr> sealing_ SILTFS_GUARDED_BY(mutex_);  // in the order in which they filled
+  std::vector<Tracked> tracked_ SILTFS_GUARDED_BY(mutex_);
+  std::vector<std::pair<SegmentId, SegmentRecord>> to_tell_ SILTFS_GUARDED_BY(mutex_);
+  SegmentId next_segment_ SILTFS_GUARDED_BY(mutex_);
+  SegmentId segment_limit_ SILTFS_GUARDED_BY(mutex_);
+  uint64_t next_sequence_ SILTFS_GUARDED_BY(mutex_);
+  uint64_t last_commit_ SILTFS_GUARDED_BY(mutex_);
+  Growth retired_ SILTFS_GUARDED_BY(mutex_);  // of segments no longer tracked
+  Growth resumed_ SILTFS_GUARDED_BY(mutex_);  // size of resumed segments before they were resumed
+  Status failure_ SILTFS_GUARDED_BY(mutex_);
+  uint64_t seals_begun_ SILTFS_GUARDED_BY(mutex_) = 0;
+  uint64_t sealed_count_ SILTFS_GUARDED_BY(mutex_) = 0;
+  Status seal_delay_ SILTFS_GUARDED_BY(mutex_);  // kNoSpace: the first in sealing_ has to wait
+  uint64_t delayed_seal_ SILTFS_GUARDED_BY(mutex_) = 0;  // number of that attempt, by seals_begun_
+  bool seal_now_ SILTFS_GUARDED_BY(mutex_) = false;      // retry without waiting
+  bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
+  std::thread sealer_;
+};
+
+}  // namespace siltfs
