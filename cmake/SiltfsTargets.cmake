@@ -63,8 +63,8 @@ endif()
 add_library(siltfs_cold_code INTERFACE)
 target_compile_options(siltfs_cold_code INTERFACE $<$<CONFIG:Sanitize>:-fno-inline>)
 
-# siltfs_include_root(<out-variable> <folder>...): makes an include root in the build tree that has
-# only these folders.
+# siltfs_include_root(<out-variable> <name> <folder>...): makes an include root in the build tree
+# that has only these folders.
 function(siltfs_include_root out_variable name)
   set(root ${CMAKE_BINARY_DIR}/include-roots/${name})
   foreach(folder IN LISTS ARGN)
@@ -75,9 +75,11 @@ function(siltfs_include_root out_variable name)
   set(${out_variable} ${root} PARENT_SCOPE)
 endfunction()
 
-# siltfs_library(<name> FOLDER <folder> [COMMAND_LINE] [SOURCES <file>...] [DEPENDS <target>...] [PRIVATE_DEPENDS <target>...])
-# A library of the sources of one folder. DEPENDS are visible to targets that link it, PRIVATE_DEPENDS are not. COMMAND_LINE: it
-# is mostly command lines, which hardly run.
+# siltfs_library(<name> FOLDER <folder> [COMMAND_LINE] [SOURCES <file>...] [DEPENDS <target>...]
+#                [PRIVATE_DEPENDS <target>...])
+# A library of the sources of one folder. Targets that link it also see its DEPENDS, but not its
+# PRIVATE_DEPENDS. COMMAND_LINE: most of the code parses commands and takes little time. It is
+# compiled with siltfs_cold_code and the precompiled header for command lines.
 function(siltfs_library name)
   cmake_parse_arguments(ARG "COMMAND_LINE" "FOLDER" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   siltfs_include_root(root ${name} ${ARG_FOLDER})

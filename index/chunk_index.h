@@ -167,13 +167,13 @@ class ChunkIndex {
   // to empty.
   void SetGone(std::function<bool(SegmentId)> gone) { SetGoneImpl(std::move(gone)); }
 
-  // Removes all entries that lead into gone segments (SetGone) now. Some engines otherwise remove
-  // such entries only when they rewrite a part; they now rewrite all parts, one after the other.
-  // Other calls run between two parts. `pace`, which may be empty, is called between two parts; a
-  // failure of `pace` ends the call. During a rewrite the device holds that part twice. Parts
-  // finished before a failure stay rewritten; after kNoSpace the call may be repeated. The call
-  // changes only the answers for names with entries that lead into gone segments, and does not
-  // change durable_sequence().
+  // Removes all entries that lead into gone segments (SetGone) at once. An engine may store its
+  // entries in several parts (in SILT: the partitions). Then the call rewrites all parts, one after
+  // another. While it rewrites a part, Put, Delete and Flush wait, and the device holds the old and
+  // the new files of this part. Between two parts these calls run, and `pace` is called, which may
+  // be empty. A failure of `pace` ends the call. Parts that were rewritten before a failure stay
+  // rewritten; after kNoSpace the call may be repeated. The call changes only the answers for names
+  // with entries that lead into gone segments, and does not change durable_sequence().
   Status DropGone(const std::function<Status()>& pace = {});
 
   // Reads everything and checks order, ranks, filters and counts; calls `report` with each fault.

@@ -14,7 +14,8 @@ Result<std::unique_ptr<ChunkIndex>> OpenIndex(Env& env, const IndexOptions& opti
                               static_cast<int>(options.engine)))
         .At(options.directory);
   }
-  // mkfs checked them with the version that made the store.
+  // mkfs has checked the parameters. So if they are invalid here, another version of siltfs made
+  // the store.
   const Status known = CheckEngineParameters(row->name, row->parameters, options.parameters);
   if (!known.ok()) {
     return Status(

@@ -9,10 +9,11 @@
 
 namespace siltfs {
 
-// Opens the index in options.directory; an empty directory is an empty index. `env` must outlive
-// the index. Errors: kNotFound if the directory is missing; kCorruption if the list of the index's
-// files is damaged (the store then empties the directory and puts everything again); kNeedsNewer
-// for an engine, a parameter or a format of a later version.
+// Opens the index in options.directory. An empty directory gives an empty index. `env` must outlive
+// the index. Returns kNotFound if the directory is missing, and kNeedsNewer if a later version made
+// the engine, a parameter or the format. Returns kCorruption if the index cannot be used, for
+// example because its manifest is damaged. The caller may then empty the directory and put all
+// entries again.
 Result<std::unique_ptr<ChunkIndex>> OpenIndex(Env& env, const IndexOptions& options);
 
 }  // namespace siltfs

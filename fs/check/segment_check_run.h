@@ -12,8 +12,9 @@ namespace siltfs {
 // Reports findings; see segment_walk.h for the checks.
 Status CheckAllSegments(CheckContext& context, ChunkFinder& finder);
 
-// Calls `visit` with every whole block of every readable segment, in ascending order; skips damage.
-// If `kind` is set, skips segments with a readable header of another kind.
+// Calls `visit` for each block with an intact head in each segment that can be opened, by ascending
+// segment id and offset. Skips damaged ranges. If `kind` is set, also skips segments whose header
+// names another kind, but not segments whose header cannot be read.
 Status ForEachBlock(CheckContext& context, ChunkFinder& finder, std::optional<SegmentKind> kind,
                     const std::function<Status(const BlockHead& head, uint32_t offset)>& visit);
 

@@ -64,7 +64,7 @@ class ChunkReader {
     SegmentFile file = SegmentFile::kUnknown;  // which block_offset refers to
     uint32_t block_offset = 0;
     uint32_t end_ordinal = 0;  // one beyond the block's last chunk
-    uint32_t plain_bytes = 0;  // about, of the block; 0: unknown
+    uint32_t plain_bytes = 0;  // of the block, estimated; 0: unknown
     size_t block_bytes = kUsualBlockBytes;
   };
   // Sets places[i] to the place of names[i], or to empty if it is unknown. The places are hints.

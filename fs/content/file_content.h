@@ -1,16 +1,17 @@
 // The content of a regular file: reads, writes and truncation over recipe, overlay and chunks, and
-// the fold that turns the overlay into recipe.
+// the fold that turns the overlay into a recipe.
 //
-// A write goes into the overlay as raw bytes. If it continues a stream, complete chunks are cut off
-// the front of the stream and put into the chunk store. They replace the raw bytes, so only the
-// tail of a stream stays raw. Fold turns everything into a recipe.
+// A write goes into the overlay as raw bytes. If it continues a stream, all complete chunks of the
+// stream's raw bytes are cut off and put into the chunk store. They replace the raw bytes, so only
+// the tail of a stream stays raw. Fold turns everything into a recipe.
 //
 // Not thread-safe for one file: the caller holds the inode's lock, exclusively for all but Read,
 // FindData and FindHole.
 // Nothing here touches metadata: the caller turns the changed record and overlay into mutations.
-// Errors: kNoSpace, kReadOnly, kIoError from the chunk store, kCorruption for exactly the damaged
-// range; kFileTooLarge. After a failure, record and overlay still describe the file's content. A
-// failed Write has written nothing.
+// Errors: the chunk store returns kNoSpace, kReadOnly and kIoError. A read returns kCorruption only
+// if its range includes bytes of a damaged chunk or recipe node. Write and Truncate return
+// kFileTooLarge if the file would exceed kMaxRecipeBytes. After a failure, record and overlay still
+// describe the file's content. A failed Write has written nothing.
 #pragma once
 
 #include <memory>

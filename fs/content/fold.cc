@@ -15,9 +15,10 @@ namespace {
 
 // Approximate bytes of a changed stretch that are read and cut at once.
 constexpr uint64_t kReadAheadBytes = 1u << 20;
-// After a change, the base (the old recipe's content) is cut again until cut points coincide with
-// its chunks. They do after a few chunks if siltfs has cut the base. Beyond this distance a chunk
-// is ended early, where a chunk of the base ends.
+// After a change, the base (the old recipe's content) is cut again until a new cut point coincides
+// with the beginning of a chunk of the base. In a base that siltfs has cut, this takes a few
+// chunks; in any other base it may never happen. So the limit is this distance from the end of the
+// change: beyond it, the new chunk ends where the next chunk of the base begins.
 constexpr uint64_t kMostRecutBytes = 16u << 20;
 
 class Folder {

@@ -175,7 +175,8 @@ Result<Json> Server::RunLong(const Handler& handler) {
 }
 
 void Server::BecomeWaiter(Connection& connection) {
-  // Stop waits for kWriting, so a client that has read the answer becomes a waiter.
+  // Stop waits while a connection is in this phase. So a client that has read this first answer is
+  // in waiters_ when Stop returns, and AnswerWaiters sends the second answer to it.
   Enter(connection, Phase::kWriting);
   connection.stream->WriteAll(EncodeResponse(options_.identity()))
       .IgnoreError("the client has left");

@@ -17,8 +17,8 @@ namespace {
 // So a rewrite drops more than half of the entries, and costs about as much as entering them did.
 constexpr uint64_t kEntriesPerChunk = 2;
 constexpr uint64_t kEntriesToSpare = 8192;
-// The background collects when the released bytes reach the size of kSegmentsReleased segments, and
-// one part in kShareReleased of the stored bytes.
+// The background thread collects when the released bytes reach the size of kSegmentsReleased
+// segments, and one part in kShareReleased of the stored bytes.
 constexpr uint64_t kSegmentsReleased = 4;
 constexpr uint64_t kShareReleased = 20;
 // The threshold is divided by this while the store is idle or full.

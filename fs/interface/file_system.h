@@ -2,10 +2,11 @@
 // (fs/meta) and chunks (fs/chunks).
 //
 // Thread-safety: every call from any thread. Ownership: the FileSystem owns the open store, lock
-// included. Order: operations take effect in the order in which their calls return; calls that
-// overlap, in some order. A crash preserves a prefix of that order (docs/crash-model.md). The
-// kernel checks permissions (default_permissions); FileSystem does not. Errors: Status codes as a
-// POSIX caller expects (fs/fuse maps them). kReadOnly once the store has turned read-only.
+// included. Order: an operation takes effect before its call returns, so before all calls that
+// begin later. Operations whose calls overlap take effect in any order. A crash preserves a prefix
+// of the order in which operations took effect (docs/crash-model.md). The kernel checks permissions
+// (default_permissions); FileSystem does not. Errors: Status codes as a POSIX caller expects
+// (fs/fuse maps them). kReadOnly once the store has turned read-only.
 // Durability: operations are durable once Fsync, SyncAll or Close returned OK, else with the next
 // periodic commit.
 #pragma once
@@ -121,8 +122,10 @@ enum class XattrMode : uint8_t {
   kSetWithoutSetGid,  // as kSet; a new access control list clears the set-group-ID bit
 };
 enum class AllocateMode : uint8_t {
-  kReserve,  // reserves nothing, but the file grows; kNoSpace if the disk has less space
-  kZero,     // the range becomes a hole
+  // Makes the file grow, but reserves no disk space. kNoSpace if the part of the range beyond the
+  // end of the file is larger than the available space.
+  kReserve,
+  kZero,  // the range becomes a hole
 };
 enum class SeekTarget : uint8_t { kData, kHole };
 

@@ -46,7 +46,8 @@ class StoreMaintenance {
   // in this mount or another. Takes long. Found damage is not an error. An interruption is no
   // error, either: it leaves the scrub incomplete. kIoError if the device fails again and again.
   virtual Result<ScrubReport> Scrub(ScrubMode mode) = 0;
-  // Interrupts the scrub under way, if any; it returns soon.
+  // Interrupts the Scrub call that is running, if any; that call returns soon. A scrub in the
+  // background goes on.
   virtual void InterruptScrub() = 0;
   // Stops scrubbing permanently, as StopRecompression.
   virtual void StopScrubbing() = 0;

@@ -82,7 +82,8 @@ class ReferenceSorter {
   const size_t block_words_;
   const size_t fan_in_;    // runs that are merged at once
   const size_t capacity_;  // numbers in memory
-  // The numbers since the last run, or the blocks of the runs being merged.
+  // While numbers are added: the numbers that were added since the last run was written. While runs
+  // are merged: one block of each of these runs.
   PageVector<uint64_t> numbers_;
   std::vector<uint64_t> block_;  // being written
   std::vector<RunFile> levels_;  // a level without runs has no file

@@ -308,8 +308,8 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   // If this process is killed from now on, the next mount puts the entries that the index lacks.
   if (!read_only) {
     SILTFS_RETURN_IF_ERROR(FinishRebuild(env, options.store));
-    // Commits begin with the first operation, which FileSystemImpl::Start may make. If opening
-    // fails before, no commit uses the chunk store.
+    // The participant must be set before the first operation, which FileSystemImpl::Start may make.
+    // If opening has failed earlier, the chunk store was never part of a commit.
     parts.metadata->SetParticipant(parts.chunks.get());
   }
   auto file_system = std::make_unique<FileSystemImpl>(env, std::move(options), std::move(parts));

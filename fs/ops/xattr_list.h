@@ -16,7 +16,8 @@ namespace siltfs {
 
 Result<std::vector<std::string>> ListXattrNames(const MetadataStore& metadata, const Inode& inode);
 
-// kNoSpace if there is no room for another attribute's name.
+// Returns kNoSpace if the inode's attribute names, together with `new_name`, would exceed
+// kMaxXattrListBytes.
 Status CheckXattrList(const MetadataStore& metadata, const Inode& inode, std::string_view new_name);
 
 }  // namespace siltfs

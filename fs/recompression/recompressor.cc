@@ -95,8 +95,8 @@ SegmentId Recompressor::LastCandidate() {
 
 Status Recompressor::Pass(BackgroundJob::Runner runner, const Prepare& prepare,
                           RecompressionOutcome& outcome) {
-  // The pass ends at the last candidate of now: a constant writer adds candidates as fast as they
-  // are recompressed.
+  // The pass ends at the candidate that is the last one at this moment. A later end could be out of
+  // reach, because a constant writer adds candidates as fast as the pass recompresses them.
   const SegmentId end = LastCandidate();
   for (SegmentId last = kNoSegment;;) {
     job_.MakeWay();

@@ -61,7 +61,7 @@ class Recompressor final : public CommittedSegments {
     ChunkIndex& index;
     SegmentLog& log;
     SegmentCache& segments;
-    const StoreActivity& activity;  // the background works only while the store is quiet
+    const StoreActivity& activity;  // the background thread works only while the store is quiet
     SpaceAccount& account;
     CommitPort& metadata;
   };

@@ -86,7 +86,8 @@ class LinkPass {
     const bool second =
         slot.type == kDirectoryType && (slot.names > 0 || slot.number == kRootInode);
     if (second && options_.all) {
-      // Keep the name in the directory's recorded parent; if there is none, the first name.
+      // This directory has a second name. Keep the name that lies in the parent that its inode
+      // records. If no name lies there, keep the name that was found first. The root keeps none.
       if (slot.number != kRootInode && slot.parent == directory && slot.seen_in != directory) {
         std::swap(kept_[slot.number], name);
         const uint64_t other = std::exchange(slot.seen_in, directory);

@@ -57,9 +57,10 @@ Result<SegmentFindings> SegmentScrub::Verify(const OpenSegment& segment,
 void SegmentScrub::VerifyFooter(const OpenSegment& segment, const SegmentRecord& record) {
   const auto footer = segment.reader->ReadFooter();
   if (footer.ok()) {
-    SegmentRecord found = SealedRecord(footer->trailer);
-    found.recompressed = record.recompressed;
-    // The record of a recompressed segment may be newer than this file; its chunks are the same.
+    const SegmentRecord found = SealedRecord(footer->trailer);
+    // The segment may have been recompressed after its record was read. Then the file is newer than
+    // the record and may have another length, but holds the same chunks. So compare only the
+    // chunks.
     if (found.chunks == record.chunks && found.plain_bytes == record.plain_bytes) return;
   }
   findings_.footer_damaged = true;

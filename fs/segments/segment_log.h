@@ -97,8 +97,8 @@ class SegmentLog {
   // now on carry its number.
   void CommitDone(uint64_t number);
 
-  // Turns the log read-only: every later Append and SyncAll fails. Returns their error, the first
-  // failure as kReadOnly.
+  // Makes the log read-only. From then on Append and SyncAll fail with a kReadOnly status that has
+  // the text of the first failure. Returns this status.
   Status Fail(const Status& status) SILTFS_EXCLUDES(mutex_);
   // OK, or the status that Fail returned.
   Status failure() const;

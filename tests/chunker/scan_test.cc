@@ -1,4 +1,5 @@
-// Every kernel that runs here marks exactly the matching windows of the definition.
+// Tests that each chunker kernel that this processor can run finds exactly the windows that match
+// by the cut condition (docs/chunker.md, "Definition").
 #include "chunker/scan/scan.h"
 
 #include <sys/mman.h>

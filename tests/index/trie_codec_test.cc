@@ -1,4 +1,5 @@
-// SILT, section 3.3: the code of the splits. The code words are part of the file format.
+// Tests of the codes for the trie's nodes. For each node, a code word says how many of its leaves
+// are in the left subtree (SILT, section 3.3). The code words are part of the file format.
 #include "index/silt/trie_codec.h"
 
 #include <cmath>

@@ -96,7 +96,9 @@ TEST_CASE_METHOD(Clock, "Times are kept to the nanosecond, before 1970 and after
 }
 
 TEST_CASE_METHOD(Clock, "A file's change time is not before its birth time") {
-  // One file is not enough: a clock tick between the two times would hide a wrong order.
+  // If siltfs took birth times from a finer clock than the kernel's, most new files would have a
+  // change time before their birth time. A tick of the kernel's clock between the two times hides
+  // this, so one file is not enough.
   for (int i = 0; i < 50; ++i) {
     const std::string path = Path("new" + std::to_string(i));
     REQUIRE(WriteFile(path, "content") == 0);

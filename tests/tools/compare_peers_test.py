@@ -63,7 +63,8 @@ class AComparison(Run):
             # Do not demand memory samples: recompressing so little data may end between two
             # samples.
             self.assert_timed(run["settled"], {"settle"})
-            # No segment is full, so nothing gets smaller. A mount may add some metadata.
+            # Recompression takes only sealed segments, and this corpus fills none. So the store does
+            # not get smaller. A mount may add some metadata.
             before = run["generations"][-1]["stored_bytes"]
             self.assertAlmostEqual(run["settled"]["stored_bytes"], before, delta=before / 10)
             self.assert_measured(run["restore_settled"], {"mount", "restore", "unmount"})

@@ -43,7 +43,7 @@ Names OptionsInHelp(const std::string& help) {
   return names;
 }
 
-// Returns the text of a manual page without fonts and escapes.
+// Returns the text of a manual page without fonts, escapes and quotes.
 std::string Plain(const std::string& page) {
   std::string text = std::regex_replace(page, std::regex(R"(\\-)"), "-");
   text = std::regex_replace(text, std::regex(R"(\\f.)"), "");

@@ -206,7 +206,8 @@ TEST_CASE_METHOD(InterruptsFixture, "A signal does not make a running sync or re
   const pid_t child = StartChild(act);
   REQUIRE(AwaitRequest(fs.gate, child));
   REQUIRE(Outcome(kill(child, SIGUSR1)) == 0);
-  // The kernel reports the signal meanwhile; each turn is a round trip.
+  // Gives the kernel time to report the signal to the daemon: each statvfs is a request that waits
+  // for the daemon's reply.
   struct statvfs space = {};
   for (int turn = 0; turn < 100; ++turn) CHECK(statvfs(mount.path().c_str(), &space) == 0);
   fs.gate.Open();

@@ -59,7 +59,7 @@ void Replace(const fs::path& path, const std::string& contents) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << contents;
 }
 
-// Every file with its size, time of change and contents.
+// The size, the checksum and the modification time of each file, and of the directory.
 std::map<std::string, std::string> Fingerprint(const std::string& directory) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::directory_iterator(directory)) {
