@@ -10,8 +10,8 @@
 namespace siltfs {
 namespace {
 
-// A segment with fewer dead chunks, in percent, is not worth copying. The limit is higher in the
-// background, which need not hurry, than for a caller of Collect.
+// A segment is worth collecting if at least this many percent of its chunks are dead. The
+// background thread has a higher limit than a caller of Collect, because it need not hurry.
 constexpr uint64_t kLeastDeadPercent = 5;
 constexpr uint64_t kLeastDeadPercentInBackground = 8;
 constexpr uint64_t kLeastDeadPercentWhenFull = 1;  // the disk has no room for new data
@@ -74,30 +74,40 @@ Result<CollectionCandidates> CountCandidates(const CollectorParts& parts,
 }
 
 // The benefit over the cost is (1 - u) * age / (1 + u). Here u is the live share of the segment,
-// and age is the number of blocks written since. Source: Rosenblum and Ousterhout, The Design and
-// Implementation of a Log-Structured File System, section 3.5.
+// and age is the number of sealed segments that were finished since, itself included. (Sequences of
+// blocks do not measure it: each mount begins with a sequence far above the last one.) Source:
+// Rosenblum and Ousterhout, The Design and Implementation of a Log-Structured File System,
+// section 3.5.
 CollectionCandidates WorthCollecting(const CollectionCandidates& all, CollectionReason reason) {
   const uint64_t least = LeastDeadPercent(reason);
-  uint64_t newest = 0;
+  std::vector<uint64_t> finished;  // the last sequences of all segments, ascending
+  finished.reserve(all.size());
   for (const CollectionCandidate& candidate : all)
-    newest = std::max(newest, candidate.record.last_sequence);
-  CollectionCandidates worth;
+    finished.push_back(candidate.record.last_sequence);
+  std::sort(finished.begin(), finished.end());
+
+  struct Rated {
+    double benefit = 0;
+    const CollectionCandidate* candidate = nullptr;
+  };
+  std::vector<Rated> worth;
   for (const CollectionCandidate& candidate : all) {
-    if (candidate.dead() * 100 >= candidate.record.chunks * least && candidate.dead() > 0)
-      worth.push_back(candidate);
-  }
-  const auto benefit = [newest](const CollectionCandidate& candidate) {
+    if (candidate.dead() * 100 < candidate.record.chunks * least || candidate.dead() == 0) continue;
     const double alive =
         static_cast<double>(candidate.live) / static_cast<double>(candidate.record.chunks);
-    const auto age = static_cast<double>(newest - candidate.record.last_sequence + 1);
-    return (1 - alive) * age / (1 + alive);
-  };
-  std::sort(worth.begin(), worth.end(),
-            [&](const CollectionCandidate& a, const CollectionCandidate& b) {
-              if ((a.live == 0) != (b.live == 0)) return a.live == 0;
-              return benefit(a) > benefit(b);
-            });
-  return worth;
+    const auto since =
+        std::lower_bound(finished.begin(), finished.end(), candidate.record.last_sequence);
+    const auto age = static_cast<double>(finished.end() - since);
+    worth.push_back({(1 - alive) * age / (1 + alive), &candidate});
+  }
+  std::sort(worth.begin(), worth.end(), [](const Rated& a, const Rated& b) {
+    if ((a.candidate->live == 0) != (b.candidate->live == 0)) return a.candidate->live == 0;
+    return a.benefit > b.benefit;
+  });
+  CollectionCandidates sorted;
+  sorted.reserve(worth.size());
+  for (const Rated& rated : worth) sorted.push_back(*rated.candidate);
+  return sorted;
 }
 
 CollectionCandidates FirstOf(const CollectionCandidates& worth) {

@@ -110,7 +110,7 @@ TEST_CASE("nothing is copied if the footer does not match the blocks") {
   CHECK(at.relocator->bytes_copied() == 0);
 }
 
-TEST_CASE("a chunk with another copy is not copied, but needs a commit before the old one goes") {
+TEST_CASE("a chunk with another copy is not copied, and its removal must wait for a commit") {
   Relocation at;
   at.live = {3};
   REQUIRE_OK(at.pipeline->Flush());
