@@ -13,10 +13,10 @@
 // particular state to a common state. SHA-1 hashes all bytes after the pair alike, so a salt at the
 // end would leave both names equal. With a salt in front, the pair starts from another state, from
 // which it does not collide. The prefix is a whole block, so the bytes keep their alignment to
-// SHA-1's blocks, and the alignment of a collision does not matter. The prefix is not secret. An
-// attacker can compute collisions for it at the same great cost; the next salt number is then used.
-// A name alone never decides whether two chunks are equal; the tag decides it, and the key of the
-// tags is secret.
+// SHA-1's blocks: only the state before them differs. The prefix is not secret, so an attacker can
+// compute collisions for a salted name at the same great cost. The new chunk then gets a name with
+// the next salt number. A name alone never decides whether two chunks are equal; the tag decides
+// it, and the key of the tags is secret.
 #pragma once
 
 #include <array>

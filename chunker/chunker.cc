@@ -87,7 +87,7 @@ std::optional<size_t> Chunker::Next(ByteView data) {
 size_t Chunker::FindEnd(ByteView data) const {
   const CutCondition& condition = tables_->condition();
   const size_t min = tables_->parameters().min;
-  // Not 0: the previous call has found a chunk end at the end of its piece.
+  // At least 1, because the previous call would have found a chunk end at the end of its piece.
   const size_t first = pending_ < min ? min - pending_ : 1;
   if (first < kWindowSize) {
     std::array<uint8_t, 2 * kWindowSize> seam;

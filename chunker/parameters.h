@@ -1,4 +1,4 @@
-// The parameters of a store's cut points; set at mkfs, then fixed.
+// The parameters of a store's cut points. mkfs sets them, and they never change.
 //
 // Thread-safety: a plain value.
 #pragma once
@@ -26,22 +26,24 @@ struct ChunkerParameters {
   // Parameters with another mean in the default proportions: min is avg / 4, max is 8 avg.
   static ChunkerParameters Proportional(uint32_t avg, RabinPolynomial polynomial);
 
-  // Returns OK if these conditions hold. Otherwise kInvalidArgument, with the first violated one.
+  // Returns OK if these conditions hold, otherwise kInvalidArgument with a text that names one
+  // violated condition.
   // - window is 64, the only size supported.
   // - min >= window: no fingerprint covers bytes before its chunk, and the first min - window bytes
   //   can be skipped.
   // - avg >= 2 min: cut points soon resynchronize after a change.
   // - max >= 2 avg: few cuts are forced by max. The place of a forced cut depends on the chunk's
-  //   start.
+  //   start, not on the content.
   // - max <= 1 MiB: a chunk stays small compared to the buffers.
   //
   // The mean length on random data is then avg - (avg - min) exp(-(max - min) / (avg - min)). That
   // is 0.003 % below avg by default, at most 2 % if max is 4 avg, and 14 % if max is 2 avg.
   Status Validate() const;
 
-  // A window is a cut point if its fingerprint is at least this limit. One in avg - min of all
-  // fingerprints reaches the limit. Fingerprint 0 does not, so a run of zeros has no cut points.
-  // The computation uses only integers, because all machines must agree. Requires valid parameters.
+  // A chunk may end where a window ends whose fingerprint is at least this limit. One in avg - min
+  // of all fingerprints reaches the limit. Fingerprint 0 does not, so in a run of zeros only max
+  // ends chunks. The computation uses only integers, because all machines must get the same limit.
+  // Requires valid parameters.
   uint64_t MatchLimit() const {
     constexpr uint64_t kFingerprints = uint64_t{1} << RabinPolynomial::kDegree;
     return kFingerprints - kFingerprints / (avg - min);

@@ -1,10 +1,10 @@
 // Polynomials over GF(2), and the polynomial of a store's fingerprints.
 //
 // A polynomial is a 64-bit number with the coefficient of x^i in bit i; addition is exclusive or.
-// The fingerprint (chunker/rabin.h) is a remainder modulo a polynomial, which must be irreducible.
-// Only then is a collision of two different windows equally unlikely for every polynomial of that
-// degree (Rabin 1981, "Fingerprinting by random polynomials"). Each store draws its own polynomial,
-// so that its chunk sizes do not reveal known content.
+// The fingerprint (chunker/rabin.h) is a remainder modulo a polynomial. The polynomial must be
+// irreducible and drawn at random: then any two different windows rarely have the same fingerprint
+// (Rabin 1981, "Fingerprinting by random polynomials"). Each store draws its own polynomial, so
+// that its chunk sizes do not reveal known content.
 //
 // Thread-safety: plain functions and a plain value.
 #pragma once
@@ -38,9 +38,9 @@ bool IsIrreducible(uint64_t a);
 }  // namespace gf2
 
 // An irreducible polynomial of degree 53. Why 53: a fingerprint is shifted by a byte before its
-// reduction, so 64-bit arithmetic limits the degree to 56. 53 is the largest prime up to 56, and
-// for a prime degree Rabin's test has only one divisor condition, a trivial one. Two different
-// windows collide with probability below 2^-44.
+// reduction, so 64-bit arithmetic limits the degree to 56. 53 is the largest prime up to 56. For a
+// prime degree, Rabin's test computes only one greatest common divisor, which excludes factors of
+// degree 1. Two different windows have the same fingerprint with a probability below 2^-44.
 class RabinPolynomial {
  public:
   static constexpr int kDegree = 53;

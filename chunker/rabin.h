@@ -20,7 +20,8 @@
 namespace siltfs {
 
 // Shorter windows repeat too often in text and code, which makes chunks too long. Longer windows
-// cost more in kernels that do not roll (docs/chunker.md compares sizes).
+// would cost more in a kernel that computes each fingerprint from its whole window instead of
+// rolling it (docs/chunker.md compares sizes).
 inline constexpr size_t kWindowSize = 64;
 
 class RabinTables {

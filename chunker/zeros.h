@@ -5,7 +5,8 @@
 
 namespace siltfs {
 
-// Whether every byte is 0; true for an empty view. For most other data the first bytes decide.
+// Whether every byte is 0; true for an empty view. In most other data one of the first bytes shows
+// that the answer is no.
 bool IsAllZero(ByteView bytes);
 
 }  // namespace siltfs

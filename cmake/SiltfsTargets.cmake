@@ -24,12 +24,13 @@ if(SILTFS_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(siltfs_options INTERFACE -Wno-subobject-linkage)
 endif()
 if(SILTFS_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # A constant of one source is no declaration that another source in its group shadows.
+  # In a group, clang warns if a local variable of one source has the name of a constant in another
+  # source. A source that is compiled alone does not see this constant, so this is no fault.
   target_compile_options(siltfs_options INTERFACE -Wno-shadow)
 endif()
 if(SILTFS_UNITY AND SILTFS_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # With the checks that sanitizers insert, g++ gives false warnings. The other builds have no
-  # warnings.
+  # The checks that sanitizers insert make g++ give false warnings, so warnings are not errors in
+  # this build. The builds without sanitizers find the real ones.
   target_compile_options(siltfs_options INTERFACE -Wno-error)
 endif()
 if(SILTFS_CHECK_STATUS)
@@ -42,10 +43,10 @@ if(SILTFS_SANITIZE)
   target_compile_options(siltfs_options INTERFACE -fsanitize=${SILTFS_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(siltfs_options INTERFACE -fsanitize=${SILTFS_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    # Only the lock annotations are errors: each version of clang has new warnings, and tools/lint
-    # checks those.
+    # Of the warnings, only those about lock annotations are errors. Each version of clang has new
+    # warnings of other kinds; tools/lint checks those.
     target_compile_options(siltfs_options INTERFACE -Wno-error -Werror=thread-safety)
-    # g++ defines these macros itself, and sources ask for them.
+    # Some sources test these macros. g++ defines them itself, but clang does not.
     if(SILTFS_SANITIZE MATCHES "address")
       target_compile_definitions(siltfs_options INTERFACE __SANITIZE_ADDRESS__=1)
     endif()
@@ -57,9 +58,10 @@ endif()
 
 # Options for tests and command lines, in addition to siltfs_options. In builds with sanitizers,
 # inlining makes a test's assertions and a command line's templates take a quarter longer to
-# compile, although they hardly run. The libraries compile about as fast with inlining, and the
-# tests spend their time in the libraries. Tried, and no faster: -O0, which takes another quarter off
-# the compilation and adds as much to the tests that compare with a model.
+# compile, although this code takes little time to run. So it is compiled without inlining. The
+# libraries are compiled with inlining: they compile about as fast with it, and the tests spend
+# their time in them. -O0 would not be faster overall. It takes another quarter off the compilation,
+# but the tests that compare with a model then take longer by the same amount.
 add_library(siltfs_cold_code INTERFACE)
 target_compile_options(siltfs_cold_code INTERFACE $<$<CONFIG:Sanitize>:-fno-inline>)
 
@@ -106,7 +108,7 @@ function(siltfs_library name)
 endfunction()
 
 # siltfs_executable(<name> SOURCES <file>... [DEPENDS <target>...])
-# A program: its code is in libraries; its own sources are a command line.
+# A program. Its own sources only parse the command line; the rest of its code is in libraries.
 function(siltfs_executable name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -125,8 +127,9 @@ function(siltfs_test_library name)
   siltfs_precompile(test ${name})
 endfunction()
 
-# siltfs_test(<name> SOURCES <file>... [DEPENDS <target>...] [LABELS <label>...] [TIMEOUT <seconds>])
-# A Catch2 program, one ctest entry. The tests' own headers are found under tests/support.
+# siltfs_test(<name> SOURCES <file>... [DEPENDS <target>...] [LABELS <label>...]
+#             [TIMEOUT <seconds>])
+# A Catch2 program that is one entry of ctest. Tests find their shared headers under tests/support.
 function(siltfs_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})

@@ -1,13 +1,20 @@
-"""Groups the sources of each target for a unity build: the compiler reads the headers once for each group.
+"""Groups the sources of each target for a unity build.
 
-unity_groups.py SOURCE-ROOT MOST-LINES <LIST
+A unity build compiles all sources of a group together, so the compiler reads each header only once
+for the group.
 
-Each line of LIST is "TARGET;SOURCE"; each line of the output is "TARGET;GROUP;SOURCE", with both sources absolute paths. A
-source without such a line is compiled alone. Two sources share a group only if neither defines, for itself alone, a name that
-the other one defines or sees: such names would collide, or choose another overload without a word.
+usage: unity_groups.py SOURCE-ROOT MOST-LINES <LIST
 
-The sources are read as clang-format writes them: a line that begins in the first column declares or defines something in
-a namespace.
+Each line of LIST is "TARGET;SOURCE". Each line of the output is "TARGET;GROUP;SOURCE". Both sources
+are absolute paths. A source that is not in the output is compiled alone. The sources of a group
+have at most MOST-LINES lines together.
+
+Two sources do not share a group if both define the same name; equal aliases are allowed. They also
+do not share a group if one source defines a name that only the other one sees through its headers.
+Such names would collide, or a call would silently choose another overload.
+
+The script relies on the layout that clang-format writes: a line that begins in the first column
+declares or defines something in a namespace.
 """
 
 import os
@@ -20,7 +27,8 @@ USING = re.compile(r"^using\s+[\w:]+::(\w+);")
 OTHER = re.compile(r"^(?=[A-Za-z_])[^({=;\[]*?(::)?\b(\w+)\s*[({=;\[]")
 ENUM = re.compile(r"^enum (?!class)[^{;]*\{([^}]*)\}", re.MULTILINE)  # its values are names in the namespace
 INCLUDE = re.compile(r'^#include "([^"]+)"')
-# Lines that change the meaning of the sources behind them in a group.
+# A source with such a line is compiled alone, because the line would change the meaning of the
+# sources that follow in the group.
 ALONE = re.compile(r"^(#\s*(define|undef|pragma)\b|extern \"C\")")
 DIRECTIVE = re.compile(r"^using namespace ([\w:]+);")
 TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
@@ -28,7 +36,10 @@ NO_NAMES = {"using", "namespace", "template", "return", "extern"}
 
 
 class Source:
-    """The names that a file defines (own; aliases may be defined again), and names it uses from other places (seen)."""
+    """The names that a file defines (own), and the names in its using-declarations (seen).
+
+    The names of aliases are in `own` and in `aliases`, because two files may define the same alias.
+    """
 
     def __init__(self, path):
         self.own = set()

@@ -60,7 +60,7 @@ Status ChunkIndex::Get(std::span<const ChunkName> names,
                        std::span<std::optional<Location>> results) {
   if (names.size() != results.size()) {
     return {StatusCode::kInvalidArgument,
-            fmt::format("{} names looked up into {} results", names.size(), results.size())};
+            fmt::format("{} names were looked up, with {} results", names.size(), results.size())};
   }
   std::fill(results.begin(), results.end(), std::nullopt);
   SILTFS_RETURN_IF_ERROR(CheckOpen());
@@ -92,13 +92,14 @@ Status ChunkIndex::PutLocked(std::span<const IndexEntry> entries, uint64_t seque
   SILTFS_RETURN_IF_ERROR(CheckWritable());
   if (sequence < last_sequence_) {
     return {StatusCode::kInvalidArgument,
-            fmt::format("sequence {} put after sequence {}", sequence, last_sequence_)};
+            fmt::format("sequence {} was put after sequence {}", sequence, last_sequence_)};
   }
   SILTFS_RETURN_IF_ERROR(WaitUntilOpenImpl());
   const uint64_t durable = DurableSequenceImpl();
   if (sequence <= durable) {
     return {StatusCode::kInvalidArgument,
-            fmt::format("sequence {} put when all up to {} is durable", sequence, durable)};
+            fmt::format("sequence {} was put, but all sequences up to {} are durable", sequence,
+                        durable)};
   }
   last_sequence_ = sequence;
   Status put = CheckEntries(entries);

@@ -1,10 +1,11 @@
 // The chunk index maps the names of all chunks of a store to their locations. This is the
 // interface; each engine has a folder of its own.
 //
-// Guarantees. The index is a cache; the segments hold the truth. An entry is a hint: the caller
-// confirms it in the segment. A lost or stale entry costs space or a read, never data. So nothing
-// here is synced on the commit path. An engine reports the block sequence number up to which its
-// entries are durable; after a crash the store puts the entries of later blocks again.
+// Guarantees. The index is a cache; only the chunk tables in the segments are authoritative. An
+// entry is a hint: the caller confirms it in the segment. A lost or stale entry costs space or a
+// read, never data. So a commit syncs nothing of the index. An engine reports the block sequence
+// number up to which its entries are durable; after a crash the store puts the entries of later
+// blocks again.
 //
 // Sequences. The store numbers its blocks 1, 2, 3... Sequences of Put calls never decrease; several
 // calls may carry the same one. A Put must not carry a sequence that is already durable. So a store
@@ -14,17 +15,18 @@
 // higher sequence (also one without entries) or Close completes it. After opening, the store puts
 // the blocks above durable_sequence() again, before anything newer.
 //
-// Thread-safety: every call may come from any thread. Put, Delete, Flush and Close wait for one
-// another; lookups do not wait for the device reads and writes of other calls. Ownership: names,
-// entries and results belong to the caller. Units: bytes, counts. Errors: kIoError and kNoSpace
-// from the device; kCorruption if an engine's own files are too damaged to open; kInvalidArgument
-// for a caller's mistake; kReadOnly. After a failed Put or Flush the index stays readable, and each
-// entry of the Put is in the index or not. The sequence of the failed Put and later ones do not
-// become durable until the index is opened again or, after kNoSpace, until PutAgain. An engine that
-// detects a damaged page counts it and drops its entries; if it detects the damage while opening,
-// durable_sequence() falls to the last sequence that is complete. A lookup need not detect damage,
-// and may then answer wrongly (an entry is a hint); Verify detects it. A lookup of a name that was
-// never put is not an error. When not to use it: for data that must not be lost.
+// Thread-safety: every call may come from any thread. Calls that change the index run one at a
+// time; DropGone lets others run between two parts. Lookups do not wait for the device reads and
+// writes of other calls. Ownership: names, entries and results belong to the caller. Units: bytes,
+// counts. Errors: kIoError and kNoSpace from the device; kCorruption if an engine's own files are
+// too damaged to open; kInvalidArgument for a caller's mistake; kReadOnly for a change of an index
+// that was opened read-only. After a failed Put or Flush the index stays readable, and each entry
+// of the Put is in the index or not. The sequence of the failed Put and later sequences do not
+// become durable until the index is opened again or, after kNoSpace, until PutAgain succeeds. An
+// engine that detects a damaged page counts it and drops its entries. If it detects the damage
+// while opening, durable_sequence() falls to the last sequence that is complete. A lookup need not
+// detect damage, and may then answer wrongly (an entry is a hint); Verify detects it. A lookup of a
+// name that was never put is not an error. When not to use it: for data that must not be lost.
 #pragma once
 
 #include <atomic>
@@ -91,15 +93,16 @@ struct IndexStats {
   uint64_t entry_bytes_put = 0;  // 32 per put entry or deletion
   uint64_t flash_bytes_written = 0;
   uint64_t damaged_pages = 0;  // their entries were dropped, while opening or since
-  // Structures that only spare lookups a read, such as filters, found damaged while opening or
-  // since; the index works without them, with more reads.
+  // Damaged structures that only save lookups reads, such as filters, found while opening or since.
+  // Without them the index works, but its lookups take more reads.
   uint64_t damaged_filters = 0;
   // Work on component stores. These are 0 in an engine without such work.
   uint64_t conversions = 0;    // component stores that were written again as another kind
   uint64_t merges = 0;         // several component stores that were written again as one
-  uint64_t merge_backlog = 0;  // component stores that wait for one of the two
+  uint64_t merge_backlog = 0;  // component stores that wait for a conversion or a merge
   uint64_t load_backlog = 0;   // structures in memory, such as filters, that are still to be read
-  std::vector<IndexComponentStats> stores;  // all data of the index; one for an undivided index
+  // All component stores; an engine that does not divide its index has one.
+  std::vector<IndexComponentStats> stores;
 
   double ReadAmplification() const;   // flash reads per lookup; 0 before the first
   double WriteAmplification() const;  // bytes written per byte put; 0 before the first
@@ -146,8 +149,8 @@ class ChunkIndex {
   // decreases.
   uint64_t durable_sequence() const;
 
-  // Calls `visit` once for each live entry, in no order, as of some moment during the call; stops
-  // at the first failure of `visit`. `visit` may call the index.
+  // Calls `visit` once for each entry that is live at some moment during the call, in no particular
+  // order. Stops at the first failure of `visit`. `visit` may call the index.
   Status ForEach(const std::function<Status(const IndexEntry&)>& visit);
 
   // The position of this name in ForEachInOrder's order. Different names mostly have different
@@ -176,8 +179,9 @@ class ChunkIndex {
   // with entries that lead into gone segments, and does not change durable_sequence().
   Status DropGone(const std::function<Status()>& pace = {});
 
-  // Reads everything and checks order, ranks, filters and counts; calls `report` with each fault.
-  // Fails only if the verification can't continue. Slow; other calls may run meanwhile.
+  // Reads the whole index and checks it (in SILT: the order of entries, ranks, filters and counts).
+  // Calls `report` with each fault. Fails only if the verification cannot continue. Slow; other
+  // calls may run at the same time.
   Status Verify(const std::function<void(const IndexFinding&)>& report);
 
   IndexStats stats() const;
@@ -192,17 +196,19 @@ class ChunkIndex {
 
  private:
   // Implemented by engines. Arguments have been checked, results are cleared. PutImpl, DeleteImpl,
-  // FlushImpl and CloseImpl are called one at a time, and never if the index is read-only. The
-  // other functions are called at any time. `complete` is the sequence up to which all entries have
-  // been put (for PutImpl: before this call). DurableSequenceImpl may return `complete` once all
-  // entries put before the call are durable. `complete` never decreases.
+  // FlushImpl, DropGoneImpl and CloseImpl are called one at a time, and never if the index is
+  // read-only. WaitUntilOpenImpl and SetMemoryLimitImpl do not overlap with them or each other, but
+  // are also called if the index is read-only. The other functions are called at any time.
+  //
+  // `complete` is the sequence up to which all entries have been put (for PutImpl: before this
+  // call). DurableSequenceImpl may return `complete` once all entries put before the call are
+  // durable. `complete` never decreases.
   virtual Status GetImpl(std::span<const ChunkName> names,
                          std::span<std::optional<Location>> results) = 0;
   virtual Status PutImpl(std::span<const IndexEntry> entries, uint64_t complete) = 0;
   virtual Status DeleteImpl(const ChunkName& name) = 0;
   virtual Status FlushImpl(uint64_t complete) = 0;
-  // These functions are also called one at a time, even if the index is read-only.
-  // WaitUntilOpenImpl is called before each writing call.
+  // Also called before each of the five writing functions.
   virtual Status WaitUntilOpenImpl() { return Status::Ok(); }
   virtual Status SetMemoryLimitImpl(uint64_t /*bytes*/) { return Status::Ok(); }
   virtual uint64_t DurableSequenceImpl() const = 0;
@@ -211,8 +217,7 @@ class ChunkIndex {
   virtual Status ForEachInOrderImpl(
       const std::function<Status(uint64_t order, const IndexEntry&)>& visit) = 0;
   virtual void SetGoneImpl(std::function<bool(SegmentId)> /*gone*/) {}
-  // Rewrites one part (numbered from 0) and returns whether another part follows; called like
-  // FlushImpl.
+  // Rewrites one part (numbered from 0) and returns whether another part follows.
   virtual Result<bool> DropGoneImpl(size_t /*part*/, uint64_t /*complete*/) { return false; }
   virtual Status VerifyImpl(const std::function<void(const IndexFinding&)>& report) = 0;
   // The engine's statistics, without `lookups` and `entry_bytes_put`: ChunkIndex counts these.
@@ -236,7 +241,8 @@ class ChunkIndex {
       0;  // of the last Put since opening; 0: no Put yet
   uint64_t failed_sequence_ SILTFS_GUARDED_BY(write_mutex_) =
       0;  // of the first failed Put; 0: no failure
-  // The Put of failed_sequence_ failed with kNoSpace, and no other Put failed.
+  // True if every failed Put had the sequence failed_sequence_ and failed with kNoSpace. PutAgain
+  // can then repair the failure.
   bool no_room_ SILTFS_GUARDED_BY(write_mutex_) = false;
 };
 

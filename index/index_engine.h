@@ -1,6 +1,6 @@
 // What an index engine offers: one row of the table of index engines (index/engines.h). mkfs,
-// OpenIndex, benchmarks and tests take engines from that table and know none by itself. An engine
-// defines its row in its own folder. docs/extending.md lists the steps.
+// OpenIndex, benchmarks and tests take engines from that table, so most code names no particular
+// engine. An engine defines its row in its own folder. docs/extending.md lists the steps.
 //
 // Plain values, safe to use from any thread. Units: bytes, entries.
 #pragma once
@@ -31,7 +31,8 @@ struct IndexOptions {
   std::string directory;   // must exist; the engine owns every file in it
   bool read_only = false;  // writes nothing, even after a crash; Put and Delete fail with kReadOnly
   uint64_t memory_limit = kNoMemoryLimit;  // ignored by engines without a limit
-  // From the superblock. For a new index; an existing one keeps its values.
+  // The values in the superblock. They are used when the index is made; an existing index keeps the
+  // values that it was made with.
   EngineParameters parameters = {};
   // False: the engine starts no thread and does all work in the calls, so that tests see the same
   // device calls in the same order in every run.
@@ -44,30 +45,32 @@ struct IndexPlanQuestion {
   EngineParameters parameters = {};
 };
 
-// Costs of an engine that has a model of them.
+// The costs that an engine predicts, if it has a model of its costs.
 struct IndexCosts {
   double write_amplification = 0;  // bytes written per byte put
   double reads_per_hit = 0;        // flash reads of a lookup that finds its name, on average
   double reads_per_miss = 0;
-  double component_stores = 0;  // that a lookup may have to ask; all partitions together
+  // The average number of component stores that wait for a merge (in SILT: the HashStores), in all
+  // partitions together.
+  double component_stores = 0;
 };
 
 struct IndexPlan {
-  uint64_t least_memory_bytes = 0;  // taken at any memory limit; 0: none worth a warning
+  uint64_t least_memory_bytes = 0;  // used even if the limit is lower; 0: too little to warn about
   double memory_bytes = 0;          // at the peak, without a limit
   std::optional<IndexCosts> costs;
 };
 
 struct IndexEngineRow {
   IndexEngine number;
-  std::string_view name;    // for people and in IndexStats::engine; an IsEngineWord
-  std::string_view remark;  // what a user should know, as "which ..." or empty; for --help
+  std::string_view name;    // for users, and for IndexStats::engine; IsEngineWord accepts it
+  std::string_view remark;  // for --help: a clause that begins with "which", or empty
   std::span<const EngineParameterSpec> parameters;
 
   // Opens the index as OpenIndex does, with parameters that CheckEngineParameters accepts.
   Result<std::unique_ptr<ChunkIndex>> (*open)(Env& env, const IndexOptions& options);
-  // Predicts an index's costs; computation only. kInvalidArgument, with one sentence, for values of
-  // parameters that are in their ranges but do not go together.
+  // Predicts an index's costs by computation, without device access. kInvalidArgument, with one
+  // sentence, for values of parameters that are in their ranges but exclude each other.
   Result<IndexPlan> (*plan)(const IndexPlanQuestion& question);
 };
 

@@ -30,8 +30,8 @@ std::span<const ChunkerKernel> RunnableKernels();
 // kernels.
 Result<const ChunkerKernel*> FindKernel(std::string_view name);
 
-// The kernel that chunkers use by default; the first call fixes it. kInvalidArgument as for
-// FindKernel.
+// The kernel that chunkers use by default. The first call reads the environment variable; later
+// calls return the same kernel. kInvalidArgument as for FindKernel.
 Result<const ChunkerKernel*> ChosenKernel();
 
 // The smallest `end` in [first, last] such that the window data[end - 64, end) matches. kNoMatch if

@@ -3,12 +3,13 @@
 //
 // A fingerprint F has 53 bits. The kernels keep it as the 56 bits of F x^3, in seven bytes s[0] ...
 // s[6]. So the highest bit of F is the highest bit of s[6]. When the window advances by a byte, the
-// state moves up by one byte. Three bytes each add a linear map (over GF(2)) to every byte of the
-// state: the byte that overflows, the byte that leaves the window, and the byte that enters.
+// state moves up by one byte. Each new byte s'[i] of the state also depends on three other bytes:
+// the byte that overflows, the byte that leaves the window, and the byte that enters it. Each of
+// them contributes its image under a map that is linear over GF(2):
 //
 //     s'[i] = s[i - 1] ^ overflow[i](s[6]) ^ leave[i](out) ^ enter[i](in)      (s[-1] = 0)
 //
-// enter[i] is nonzero only for i = 0 and 1, because (in x^3) has 11 bits.
+// enter[i] is nonzero only for i = 0 and 1, because the product in * x^3 has 11 bits.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // The division of work in kernels that roll many windows in parallel: each lane rolls a window over
 // its own range, and all ranges have the same length. Ranges may overlap, so that no windows are
-// left over. A window in two ranges is marked twice.
+// left over. A window in two ranges is marked twice, which does not change the result.
 //
 // Each kernel's file defines a class `Lanes` in an unnamed namespace, and all templates here depend
 // on this class. So code compiled for one instruction set is never linked into code for another.

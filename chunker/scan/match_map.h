@@ -11,7 +11,8 @@ namespace siltfs {
 
 class MatchMap {
  public:
-  // Each of 64 lanes (lanes.h) has one window more than a multiple of 64.
+  // With this many windows, the ranges of 64 lanes do not overlap: a range (lanes.h) has one window
+  // more than a multiple of 64.
   static constexpr size_t kMaxWindows = 64 * (16 * 64 + 1);
 
   // Scans the windows that begin at data[0] ... data[windows - 1], and replaces the previous

@@ -1,9 +1,9 @@
 // 16 windows in parallel: a NEON register holds one byte of each window. Two lookups in 16-byte
 // tables apply a linear map (lane_maps.h) to all 16 bytes; each lookup maps one half of every byte.
 //
-// Each byte of the state has one register, not two: the lookups and exclusive ors for 16 windows
-// already keep the vector units busy. The tables do not fit in registers, but their loads overlap
-// with that work. So loading the tables for 32 windows at a time would save no time.
+// The tables do not fit in registers, so each step loads them again. With two registers for each
+// byte of the state, these loads would serve 32 windows instead of 16. But this would save no time:
+// the loads overlap with the lookups and exclusive ors, which already keep the vector units busy.
 #include <arm_neon.h>
 
 #include "chunker/scan/lanes.h"
@@ -106,7 +106,7 @@ class NeonLanes {
     return LaneMask(at_least);
   }
 
-  // Bit i is set if byte i is all ones, not all zeros.
+  // Each byte of `lanes` is all ones or all zeros. Sets bit i of the result if byte i is all ones.
   static uint64_t LaneMask(uint8x16_t lanes) {
     alignas(16) static constexpr uint8_t kBits[16] = {1, 2, 4, 8, 16, 32, 64, 128,
                                                       1, 2, 4, 8, 16, 32, 64, 128};

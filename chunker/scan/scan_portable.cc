@@ -26,7 +26,8 @@ class Rows {
   Rows(const uint8_t* data, size_t stride)
       : base_(data), middle_(data + 3 * stride), stride_(stride) {}
 
-  // The address is simple enough for the addressing mode of a load.
+  // The address is base_ or middle_ plus 0, 1, 2 or 4 times stride_. A load of x86-64 can compute
+  // this itself.
   template <size_t kLane>
   const uint8_t* At() const {
     if constexpr (kLane == 3) return middle_;

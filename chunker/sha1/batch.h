@@ -17,7 +17,8 @@ namespace siltfs {
 
 struct Sha1Step {
   size_t lanes = 0;
-  size_t worth_from = 0;  // with at least this many busy lanes, faster than the later steps
+  // With at least this many busy lanes, this step is faster than the later ones.
+  size_t worth_from = 0;
   Sha1CompressFunction compress = nullptr;
 };
 

@@ -22,7 +22,7 @@ using Sha1CompressFunction = void (*)(uint32_t* state, const uint8_t* const* dat
 void Sha1CompressPortable(uint32_t* state, const uint8_t* const* data, size_t blocks);
 
 #if defined(__x86_64__)
-// These two need SHA, SSSE3 and SSE4.1.
+// These three need SHA, SSSE3 and SSE4.1.
 void Sha1CompressShaNi1(uint32_t* state, const uint8_t* const* data, size_t blocks);
 void Sha1CompressShaNi2(uint32_t* state, const uint8_t* const* data, size_t blocks);
 void Sha1CompressShaNi4(uint32_t* state, const uint8_t* const* data, size_t blocks);

@@ -18,7 +18,7 @@ inline __attribute__((always_inline)) __m256i Rotate(__m256i x) {
   return _mm256_or_si256(left, _mm256_srli_epi32(x, 32 - kBits));
 }
 
-// FIPS 180-4, 4.1.1; Ch and Maj in forms that need fewer instructions.
+// The functions of FIPS 180-4, 4.1.1. Mix computes Ch and Maj in forms with fewer instructions.
 enum Function { kCh, kParity, kMaj };
 
 template <Function kFunction>
@@ -74,7 +74,7 @@ inline __attribute__((always_inline)) void Round(__m256i a, __m256i& b, __m256i 
   b = Rotate<30>(b);
 }
 
-// Returns word t of the message schedule, which takes the place of word t - 16.
+// Returns word kRound of the message schedule, which takes the place of word kRound - 16.
 template <int kRound>
 inline __attribute__((always_inline)) __m256i Schedule(__m256i* w) {
   if constexpr (kRound >= 16) {

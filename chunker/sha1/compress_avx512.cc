@@ -69,7 +69,7 @@ inline __attribute__((always_inline)) void Round(__m512i a, __m512i& b, __m512i 
   b = _mm512_rol_epi32(b, 30);
 }
 
-// Returns word t of the message schedule, which takes the place of word t - 16.
+// Returns word kRound of the message schedule, which takes the place of word kRound - 16.
 template <int kRound>
 inline __attribute__((always_inline)) __m512i Schedule(__m512i* w) {
   if constexpr (kRound >= 16) {

@@ -20,7 +20,7 @@ bool Always() { return true; }
 
 struct CpuFeatures {
   bool sha = false;     // with SSSE3 and SSE4.1
-  bool avx2 = false;    // this and avx512: with registers enabled by the operating system
+  bool avx2 = false;    // avx2 and avx512: the operating system has enabled the registers, too
   bool avx512 = false;  // F and BW
 };
 

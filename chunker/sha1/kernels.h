@@ -26,7 +26,8 @@ bool Sha1KernelWorks(const Sha1Kernel& kernel);
 // incorrect. Requires a kernel without steps in `kernels`.
 Result<const Sha1Kernel*> ChooseSha1Kernel(std::span<const Sha1Kernel> kernels, const char* forced);
 
-// The kernel of this process, chosen at the first call.
+// The kernel of this process, chosen at the first call. If SILTFS_SHA1_KERNEL names a kernel,
+// kInvalidArgument as for ChooseSha1Kernel.
 Result<const Sha1Kernel*> Sha1KernelInUse();
 
 }  // namespace siltfs

@@ -34,19 +34,19 @@ class CheckContext {
   const std::string& store() const { return options.store; }
   SegmentIdentity Identity(SegmentId id) const { return {superblock.uuid, id}; }
   const SegmentRecord* RecordOf(SegmentId id) const;
-  // Whether the last writable mount ended with an unmount, by the metadata; false if that is
+  // Whether the last writable mount ended with an unmount, according to metadata; false if that is
   // unknown.
   bool clean() const { return records_known && ids.clean; }
 
   void Report(Finding finding) SILTFS_EXCLUDES(mutex_);
   // Defers the finding that the index has no entry for some chunks of a segment; see
-  // ReportHeldBack. A missing entry is a fault only if the chunk is referenced. If a dead chunk is
-  // stored twice, the index knows one copy, and drops the entry when that copy's segment is
-  // removed. If segments were never noted for secondary copies, the next mount adds all missing
-  // entries (fs/chunks/index_comparison.h).
+  // ReportHeldBack. A missing entry is a fault only if the chunk is referenced. The entry of a dead
+  // chunk may be missing: if the chunk is stored twice, the index knows one copy, and drops the
+  // entry when the segment of this copy is removed. If segments were never noted for secondary
+  // copies, the next mount adds all missing entries (fs/chunks/index_comparison.h).
   void HoldBack(Finding not_indexed) SILTFS_EXCLUDES(mutex_);
-  // Whether the next mount replays the block, and so adds index entries of its chunks that a crash
-  // has lost. `index` must be open.
+  // Whether the next mount replays the block. The replay adds the index entries of the block's
+  // chunks that a crash has lost. `index` must be open.
   bool IsReplayed(const BlockHead& head) const {
     return !clean() &&
            (head.sequence > index->durable_sequence() || victims.Contains(head.segment));
@@ -90,7 +90,7 @@ class CheckContext {
   std::map<SegmentId, SegmentRecord> segments;
   SegmentSet secondary;            // noted: may hold secondary copies
   SegmentSet victims;              // segments in `secondary` that GC was collecting
-  bool notes_kept = false;         // segments are noted in `secondary`
+  bool notes_kept = false;         // the store notes segments with secondary copies
   std::vector<SegmentId> removed;  // ascending; their files are ignored if they still exist
 
   std::unique_ptr<ChunkIndex> index;  // null if it cannot be opened

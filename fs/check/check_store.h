@@ -2,16 +2,17 @@
 // `siltfs fsck -n`.
 //
 // Legal results of a crash (docs/crash-model.md) are not findings: torn tails, segments begun after
-// the last commit, replacements that were not renamed, index entries that the next mount adds
-// again. The check continues after damage.
+// the last commit, new files of segments that a crash kept from replacing the old ones, index
+// entries that the next mount adds again. The check continues after damage.
 //
 // Order: superblock, metadata's structure, segments (with `data` their contents, too), index, and
 // finally every file's recipe down to its chunks.
 //
-// Memory: some 64 MiB in addition to RocksDB's, for any store size: metadata is read several times,
-// so that no table exceeds its bound. There are three exceptions. If the index does not find a
-// recipe node, a list of all nodes is made, 24 bytes each. Each recipe node above the leaves takes
-// 25 bytes (4 MiB in a store of 10 TB). Each leaf with lost chunks takes 25 bytes.
+// Memory: some 64 MiB in addition to RocksDB's, for any store size. No table in memory exceeds its
+// bound, because metadata is read several times if necessary. There are three exceptions. If the
+// index does not find a recipe node, a list of all nodes is made, 24 bytes each. Each recipe node
+// above the leaves takes 25 bytes (4 MiB in a store of 10 TB). Each leaf with lost chunks takes 25
+// bytes.
 //
 // Thread-safety: CheckStore may run in any thread; it locks the store. Errors: damage is always a
 // finding, never an error. kNotFound if there is no store, kInUse if it is mounted, kNeedsNewer if
@@ -53,7 +54,7 @@ struct LostRange {
 
 struct CheckProgress {
   std::string_view phase;  // "metadata", "segments", "index", "contents"
-  uint64_t done = 0;       // inodes, bytes, entries or files
+  uint64_t done = 0;       // inodes, segments, entries or files
   uint64_t total = 0;      // 0: not known
 };
 
@@ -76,7 +77,7 @@ struct CheckOptions {
   // Polled from any thread; true ends the check with kInterrupted.
   std::function<bool()> interrupted;
 
-  // Limits of tables, lowered by tests.
+  // The largest numbers of entries in two tables in memory. Tests lower these limits.
   size_t inodes_a_pass = size_t{1} << 19;          // 40 bytes each
   size_t unresolved_references = size_t{1} << 18;  // 80 bytes each
 };

@@ -40,7 +40,7 @@ class ChunkFinder {
   // A segment's block table, from its footer or, if that is damaged, from a scan of the blocks.
   struct Table {
     BlockTable blocks;
-    bool scanned = false;  // if there are no blocks, the scan found no whole block
+    bool scanned = false;  // made by a scan, which found no whole block if `blocks` is empty
   };
   using TablePtr = std::shared_ptr<const Table>;
   Result<TablePtr> TableOf(SegmentId segment);

@@ -23,9 +23,9 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kBatch = 4096;
-// The most leaves with losses whose entries are reported one by one; a leaf counts at every place
-// that refers to it. Beyond this limit, only the first such leaf of a file is reported by entries,
-// and each further subtree with losses as one range.
+// At most this many leaves with losses are reported entry by entry. A leaf counts once for each
+// place in a file that refers to it. Beyond this limit, only a file's first leaf with losses is
+// reported entry by entry. Each further subtree with losses is reported as one range.
 constexpr uint64_t kMostNamedLeaves = uint64_t{1} << 12;
 
 // A reference of a file to a chunk.
@@ -88,7 +88,7 @@ class ContentCheck {
  private:
   Status ForEachFile(const std::function<Status(uint64_t inode, const Recipe&)>& visit);
   Status Overlays();
-  // The first walk; enters only nodes that were not entered yet.
+  // The first walk: enters only nodes that it has not entered before, in this file or another.
   Status WalkFile(uint64_t inode, const Recipe& recipe);
   // The second walk; enters only nodes above a loss.
   Status NameLosses();
@@ -102,7 +102,8 @@ class ContentCheck {
   Status Add(const Reference& reference);
   // Looks the batch up in the index.
   Status ResolveBatch();
-  // Searches the segments for chunks that the index did not find, or found only damaged.
+  // Searches the segments for chunks that the index did not find, or of which it found only a
+  // damaged copy.
   Status SearchSegments();
   // For a chunk with a damaged copy: whether the copy at this location is undamaged.
   bool IsWholeAt(const Location& location, const ChunkRecord& record);
@@ -126,9 +127,9 @@ class ContentCheck {
   // For chunks with a damaged copy (a bounded number): whether the copy in the index is undamaged.
   std::unordered_map<ChunkName, bool> whole_at_index_;
   SubtreeSet walked_;
-  NodeSet lossy_{NodeSet::kWholeNames};  // by SubtreeSet::KeyOf: nodes above a loss
+  NodeSet lossy_{NodeSet::kWholeNames};  // keys (SubtreeSet::KeyOf) of nodes above a loss
   SubtreeSet whole_;                     // nodes without losses, except leaves
-  bool any_lost_ = false;                // something under a node is lost
+  bool any_lost_ = false;                // a node, or a chunk under a node, is lost
   bool naming_ = false;
   uint64_t named_leaves_ = 0;
   std::vector<Reference> batch_;

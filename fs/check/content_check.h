@@ -1,9 +1,10 @@
 // Checks that every chunk to which a recipe or overlay refers is in a segment, under its name and
 // with its length.
 //
-// The index is asked first, in batches. Chunks that the index does not find, or finds only damaged,
-// are collected and searched in all segments in one pass. So a store is checked down to its chunks
-// even without an index, or with one that lacks entries after a crash.
+// The index is asked first, in batches. Chunks that the index does not find, or of which it finds
+// only a damaged copy, are collected. All segments are then searched for many of these chunks in
+// one pass. So a store is checked down to its chunks even without an index, or with an index that
+// lacks entries after a crash.
 #pragma once
 
 #include <vector>

@@ -22,7 +22,7 @@ Status DirectoryTreeCheck::Add(uint64_t directory, const InodeRecord& record) {
   if (directory == kRootInode || record.links == 0 || record.parent < directory)
     return Status::Ok();
   // Walk up to the root or back to `directory`. The mark (Brent's algorithm) detects a cycle
-  // further up without `directory`; a walk that begins in that cycle reports it.
+  // further up that does not contain `directory`. A walk that begins in that cycle reports it.
   uint64_t at = record.parent;
   uint64_t lowest = directory;
   uint64_t mark = at;
@@ -36,8 +36,9 @@ Status DirectoryTreeCheck::Add(uint64_t directory, const InodeRecord& record) {
       next_mark *= 2;
     }
   }
-  // Several directories of a cycle may begin a walk, because their parent has a higher number. Only
-  // the lowest directory of the cycle, which always begins one, reports the cycle.
+  // Several walks may begin in one cycle, at each directory with a lower number than its parent.
+  // One of these is always the directory with the lowest number in the cycle. Only the walk from
+  // there reports the cycle.
   if (lowest != directory) return Status::Ok();
   context_.Report({.code = "directory-cycle",
                    .path = MetadataPath(context_.store()),

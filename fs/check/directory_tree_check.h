@@ -1,7 +1,8 @@
 // Checks that every directory's parents lead to the root, and reports cycles.
 //
 // Every cycle has a directory with a lower number than its parent. Numbers are allocated in
-// ascending order, so only a rename makes such a directory. Walks begin only there. Memory: none.
+// ascending order, so only a rename makes such a directory. Walks begin only at such directories.
+// Memory: none.
 #pragma once
 
 #include <optional>

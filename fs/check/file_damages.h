@@ -1,7 +1,7 @@
-// Collects damage of files' contents and reports one finding per file and kind, with the file's
-// path if it has one.
+// Collects damage of files' contents. Reports one finding for each file and kind of damage, with
+// the file's path if it has one.
 //
-// Not thread-safe. Memory: entries for the first 10,000 files; all further files share one finding.
+// Not thread-safe. Memory: the first 10,000 findings; all further damage shares one finding.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@ namespace siltfs {
 
 class FileDamages {
  public:
-  // Adds damage to the finding of this file and code, which gets the lowest `offset` and its
-  // `message`.
+  // Adds damage to the finding of this file and code. The finding gets the lowest `offset`, and the
+  // `message` of the damage there.
   void Add(uint64_t inode, const char* code, uint64_t offset, std::string message);
   Status Report(CheckContext& context, const KvSnapshot& snapshot) const;
 

@@ -11,8 +11,8 @@
 namespace siltfs {
 namespace {
 
-// Counts all entries, and the stale entries: those without their segment, or without a chunk of
-// this number in it. Names are not compared here, because each use verifies them.
+// Counts all entries, and the stale ones. An entry is stale if its segment is missing or has no
+// chunk with this ordinal. Names are not compared here, because each use of an entry verifies them.
 Status CountEntries(CheckContext& context) {
   uint64_t entries = 0;
   uint64_t stale = 0;
@@ -61,7 +61,7 @@ Status OpenCheckedIndex(CheckContext& context) {
 
 Status CheckIndex(CheckContext& context) {
   if (!context.index) return Status::Ok();
-  // Verify does not see the pages that opening dropped.
+  // Verify does not see the damaged pages that the index dropped when it was opened.
   const uint64_t lost = context.index->stats().damaged_pages;
   if (lost > 0) {
     context.Report({.code = "index-page-missing",

@@ -1,4 +1,5 @@
-// Checks the chunk index itself. segment_walk.h checks that it finds every chunk.
+// Checks the chunk index itself. SegmentWalk (segment_walk.h) checks that the index finds every
+// chunk.
 #pragma once
 
 #include "fs/check/check_context.h"

@@ -27,7 +27,8 @@ bool IsType(uint32_t type) {
   return std::find(kTypes.begin(), kTypes.end(), type) != kTypes.end();
 }
 
-// A checksum of a name and its cookie. It is the same for the entries in both tables.
+// A checksum of a directory entry. It is the same from the table of names as from the table of
+// cookies.
 uint64_t LinkNumber(uint64_t cookie, uint64_t inode, uint32_t type, std::string_view name) {
   return Checksum(AsBytes(Encoder().U64(cookie).U64(inode).U32(type).Raw(name).Take()));
 }

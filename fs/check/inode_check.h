@@ -1,5 +1,5 @@
-// Compares the metadata tables with each other, inode by inode: one ordered walk through all
-// tables, with one inode in memory at a time.
+// Compares the metadata tables with each other. Walks through all tables at once in the order of
+// inode numbers, with one inode in memory at a time.
 #pragma once
 
 #include "fs/check/check_context.h"

@@ -52,8 +52,8 @@ Status CheckEngineFiles(CheckContext& context) {
       [&context](const Status& damage) { context.Report("metadata-ledger", damage); });
 }
 
-// Reports changes in the log of an unmounted store: an unmount leaves none, and the first write of
-// a mount marks the store as in use.
+// Reports changes in the log of metadata if the store is marked as unmounted. An unmount leaves no
+// changes in the log, and the first write of a mount marks the store as in use.
 void CheckLogs(CheckContext& context) {
   if (!context.superblock.clean || !context.clean()) return;
   const uint64_t changes = context.metadata->LoggedChanges();
@@ -195,7 +195,7 @@ class RecordReader {
   bool usable_ = true;
 };
 
-// Reports keys of no table, and further keys in a table of a single key.
+// Reports keys that belong to no table, and in each table of a single key all keys except this one.
 Status CheckKeys(CheckContext& context, const KvSnapshot& snapshot) {
   uint64_t unknown = 0;
   std::string first;

@@ -1,4 +1,4 @@
-// Checks the metadata: it can be opened, its records of the store are well-formed, and it is
+// Checks the metadata: it can be opened, its store-wide records are well-formed, and its tables are
 // consistent. It must also not be older than the rest of the store (docs/crash-model.md, I5).
 #pragma once
 

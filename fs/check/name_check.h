@@ -1,5 +1,6 @@
-// Compares names with inodes: every name refers to an inode of its type, and every inode has as
-// many names as its link count. A directory has one name, in its recorded parent.
+// Compares names with inodes. Every name must refer to an inode of the type that the name records.
+// An inode must have as many names as its link count says; a directory must have one name, in the
+// parent that its inode records.
 //
 // Works in passes over a bounded number of inodes; each pass reads all names of the store once and
 // counts the names of its inodes.
@@ -28,7 +29,7 @@ class NameCheck {
  private:
   struct Slot {
     uint64_t number = 0;
-    uint64_t parent = 0;   // of a directory, by its record
+    uint64_t parent = 0;   // of a directory, according to its record
     uint64_t seen_in = 0;  // the last directory in which a name of the inode was found
     uint32_t links = 0;
     uint32_t names = 0;

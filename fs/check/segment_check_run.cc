@@ -35,13 +35,14 @@ Result<std::vector<SegmentId>> ListAll(CheckContext& context) {
     return std::vector<SegmentId>();
   }
   // Temporary files and files of removed segments are not needed. They are no findings, because a
-  // crash may undo their removal.
+  // crash may leave such files.
   uint64_t leftovers = listing->temporaries.size();
   leftovers += std::erase_if(listing->ids, [&](SegmentId id) { return IsRemoved(context, id); });
   context.Count([leftovers](CheckReport& report) { report.leftover_files += leftovers; });
   for (const auto& [id, record] : context.segments) {
     if (std::binary_search(listing->ids.begin(), listing->ids.end(), id)) continue;
-    // Recovery removes a segment without committed chunks before its record.
+    // Recovery removes the file of a segment without committed chunks before it removes the record.
+    // A crash between the two steps leaves only the record.
     const bool empty = record.chunks == 0 || record.length <= kSegmentHeaderSize;
     if (empty && !record.sealed && !context.clean()) continue;
     context.Report(

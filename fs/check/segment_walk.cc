@@ -130,7 +130,7 @@ void SegmentWalk::ReadFooter() {
     } else if (expected) {
       Say("segment-footer", footer.status());
     } else {
-      footer.status().IgnoreError("torn: the crash came before it was committed");
+      footer.status().IgnoreError("torn: the crash came before the seal was committed");
     }
   } else if (expected) {
     if (sealed.ok()) {
@@ -139,9 +139,9 @@ void SegmentWalk::ReadFooter() {
       Say("segment-footer", sealed.status());
     }
   } else if (!sealed.ok() && !context_.records_known) {
-    Say("segment-footer", sealed.status());  // without records it may be damaged, not torn
+    Say("segment-footer", sealed.status());  // without records, this may be damage
   } else {
-    sealed.status().IgnoreError("torn, as above");
+    sealed.status().IgnoreError("a torn tail, not a footer");
   }
   committed_length_ = 0;
   if (trailer_) {
@@ -173,7 +173,7 @@ Status SegmentWalk::ScanAll() {
   options.committed_length = committed_length_;
   const bool sealed = trailer_ || (record_ != nullptr && record_->sealed);
   options.end = sealed ? committed_length_ : 0;
-  // Without a trailer only the payloads show where the blocks end.
+  // Without a trailer, only intact payloads show where the last whole block ends.
   options.verify_payloads = !trailer_;
   options.on_damage = [this](uint64_t begin, uint64_t end, const Status& cause) {
     return OnDamage(begin, end, cause);
@@ -197,7 +197,8 @@ Status SegmentWalk::ScanAll() {
 }
 
 Status SegmentWalk::OnDamage(uint64_t begin, uint64_t end, const Status& cause) {
-  // After the last block this is the lost footer, whose exact beginning is unknown.
+  // Damage after the last block is the damaged footer, whose exact beginning is unknown. ReadFooter
+  // has reported it.
   const bool sealed = record_ != nullptr && record_->sealed;
   if (!trailer_ && sealed && end_ordinal_ >= record_->chunks) return Status::Ok();
   damaged_ = true;
@@ -257,8 +258,9 @@ void SegmentWalk::FindGathered() {
     const Place& place = places_[i];
     if (locations[i]) {
       if (locations[i]->segment == id_ && locations[i]->ordinal == place.ordinal) continue;
-      // The chunk is stored twice, and the index knows the other copy. If both copies are in one
-      // segment, no note is needed, because they are removed together.
+      // The index leads to another place. If a copy of the chunk lies there, the chunk is stored
+      // twice and can be found. If both copies lie in this segment, no note is needed, because they
+      // are removed together.
       const auto other = finder_.RecordAt(*locations[i]);
       const bool leads_to_copy = other.ok() && *other && (*other)->name == gathered_[i];
       if (!leads_to_copy || locations[i]->segment != id_) NoteSecondary(place);

@@ -32,7 +32,7 @@ class SegmentWalk {
   void Say(const char* code, std::optional<uint64_t> offset, std::string message);
   void Say(const char* code, const Status& failure);
 
-  // Checks that a segment with this number may exist.
+  // Checks that metadata allows a segment with this id.
   void CheckPresence();
   void CheckHeader();
   void CheckLength();

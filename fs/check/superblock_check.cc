@@ -47,7 +47,7 @@ Result<bool> CheckSuperblock(CheckContext& context) {
   if (none && absent(faults[0]) && absent(faults[1])) {
     return NoStoreAt(context.env, context.store());
   }
-  // mkfs was interrupted between the two copies.
+  // True if mkfs was interrupted after it had written the first copy.
   const bool unfinished = copies[0] && copies[0]->generation == 1 && absent(faults[1]);
   for (const Status& fault : faults) {
     if (!fault.ok() && !unfinished) context.Report(none ? "superblock" : "superblock-copy", fault);

@@ -1,9 +1,10 @@
 // A cache that keeps the most recently used decoded blocks. If several threads ask for the same
-// block at the same time, one decodes it and the others wait.
+// block at the same time, one of them decodes it and the others wait.
 //
 // Thread-safety: every call from any thread. Ownership: blocks are shared with their users. Memory:
 // `capacity_bytes` of blocks, and evicted blocks that are still in use. Errors: those of decoding,
-// which are not remembered. If a decoding fails, the threads that waited for it try themselves.
+// which are not remembered. If a decoding fails, each thread that waited for it decodes the block
+// itself.
 #pragma once
 
 #include <atomic>
@@ -53,13 +54,14 @@ class BlockCache {
   };
   using DecodingPtr = std::shared_ptr<Decoding>;
 
-  // All offsets, including hints, are below kMaxSegmentTargetSize, 2^25.
+  // All offsets, including hints, are below kMaxSegmentTargetSize (2^25), so bit 31 of the key is
+  // free.
   static uint64_t KeyOf(const Place& place) {
     const uint64_t recompressed = place.file == SegmentFile::kRecompressed ? 1 : 0;
     return uint64_t{place.segment} << 32 | recompressed << 31 | place.offset;
   }
-  // Returns the block if it is cached. Otherwise returns null and sets `decoding`; if `mine`, the
-  // caller must call Finish.
+  // Returns the block if it is cached. Otherwise returns null and sets `decoding`. Sets `mine` if
+  // no other thread decodes the block: then the caller must call Finish.
   DecodedBlockPtr Begin(uint64_t key, DecodingPtr& decoding, bool& mine) SILTFS_EXCLUDES(mutex_);
   Result<DecodedBlockPtr> Finish(uint64_t key, Decoding& decoding, const Decode& decode)
       SILTFS_EXCLUDES(mutex_);

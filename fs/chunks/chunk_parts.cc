@@ -11,10 +11,11 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kOpenSegmentFiles = 256;
-// The index is flushed after this many segments were sealed. A mount after a crash has to replay at
-// most these.
+// The index is flushed after this many segments were sealed, so that a mount after a crash has few
+// segments to replay.
 constexpr uint32_t kSegmentsPerIndexFlush = 4;
-// The highest level for new chunks: Put waits for their compression, but recompression has time.
+// The highest compression level for new chunks. Put waits for their compression, so higher levels
+// are left to recompression.
 constexpr int kIngestLevel = 3;
 
 Compression IngestCompression(Compression recompressed) {
@@ -115,8 +116,9 @@ void ChunkParts::OpenLog() {
 }
 
 void ChunkParts::OpenReader(std::vector<IndexEntry> unindexed) {
-  // From now on no new chunk is a duplicate of a chunk in a damaged block, even of one put a moment
-  // ago.
+  // Called when damage was found. Makes the pipeline forget the chunks that it has just appended,
+  // because some of them may lie in the damaged block. So no new chunk becomes a duplicate of a
+  // damaged one.
   const auto on_damage = [this] {
     if (pipeline) pipeline->ForgetAppended();
   };
@@ -169,7 +171,7 @@ Result<SegmentRecord> ChunkParts::ResumeOrSeal(SegmentId id, const SegmentRecord
                           RecoverSegment(env, *options.segments, identity, id, record, report));
   if (!(after == record)) log->Tell(id, after);
   // The names of the chunks lost at the end of the segment are unknown. Their places are listed as
-  // damaged, so that index entries leading there still count as entries of chunks.
+  // damaged, so that an index entry that leads there does not count as stale.
   for (uint64_t begin = after.chunks; begin < std::min<uint64_t>(record.chunks, kMaxSegmentChunks);
        begin += DamagedBlock::kMostChunks) {
     const uint64_t count = std::min<uint64_t>(record.chunks - begin, DamagedBlock::kMostChunks);

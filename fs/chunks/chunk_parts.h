@@ -1,5 +1,6 @@
 // The parts of an open chunk store, which ChunkStore (chunk_store.h) and the maintenance jobs
-// (maintenance_jobs.h) share: segment log, caches, reader, pipeline, and what is known of segments.
+// (maintenance_jobs.h) share: the segment log, caches, the reader, the pipeline, and the sets of
+// damaged, noted, victim and removed segments.
 //
 // Order: ChunkParts are opened first, then a ChunkStore and the maintenance jobs are made on them.
 // They are destroyed in reverse order. For a clean end, the jobs are stopped before
@@ -44,16 +45,16 @@
 
 namespace siltfs {
 
-// Recipe nodes are smaller (recipe_node.h: 512 entries of 24 bytes, or 256 of 48).
+// Recipe nodes have fewer bytes than this (recipe_node.h: 512 entries of 24 bytes, or 256 of 48).
 inline constexpr size_t kMaxNodeBytes = 16u << 10;
 
-// The sizes of a mount are those of FileSystemOptions.
+// The fields for threads and memory have the same meaning as in FileSystemOptions.
 struct ChunkStoreOptions {
   std::string store;                       // path
-  std::shared_ptr<SegmentStore> segments;  // with the open segments; null: in the store's directory
+  std::shared_ptr<SegmentStore> segments;  // finds open segments, too; null: the store's directory
   Superblock superblock;
   bool read_only = false;  // Put and PrepareCommit fail with kReadOnly
-  // Has begun a mount. Null only when read-only.
+  // BeginMount was called. Null only when read-only.
   IdAllocator* ids = nullptr;
   // For changes outside of commits. Null when read-only, and in stores without maintenance jobs.
   CommitPort* metadata = nullptr;
@@ -65,11 +66,11 @@ struct ChunkStoreOptions {
   std::vector<SegmentId> secondary;          // segments that may hold secondary copies
   size_t worker_threads = 1;                 // compress and append blocks
   size_t pipeline_bytes = 0;                 // uncompressed bytes in the pipeline, at most
-  size_t idle_block_plain_bytes = 0;         // BlockPipeline::Options
+  size_t idle_block_plain_bytes = 0;         // see BlockPipeline::Options
   size_t block_cache_bytes = 0;              // decoded blocks
   size_t readahead_threads = 0;              // 0: no readahead
   size_t footer_cache_bytes = 0;             // cached footer parts
-  std::chrono::milliseconds quiet_after{0};  // unused for this time, the store counts as quiet
+  std::chrono::milliseconds quiet_after{0};  // an unused store is quiet after this time
   std::function<void(const std::string&)> report;  // called with damage found; may be empty
 };
 
@@ -113,7 +114,7 @@ struct ChunkParts {
   std::unique_ptr<ChunkReader> reader;
   std::unique_ptr<BlockPipeline> pipeline;
   SegmentSet victims;  // no new chunk is a duplicate of a chunk in them
-  EpochGate uses;      // entered by threads with chunk names that metadata may not have
+  EpochGate uses;      // entered by users of chunk names, see ChunkStore::Use
   // Gets the segments that are sealed from now on. Set it before the first commit, or never.
   CommittedSegments* sealed_to = nullptr;
   ChunkStoreTotals base;  // of the segments as they were when the store was opened
@@ -126,10 +127,12 @@ struct ChunkParts {
   void OpenPipeline();
   // Continues or seals unsealed segments, and counts all segments in `base`.
   Status OpenSegments(const SegmentRecords& records);
-  // Returns the segment's record afterwards.
+  // Continues the unsealed segment. If it is damaged, salvages and seals it. Returns the segment's
+  // record as it is then.
   Result<SegmentRecord> ResumeOrSeal(SegmentId id, const SegmentRecord& record);
-  // Drops the damage of removed segments. Such entries remain if an older version removed the
-  // segment, or if a mount ended before it could record this.
+  // Drops the entries of removed segments from the damage list. Such entries remain if an older
+  // version of siltfs removed the segment, or if a mount ended before it could record that the
+  // entries were dropped.
   void ForgetDamageOfGone(const SegmentSet& known);
   bool IsRight(const ChunkRecord& record, ByteView bytes);
 

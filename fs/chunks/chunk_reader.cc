@@ -12,7 +12,8 @@ bool MeansNotHere(const Status& status) {
   return status.Is(StatusCode::kNotFound) || status.Is(StatusCode::kInvalidArgument);
 }
 
-// A larger size is not that of a block: the hint is wrong, or there is damage between two blocks.
+// A larger size in the block table is not the size of a block: the table is wrong, or there is
+// damage between two blocks.
 constexpr size_t kMaxExpectedBytes = 1u << 20;
 
 size_t ExpectedBytes(const BlockTable::Found& found) {
@@ -125,7 +126,7 @@ Result<ChunkReader::Block> ChunkReader::BlockAt(const Location& location, bool o
 void ChunkReader::NoteDamage(const Location& location) {
   if (damage_.Contains(location.segment, location.ordinal)) return;
   const auto opened = segments_.Open(location.segment);
-  if (!opened.ok()) return opened.status().IgnoreError("it is gone, or the device fails");
+  if (!opened.ok()) return opened.status().IgnoreError("the segment is gone, or the device fails");
   if (damage_.Add(IdentifyDamage(segments_, **opened, location.ordinal)) && on_damage_)
     on_damage_();
 }
@@ -179,7 +180,7 @@ Result<ChunkReader::Block> ChunkReader::FindBlockAt(const Location& location, bo
   if (block.ok() && (*block)->head().Covers(location.ordinal))
     return Block{std::move(block).value(), offset, segment.file};
   if (!block.ok() && !block.status().Is(StatusCode::kCorruption)) return std::move(block).status();
-  // The table may be damaged.
+  // The block table may be damaged, so scan the blocks.
   auto scanned = segments_.FindBlockByScan(segment, location.ordinal);
   if (!scanned.ok()) {
     scanned.status().IgnoreError("the failure at the table's place says more");
@@ -258,12 +259,12 @@ std::optional<ChunkReader::Place> ChunkReader::PlaceOf(SegmentId segment, uint32
   }
   auto opened = segments_.Open(segment);
   if (!opened.ok()) {
-    opened.status().IgnoreError("then the place is not known");
+    opened.status().IgnoreError("the place stays unknown");
     return std::nullopt;
   }
   auto found = segments_.FindBlock(**opened, ordinal);
   if (!found.ok()) {
-    found.status().IgnoreError("then the place is not known");
+    found.status().IgnoreError("the place stays unknown");
     return std::nullopt;
   }
   if (!*found) return std::nullopt;
@@ -307,7 +308,7 @@ void ChunkReader::Locate(std::span<const ChunkName> names, Place& last,
     std::vector<ChunkName> asked;
     for (size_t k = 0; k < count; ++k) asked.push_back(names[unknown[k]]);
     std::vector<std::optional<Location>> locations(count);
-    index_.Get(asked, locations).IgnoreError("then these places are not known");
+    index_.Get(asked, locations).IgnoreError("these places stay unknown");
     for (size_t k = 0; k < count; ++k) {
       const size_t i = unknown[k];
       const auto extra = unindexed_.find(names[i]);
@@ -351,7 +352,7 @@ std::optional<ChunkReader::Found> ChunkReader::SearchSegments(
     const ChunkName& name, uint32_t length, const std::optional<Location>& location, Damage& damage,
     ReadCursor& read_cursor) {
   const std::vector<uint64_t> together = LostTogether(location);
-  // Remembered places may be stale.
+  // The search may return remembered places that are stale. Then it is repeated once.
   for (int attempt = 0; attempt < 2; ++attempt) {
     const auto places = search_.Find(name.Prefix64(), together);
     if (!places.ok()) {

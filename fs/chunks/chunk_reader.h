@@ -4,8 +4,9 @@
 // Thread-safety: every call from any thread. Errors: kCorruption with the path and offset of the
 // damage, or with the name of a chunk that is in no segment; kIoError. Wrong bytes are never
 // returned: a block's checksums are verified when it is read, and its chunk table must name the
-// chunk. A damaged block is put on the list of damage. Cost: if a chunk is damaged, or its index
-// entry is lost or wrong, all footers are searched, 16 bytes for each chunk of the store.
+// chunk. A damaged block is put on the damage list. Cost: if a chunk is damaged, or its index entry
+// is lost or wrong, the reader searches all footers. These have 16 bytes for each chunk of the
+// store.
 #pragma once
 
 #include <functional>
@@ -29,19 +30,19 @@ class ChunkReader {
     size_t block_cache_bytes = 0;
     // Entries that a read-only mount could not put into the index.
     std::vector<IndexEntry> unindexed;
-    // Called, without a lock, when a block was put on the list of damage. May be empty.
+    // Called, without a lock, when a block was put on the damage list. May be empty.
     std::function<void()> on_damage;
     // Returns whether `bytes` have the name and tag of `record`. Called for chunks that are on the
-    // list of damage but can be read. May be empty.
+    // damage list but can be read. May be empty.
     std::function<bool(const ChunkRecord& record, ByteView bytes)> is_right;
   };
   // All must outlive the reader.
   ChunkReader(SegmentCache& segments, ChunkIndex& index, FooterCache& windows, DamageList& damage,
               Options options);
 
-  // The read cursor: the place behind the chunk that was read last. Chunks of a file mostly lie one
-  // after another, so the next chunk is found without a look-up. A cursor belongs to one reader of
-  // one file, is not thread-safe, and keeps a block in memory.
+  // The read cursor: the place after the chunk that was read last. The chunks of a file mostly lie
+  // one after another, so the next chunk is mostly found without a look-up. A cursor belongs to one
+  // reader of one file, is not thread-safe, and keeps a block in memory.
   struct ReadCursor {
     DecodedBlockPtr block;
     uint32_t block_offset = 0;  // in the segment
@@ -61,7 +62,7 @@ class ChunkReader {
   struct Place {
     SegmentId segment = kNoSegment;
     uint32_t ordinal = 0;
-    SegmentFile file = SegmentFile::kUnknown;  // which block_offset refers to
+    SegmentFile file = SegmentFile::kUnknown;  // the file that block_offset refers to
     uint32_t block_offset = 0;
     uint32_t end_ordinal = 0;  // one beyond the block's last chunk
     uint32_t plain_bytes = 0;  // of the block, estimated; 0: unknown
@@ -82,15 +83,16 @@ class ChunkReader {
 
   uint64_t blocks_decoded() const { return blocks_.decoded(); }
 
-  // Loads the footer entries around a place into the footer cache. A hint: failures are dropped.
+  // Loads the footer entries around a place into the footer cache. Failures are dropped, because
+  // reads do not depend on the cache.
   void LoadWindow(SegmentId segment, uint32_t ordinal);
 
  private:
   // The block that holds the location's ordinal; null if the segment has no such ordinal. BlockAt
-  // fails if the segment may have the ordinal, but its block cannot be read. It sets `hint_failure`
-  // if the segment has no such ordinal and the bytes at the location's offset cannot be read. Then
-  // either the index entry is stale, or it led to a damaged last block, without which the segment
-  // was sealed.
+  // fails if the segment may have the ordinal, but its block cannot be read. BlockAt sets
+  // `hint_failure` if the segment has no such ordinal and the bytes at the location's offset cannot
+  // be read. In this case the index entry is stale, or it leads to the segment's last block, which
+  // was damaged and was left out when the segment was sealed.
   struct Block {
     DecodedBlockPtr block;
     uint32_t offset = 0;  // in the segment
@@ -98,8 +100,8 @@ class ChunkReader {
   };
   Result<Block> BlockAt(const Location& location, bool offset_known, Status& hint_failure);
   Result<Block> FindBlockAt(const Location& location, bool offset_known, Status& hint_failure);
-  // Puts the unreadable chunk at `location`, and all chunks lost together with it, on the list of
-  // damage.
+  // Puts the unreadable chunk at `location`, and all chunks lost together with it, on the damage
+  // list.
   void NoteDamage(const Location& location);
   // Reads the chunk at a place that may be wrong. Empty if the place holds another chunk or none.
   // Fails if the chunk may lie there but cannot be read.

@@ -15,8 +15,8 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kNodeCacheBytes = 1u << 20;
-// After this many bytes were put, the heap's free space is checked. Until then, freed buffers of
-// this size may stay in the heap.
+// The heap is trimmed (HeapTrimmer) each time this many bytes were put. Until then, about as many
+// freed bytes may stay in the heap.
 constexpr uint64_t kBytesPerTrim = 4u << 20;
 // One part in this many of the block cache may be filled ahead of sequential readers.
 constexpr size_t kReadaheadShare = 2;
@@ -39,7 +39,7 @@ Readahead::Options ReadaheadOptions(const ChunkStoreOptions& options) {
   readahead.threads = options.readahead_threads;
   readahead.total_bytes = options.block_cache_bytes / kReadaheadShare;
   readahead.stream_bytes = readahead.total_bytes / 3 * 2;
-  // The last chunk of a block may extend beyond the block's size.
+  // The last chunk of a block may extend beyond the block's nominal size.
   const size_t block_bytes = options.superblock.block_plain_bytes;
   readahead.block_bytes = block_bytes + block_bytes / 4;
   return readahead;
@@ -177,7 +177,8 @@ ChunkStoreTotals ChunkStore::totals() const {
     totals.chunks += growth.chunks - changes.removed_chunks;
     totals.plain_bytes += growth.plain_bytes - changes.removed_plain_bytes;
   }
-  // After a crash the known dead chunks may belong to segments that are gone.
+  // After a crash the counted dead chunks may include chunks of segments that are gone, so the
+  // counts may be too high.
   const GarbageRecord known = parts_.account.known();
   totals.dead_bytes = std::min(known.dead_bytes, totals.stored_bytes);
   totals.chunks -= std::min(known.dead_chunks, totals.chunks);

@@ -10,16 +10,16 @@
 // waits for room.
 //
 // Thread-safety: every call from any thread. Ownership: ChunkBytes share the block they point into.
-// Errors: Put fails with kNoSpace, and accepts nothing, if SpaceReserve::CheckRoom does; it fails
-// with kInvalidArgument for a chunk of impossible length. If a later write meets a full disk,
-// accepted chunks wait in memory for room. PrepareCommit and Finish then fail with kNoSpace, and so
-// does Put when memory has no room either. All three may be called again. After any other failed
-// write or sync of segments or the index, every Put, PrepareCommit and Finish fails with kReadOnly
-// and the first cause; reads go on. Get fails with kCorruption for exactly the chunks that are
-// damaged or missing, and never returns wrong bytes. Once a chunk is known to be damaged, the next
-// Put of its bytes stores it again under its name. Durability: Put gives none. Chunks put before
-// PrepareCommit are durable when PrepareCommit returns OK (the store participates in fs/meta's
-// commits). Source: the write and read paths of docs/architecture.md.
+// Errors: if SpaceReserve::CheckRoom fails with kNoSpace, Put fails with it, too, and accepts
+// nothing. Put fails with kInvalidArgument for a chunk of impossible length. If a later write meets
+// a full disk, accepted chunks wait in memory for room. PrepareCommit and Finish then fail with
+// kNoSpace, and so does Put when memory has no room either. All three may be called again. After
+// any other failed write or sync of segments or the index, every Put, PrepareCommit and Finish
+// fails with kReadOnly and the first cause; reads still work. Get fails with kCorruption for
+// exactly the chunks that are damaged or missing, and never returns wrong bytes. Once a chunk is
+// known to be damaged, the next Put of its bytes stores it again under its name. Durability: Put
+// gives none. Chunks put before PrepareCommit are durable when PrepareCommit returns OK (the store
+// participates in fs/meta's commits). Source: the write and read paths of docs/architecture.md.
 #pragma once
 
 #include <atomic>
@@ -114,9 +114,10 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   SegmentId next_segment_id() const { return parts_.log->next_segment(); }
 
   // For a clean unmount: makes everything durable, ends the threads, and appends the last metadata
-  // changes. The maintenance jobs must be stopped; the changes that recompression owes
-  // (Recompressor::TakeOwed) follow those of Finish. After Finish, also if it failed, only totals()
-  // and next_segment_id() may be called. After kNoSpace, Finish may be called again, too.
+  // changes. The maintenance jobs must be stopped. The changes that recompression owes
+  // (Recompressor::TakeOwed) must be appended after those of Finish. After Finish, also if it
+  // failed, only totals() and next_segment_id() may be called. After kNoSpace, Finish may be called
+  // again, too.
   Status Finish(std::vector<Mutation>& extra);
 
  private:

@@ -108,9 +108,10 @@ Status Deduplicator::Look(Candidate& candidate) {
   return Status::Ok();
 }
 
-// Looks up the first unknown chunk alone. If it is a duplicate, this has loaded footer entries that
-// may have the next chunks, too; then the step is repeated. At the first other chunk, all remaining
-// chunks are looked up in the index together.
+// Looks up the first unknown chunk alone. If this chunk is a duplicate, its look-up has loaded
+// footer entries, which may contain the next chunks, too. So the step is repeated for the chunks
+// that are still unknown. When a chunk is not a duplicate, all remaining chunks are looked up in
+// the index together.
 Status Deduplicator::LookAll(std::span<Candidate> candidates) {
   std::vector<Candidate*> unknown;
   for (Candidate& candidate : candidates) unknown.push_back(&candidate);

@@ -9,8 +9,8 @@
 //
 // Thread-safety: every call from any thread. Memory: a namer for each thread that puts, and some
 // 100 bytes for each chunk of a call. Errors: those of the index and the pipeline; kIoError if
-// every salt collides. Durability: none. Source: locality windows after DDFS (FAST '08) section
-// 4.2.
+// every salt collides. Durability: none. Source: the use of the footer cache follows DDFS (FAST
+// '08), section 4.2.
 #pragma once
 
 #include <atomic>
@@ -64,15 +64,16 @@ class Deduplicator {
   uint64_t sha1_collisions() const { return collisions_; }
 
  private:
-  // The result of a look-up of a chunk's name. The look-up does not see chunks that other threads
-  // add meanwhile.
+  // The result of a look-up of a chunk's name. The look-up may miss chunks that other threads add
+  // at the same time.
   enum class Known : uint8_t {
     kNew,        // there is no chunk of this name
     kDuplicate,  // this chunk is stored
     kCollision,  // another chunk has this name: SHA-1 collides
     kTaken,      // an unreadable chunk has this name, perhaps this chunk, perhaps another
   };
-  // A chunk in Put, and what was known of it at the pipeline's moment `looked_at`.
+  // A chunk in Put, and what was known of it at `looked_at`, a point that BlockPipeline::Now
+  // returned.
   struct Candidate {
     ChunkRecord record;
     ByteView bytes;

@@ -7,7 +7,8 @@
 //
 // Thread-safety: one thread at a time. Memory: 20 bytes for each chunk of the segment. Errors:
 // those of the index, the pipeline and `pace`. A segment that cannot be read is not confirmed.
-// Durability: entries are durable when the index says so (BlockPipeline::EndSequence).
+// Durability: an entry is durable once the index is durable up to a sequence that
+// BlockPipeline::EndSequence returns afterwards.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ namespace siltfs {
 
 class EntryCheck {
  public:
-  // Called after the block heads of a segment were read, with their size; a failure is returned.
-  // May wait.
+  // Called after the block heads of a segment were read, with their size in bytes. May wait. A
+  // failure ends Check, which returns it.
   using Pace = std::function<Status(uint64_t bytes)>;
 
   // All must outlive it. `gone`: true for a removed segment; a place in it counts as missing.
@@ -47,7 +48,8 @@ class EntryCheck {
     Location PlaceOf(SegmentId segment, uint32_t ordinal) const;
   };
   Status Read(SegmentId segment, Content& content);
-  // A chunk for which the index leads to no copy, and where it leads instead, if anywhere.
+  // A chunk for which the index leads to no copy. `misled` is the place to which it leads instead,
+  // if any.
   struct Missing {
     uint32_t ordinal = 0;
     std::optional<Location> misled;

@@ -1,5 +1,5 @@
-// A gate that threads enter and leave. A thread can wait until all threads that are inside now have
-// left; meanwhile other threads may enter.
+// A gate that threads enter and leave. A thread can wait until all threads that are inside at this
+// moment have left. While it waits, other threads may enter.
 //
 // Thread-safety: every call from any thread; a waiting thread must not be inside. Entering and
 // leaving costs two atomic operations. No errors.
@@ -38,7 +38,7 @@ class EpochGate {
   void Leave(size_t side) SILTFS_EXCLUDES(mutex_);
 
   std::atomic<uint64_t> epoch_{0};
-  std::array<std::atomic<int64_t>, 2> inside_{};  // by the parity of the epoch they entered in
+  std::array<std::atomic<int64_t>, 2> inside_{};  // threads, by parity of their epoch
   std::atomic<bool> waiting_{false};
 
   Mutex turn_ SILTFS_ACQUIRED_BEFORE(mutex_);  // one thread waits at a time

@@ -42,8 +42,8 @@ class FooterCache {
   std::optional<FooterChunk> At(SegmentId segment, uint32_t ordinal);
 
   static uint32_t WindowStart(uint32_t ordinal) { return ordinal / kWindowChunks * kWindowChunks; }
-  // Enters (or replaces) the part that begins at WindowStart; `chunks` may be shorter than
-  // kWindowChunks.
+  // Enters the part that begins at `window_start`, a value of WindowStart. Replaces a cached part
+  // only if the new one is longer. `chunks` may have fewer than kWindowChunks entries.
   void Insert(SegmentId segment, uint32_t window_start, std::vector<FooterChunk> chunks);
   void EraseSegment(SegmentId segment);
 
@@ -53,7 +53,7 @@ class FooterCache {
     uint32_t start;
     std::vector<FooterChunk> chunks;
   };
-  // A cell of the hash table: part of the name and the place among slots_.
+  // A cell of the hash table: a part of the name, and the place of the chunk in slots_.
   struct Cell {
     uint32_t fingerprint = 0;
     uint32_t place = kEmpty;  // slot * kWindowChunks + index

@@ -8,7 +8,7 @@
 namespace siltfs {
 namespace {
 
-// At most this many chunks are compared with the index before a mount answers; this takes some
+// A mount compares at most this many chunks with the index before it is ready; this takes some
 // seconds.
 constexpr uint64_t kMostComparedAtOpen = 1u << 20;
 

@@ -17,7 +17,8 @@ namespace siltfs {
 Status BeginNotes(ChunkParts& parts, const SegmentRecords& records);
 
 // `victims`: segments that were victims when the last mount ended. After a crash the index may lead
-// nowhere for their chunks; CompareVictims then makes it lead to them again.
+// nowhere for their chunks. So if `crashed`, CompareVictims makes the index lead to these chunks.
+// Afterwards their notes no longer say that the segments were victims.
 Status CompareVictims(ChunkParts& parts, const std::vector<SegmentId>& victims, bool crashed);
 
 }  // namespace siltfs

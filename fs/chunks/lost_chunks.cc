@@ -5,7 +5,8 @@
 namespace siltfs {
 namespace {
 
-// More names with one prefix exist only in crafted stores; comparing them would take too long.
+// More names than this have the same prefix only in crafted stores; comparing them would take too
+// long.
 constexpr size_t kMostNamesAlike = 64;
 
 }  // namespace
@@ -42,8 +43,8 @@ bool LostChunks::LieElsewhere(SegmentId segment, uint32_t first, uint32_t end,
   return true;
 }
 
-// Two names with one prefix practically never differ. If they do, the chunks of all these names
-// must lie elsewhere.
+// Two different names practically never have the same prefix. If some do, the chunks of all these
+// names must lie elsewhere.
 bool LostChunks::LiesElsewhere(const DamagedChunk& chunk, ChunkIndex& index, ChunkReader& reader,
                                const std::function<bool(const Location&)>& is_bad) const {
   const auto lost = names_.find(chunk.name_prefix);
@@ -52,7 +53,7 @@ bool LostChunks::LiesElsewhere(const DamagedChunk& chunk, ChunkIndex& index, Chu
   return std::all_of(lost->second.begin(), lost->second.end(), [&](const ChunkName& name) {
     const auto place = index.Get(name);
     if (!place.ok()) {
-      place.status().IgnoreError("then no place of the chunk is known");
+      place.status().IgnoreError("no place of the chunk is known");
       return false;
     }
     if (!*place || is_bad(**place)) return false;

@@ -1,6 +1,6 @@
 // Collects the names of damaged chunks in segments that are to be collected, and finds copies of
 // these chunks elsewhere. The names come from the references in metadata: a block's own names may
-// be lost with its head, and the list of damage has only their prefixes.
+// be lost with its head, and the damage list has only their prefixes.
 //
 // Not thread-safe. Memory: some 100 bytes for each damaged chunk in these segments.
 #pragma once
@@ -24,7 +24,7 @@ class LostChunks {
   // Called for each name that metadata refers to.
   void Visit(const ChunkName& name);
 
-  // True if every live chunk of [first, end) is on the list of damage, and the index leads to an
+  // True if every live chunk of [first, end) is on the damage list, and the index leads to an
   // undamaged copy of it. A copy does not count if `is_bad` is true for its place, which is damaged
   // or soon removed.
   bool LieElsewhere(SegmentId segment, uint32_t first, uint32_t end,

@@ -7,14 +7,16 @@
 namespace siltfs {
 namespace {
 
-// How far reads of a stream may overtake each other, or come late.
+// Reads of a stream may overtake each other. So a read still belongs to a stream if it begins at
+// most this far after the end of the stream's reads, or ends at most this far before this end.
 constexpr uint64_t kSlackBytes = 8u << 20;
-// A stream ends when it has more gaps than reads in order, plus this many.
+// A stream ends when the number of its gaps exceeds the number of its reads in order by more than
+// this.
 constexpr uint64_t kMaxGaps = 4;
 // Blocks ahead of a stream that has just begun.
 constexpr size_t kFirstWindow = 4;
-// A recipe is walked at most this far ahead of its reader, in units of `stream_bytes`. The limit is
-// reached if all its chunks lie in a few blocks.
+// A recipe is walked at most this far ahead of its reader, in units of `stream_bytes`. The walk
+// reaches this limit if all chunks ahead lie in a few blocks.
 constexpr uint64_t kMaxDistance = 4;
 constexpr size_t kMaxBatch = 64;
 constexpr uint64_t kNotesPerSweep = 64;
@@ -27,7 +29,7 @@ struct Readahead::Stream::Walk {
       : reader(nodes, recipe), limit(limit_in) {}
 
   RecipeReader reader;
-  const uint64_t limit;     // of the file
+  const uint64_t limit;     // end of the part of the file that the recipe describes
   bool placed = false;      // the reader stands at the first entry not walked
   ChunkReader::Place last;  // of the chunk located last
 };
@@ -205,7 +207,7 @@ std::vector<Readahead::Ahead> Readahead::Plan(Stream::Walk& walk, uint64_t from,
   std::vector<uint64_t> offsets;
   std::vector<std::optional<ChunkReader::Place>> places;
   while (blocks > weight && reader.Valid() && reader.entry_offset() < end) {
-    // Each chunk may lie in a block of its own.
+    // Each chunk may lie in a block of its own, so locate no more chunks than blocks are wanted.
     const size_t batch = std::min(blocks - weight, kMaxBatch);
     names.clear();
     offsets.clear();
@@ -227,7 +229,7 @@ std::vector<Readahead::Ahead> Readahead::Plan(Stream::Walk& walk, uint64_t from,
       weight += planned.back().weight;
     }
   }
-  reader.status().IgnoreError("the read that gets there reports it");
+  reader.status().IgnoreError("a read of the damaged part reports it");
   at_end = !reader.Valid() || reader.entry_offset() >= walk.limit;
   return planned;
 }

@@ -10,13 +10,13 @@
 // Bounds: `total_bytes` limits the blocks that are ahead of all readers together. `stream_bytes`,
 // and a fair share of the total, limit the blocks ahead of one stream. So if the cache holds twice
 // the total, a block that was read ahead is still cached when its reader needs it. If a reader
-// jumps or ends, the blocks ahead of it count until Forget is called, or until `idle_reads` reads
-// by others.
+// jumps or ends, the blocks ahead of it still count until Forget is called, or until there have
+// been `idle_reads` other reads.
 //
 // Errors are dropped; the read that needs the block reports them. Thread-safety: every call from
-// any thread; none waits for a device. Ownership: borrows nodes and reader, which must outlive it;
-// the destructor waits until its threads have finished their current work. Threads are started with
-// the first stream.
+// any thread. No call waits for a device, except WaitUntilIdle. Ownership: borrows nodes and
+// reader, which must outlive it. The destructor waits until its threads have finished their current
+// work. Threads are started with the first stream.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class Readahead {
     size_t block_bytes = 160u << 10;  // assumed size of a decoded block; a larger one, as in
                                       // recompressed segments, counts as several
     size_t streams = 64;              // tracked at once
-    uint64_t idle_reads = 512;        // reads by others after which a stream counts as ended
+    uint64_t idle_reads = 512;        // after this many reads outside a stream it has ended
   };
   Readahead(NodeStore& nodes, ChunkReader& reader, const Options& options);
   ~Readahead();
@@ -76,7 +76,7 @@ class Readahead {
     size_t window = 0;       // blocks it may have ahead; grows with reads in order
     std::deque<Ahead> ahead;
     size_t weight = 0;  // sum of the weights in `ahead`
-    size_t asked = 0;   // number of first blocks in `ahead` that threads have taken on
+    size_t asked = 0;   // blocks at the front of `ahead` that threads have taken
     bool planning = false;
     bool at_end = false;
     bool ended = false;  // not in streams_ any more

@@ -3,8 +3,9 @@
 // A chunk gets a second copy when it is written again while its segment is being collected or is
 // damaged, and when a collection copies it. The index leads to one copy only. If nothing refers to
 // the chunk, its index entry is lost when the segment of this copy is removed. The other copy stays
-// behind, unknown to the index. A cached footer part with this other copy would make the next write
-// of the chunk a duplicate. The index could not resolve the reference to it.
+// behind, unknown to the index. If a cached footer part had this other copy, the next write of the
+// chunk would become a duplicate of it. But the index could not find the copy for this new
+// reference.
 //
 // Invariant (docs/crash-model.md, I6): at most one copy of a chunk lies outside the noted segments,
 // and the index leads to this copy. So a cached footer part of a segment that is not noted may
@@ -20,9 +21,8 @@
 // mount after a crash compares this segment with the index.
 //
 // Thread-safety: every call from any thread; Contains of an empty set takes no lock. Memory: some
-// 60 bytes for each noted segment. Errors: those of CommitPort::WriteThrough, with nothing
-// changed. Durability: a
-// note is durable when Note returns.
+// 60 bytes for each noted segment. Errors: those of CommitPort::WriteThrough, with nothing changed.
+// Durability: a note is durable when Note returns.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ class SecondaryCopies {
 
   Status Note(std::span<const SegmentId> segments) SILTFS_EXCLUDES(mutex_);
   Status Note(SegmentId segment) { return Note(std::span(&segment, 1)); }
-  // Note, for segments that are about to become victims.
+  // Like Note, for segments that are about to become victims.
   Status NoteVictims(std::span<const SegmentId> segments) SILTFS_EXCLUDES(mutex_);
   // Call after a mount has compared these segments with the index: their notes no longer say that
   // they were victims.
@@ -58,7 +58,8 @@ class SecondaryCopies {
 
   // A count that rises with each call of Note; used as `checked` in Forget.
   uint64_t Now() const SILTFS_EXCLUDES(mutex_);
-  // Drops the notes of these segments, except those for which Note was called after `checked`.
+  // Drops the notes of these segments, except those for which Note was called after Now returned
+  // `checked`.
   Status Forget(std::span<const SegmentId> segments, uint64_t checked) SILTFS_EXCLUDES(mutex_);
   // Call after the segment was removed, and its note in metadata with it.
   void Removed(SegmentId segment) SILTFS_EXCLUDES(mutex_);
@@ -76,7 +77,7 @@ class SecondaryCopies {
   mutable Mutex mutex_;  // held while metadata is written: notes are written in their order
   std::map<SegmentId, Noted> noted_ SILTFS_GUARDED_BY(mutex_);
   uint64_t now_ SILTFS_GUARDED_BY(mutex_) = 0;
-  SegmentSet set_;  // the same segments
+  SegmentSet set_;  // the segments in noted_
 };
 
 }  // namespace siltfs

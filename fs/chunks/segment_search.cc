@@ -7,7 +7,7 @@
 namespace siltfs {
 namespace {
 
-// More chunks share a prefix only in a crafted store.
+// More chunks than this share a prefix only in a crafted store.
 constexpr size_t kMostPlaces = 16;
 
 }  // namespace
@@ -44,7 +44,7 @@ bool SegmentSearch::SearchSegment(SegmentId segment, Wanted& wanted) {
     return !opened.status().Is(StatusCode::kIoError);
   }
   const SegmentReader& reader = *(*opened)->reader;
-  // Read the whole footer, which is verified: a part of a damaged footer may lack the wanted
+  // Read and verify the whole footer, because a part of a damaged footer may lack the wanted
   // chunks.
   const auto footer = reader.ReadFooter();
   if (footer.ok()) {
@@ -79,7 +79,7 @@ bool SegmentSearch::SearchOpenSegment(SegmentId segment, Wanted& wanted) {
   for (uint32_t start = 0; start < kMaxSegmentChunks; start += FooterCache::kWindowChunks) {
     const auto window = segments_.Window(segment, start, FooterCache::kWindowChunks);
     if (!window.ok()) {
-      window.status().IgnoreError("then only the blocks on flash are searched");
+      window.status().IgnoreError("the blocks on flash are searched instead");
       return false;
     }
     if (window->empty()) break;

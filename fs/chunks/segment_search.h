@@ -1,8 +1,9 @@
 // Finds chunks for which the index leads nowhere or to a damaged place. It reads the footers of all
 // segments, or the blocks of segments without a footer. This takes long in a large store.
 //
-// So results are remembered, also misses. One search covers all chunks that were lost together, and
-// answers all later calls for them. Chunks that are stored later are found through the index first.
+// So results are remembered, also that a chunk was not found. One search covers all chunks that
+// were lost together, and answers all later calls for them. Chunks that are stored later need no
+// search, because callers ask the index first.
 //
 // Thread-safety: any thread; one search at a time, the others wait for its results. Memory: 2 MB at
 // most, and the footer of one segment. Errors: those of SegmentStore::List, if the segments cannot

@@ -12,15 +12,15 @@
 namespace siltfs {
 namespace {
 
-// An overlay takes at most this many parts one by one. A fold handles about 64 changed places at
-// once.
+// An overlay takes at most this many parts one by one: half of the changed ranges that one step of
+// a fold handles (kFoldRanges in file_content.cc).
 constexpr int kFewParts = 32;
 
 // An entry of a recipe and its position.
 struct PlacedEntry {
   RecipeEntry entry;
   uint64_t begin = 0;
-  bool before_chunk = false;  // another chunk follows, so a chunk ended here by its content
+  bool before_chunk = false;  // a chunk follows; if `entry` is a chunk, its content ended it
   uint64_t end() const { return begin + entry.length; }
 };
 
@@ -45,7 +45,8 @@ class Cloner {
 
   // Finds the parts that cover the whole range.
   Status CoverAll() { return Cover(source_, source_begin(), source_end(), range_.target_offset); }
-  // Returns the target's recipe with the range's chunks in it; finds the parts at the range's ends.
+  // Returns the target's recipe with the range's whole chunks in it, and finds the parts at the
+  // range's ends.
   Result<Recipe> Splice();
 
   const std::vector<Part>& parts() const { return parts_; }
@@ -115,8 +116,9 @@ Status Cloner::Cover(RecipeReader& reader, uint64_t begin, uint64_t end, uint64_
     if (placed.entry.is_hole()) {
       part.hole_bytes = stop - at;
     } else if (slice.IsWhole() && !placed.before_chunk) {
-      // The part gets the chunk's bytes. A fold would assume that the content of a whole slice
-      // ended the chunk, but a hole or the end of the file ended this one.
+      // The part gets the chunk's bytes instead of a slice. A fold would take a slice of a whole
+      // chunk over, because it assumes that the chunk was ended by its content. But a hole or the
+      // end of the file ended this chunk.
       SILTFS_ASSIGN_OR_RETURN(const ChunkBytes chunk, chunks_.Get(slice.name, slice.chunk_length));
       part.plain.assign(chunk.bytes.begin(), chunk.bytes.end());
     } else {
@@ -155,8 +157,8 @@ Result<uint64_t> Cloner::KeptBefore() {
   if (before.entry.is_hole()) return begin;
   if (before.end() > begin) return before.begin;
   if (before.before_chunk) return begin;
-  // A hole or the end of the file ended this chunk. It stays if the source's range begins with a
-  // hole.
+  // A hole or the end of the file ended this chunk. The chunk stays if the source's range begins
+  // with a hole.
   SILTFS_ASSIGN_OR_RETURN(const bool barrier, IsBarrier(source_, source_recipe_, source_begin()));
   return barrier ? begin : before.begin;
 }

@@ -2,10 +2,11 @@
 // the source's chunks, whole subtrees at once, so the cost depends on the trees' heights, not on
 // the range's length.
 //
-// A range seldom begins and ends at chunk boundaries. The partial chunks at its ends, of the source
-// and of the target, go into the target's overlay as slices, over holes in the target's recipe. The
-// next fold cuts there again. It also cuts a chunk again if the hole or file end that ended this
-// chunk is gone.
+// A range seldom begins and ends at chunk boundaries. So some chunks of the source and of the
+// target are used only in part, at the ends of the range. These parts go into the target's overlay
+// as slices, and the target's recipe has holes there. The next fold cuts the bytes there again. A
+// chunk that was ended by a hole or by the end of a file is also cut again, if neither follows it
+// in the target.
 #pragma once
 
 #include "fs/chunks/chunk_store.h"

@@ -12,13 +12,14 @@
 namespace siltfs {
 namespace {
 
-// Chunks that start after a gap (writes overtake each other) are likely to be cut again by the
-// fold. So at most this many bytes wait as raw bytes for the gap to fill.
+// When writes of a file overtake each other, some raw bytes lie after a gap. Chunks cut from these
+// bytes would probably be cut again by the fold. So the bytes stay raw until a write fills the gap,
+// or until they are this many.
 constexpr uint64_t kMaxWaitingBytes = 4u << 20;
-// A shorter stream is not worth cutting: its end would be cut again with every write. Also, chunks
-// are named faster many at a time.
+// A shorter stream is not worth cutting: its end would be cut again with every write. Also, naming
+// many chunks at a time is faster.
 constexpr uint64_t kLeastToCut = 128U << 10;
-// An overlay beyond one of these limits is folded although its file is in use.
+// An overlay beyond one of these limits is folded even while the file is being written.
 constexpr uint64_t kMaxOverlaySlices = 8192;
 constexpr uint64_t kMaxOverlayRawBytes = 8u << 20;
 constexpr uint64_t kMaxOverlayExtents = 16384;
@@ -118,7 +119,8 @@ Status FileContent::ReadRecipe(const InodeRecord& record, uint64_t offset,
   return Status::Ok();
 }
 
-// Whether a fold would probably cut the same chunk as a stream that starts at `offset`.
+// Whether a fold would probably begin a chunk at `offset`, too. Then it keeps the chunks of a
+// stream that begins there.
 bool FileContent::IsStreamStart(const InodeRecord& record, const Overlay& overlay,
                                 uint64_t offset) const {
   if (offset == 0 || overlay.BoundaryAt(offset)) return true;
@@ -152,8 +154,9 @@ Status FileContent::Write(InodeRecord& record, Overlay& overlay, uint64_t offset
 
 Status FileContent::CutStream(Overlay& overlay, Overlay::Range before, ByteView data,
                               Overlay::Range behind) const {
-  // A chunk that begins in the waiting bytes must lie in one piece. So the waiting bytes are joined
-  // with `data`, as far as the longest chunk reaches. The rest of `data` is cut in place.
+  // Each chunk must lie in one buffer. So the raw bytes before `data` are copied into `joined`,
+  // followed by as many bytes of `data` as the longest chunk has. If raw bytes wait after `data`,
+  // all of `data` and these bytes are copied. The rest of `data` is cut in place.
   Bytes joined;
   size_t joined_data = 0;  // bytes of `data` in `joined`
   if (before.size() > 0 || behind.size() > 0) {

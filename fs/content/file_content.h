@@ -1,9 +1,10 @@
 // The content of a regular file: reads, writes and truncation over recipe, overlay and chunks, and
 // the fold that turns the overlay into a recipe.
 //
-// A write goes into the overlay as raw bytes. If it continues a stream, all complete chunks of the
-// stream's raw bytes are cut off and put into the chunk store. They replace the raw bytes, so only
-// the tail of a stream stays raw. Fold turns everything into a recipe.
+// A write goes into the overlay as raw bytes. If it continues a stream with enough raw bytes, all
+// complete chunks of these bytes are cut off and put into the chunk store. Slices of these chunks
+// replace the raw bytes in the overlay, so only the tail of a stream stays raw. Fold turns the
+// recipe and the overlay into one recipe.
 //
 // Not thread-safe for one file: the caller holds the inode's lock, exclusively for all but Read,
 // FindData and FindHole.
@@ -29,8 +30,8 @@ class FileContent {
   // `chunks` must outlive it.
   FileContent(ChunkStore& chunks, std::shared_ptr<const ChunkerTables> tables);
 
-  // Fills `out` from `offset`. Returns the number of bytes, fewer than asked for only at the end of
-  // the file.
+  // Fills `out` with the bytes from `offset` on. Returns the number of bytes, fewer than asked for
+  // only at the end of the file.
   Result<size_t> Read(const InodeRecord& record, const Overlay& overlay, uint64_t offset,
                       MutableByteView out) const;
 

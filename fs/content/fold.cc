@@ -107,7 +107,8 @@ Result<uint64_t> Folder::StartOf(uint64_t begin) {
 Result<std::vector<Folder::Region>> Folder::FindRegions() {
   std::vector<Overlay::Range> changed =
       overlay_.CoveredRanges({window_.begin, std::min(window_.end, base_end_)});
-  // The part after the base, and the place where the base was truncated.
+  // The part after the base. This part is a region even if it is empty, when the base was
+  // truncated: the chunk before it then ends elsewhere.
   if (end_ > base_end_ || base_end_ < base_size_) {
     if (!changed.empty() && changed.back().end == base_end_) {
       changed.back().end = end_;
@@ -164,9 +165,10 @@ Result<Folder::Layout> Folder::LayoutAt(uint64_t position) {
   return Layout{Layout::Kind::kBytes, length, {}};
 }
 
-// Appends the bytes at `at` to `buffer`: up to the end of the region, and beyond it one piece.
-// Returns false and appends nothing at a hole, at the end of the file, or if the base is taken over
-// from `at` on.
+// Appends the bytes from `at` on to `buffer`: within the region about kReadAheadBytes at most, and
+// after the region one Layout. Returns false and appends nothing if a hole or the end of the file
+// is at `at`. Also returns false if the base can be taken over from `at` on and `at` lies more than
+// kMostRecutBytes after the region.
 Result<bool> Folder::ReadMore(uint64_t at, uint64_t region_end, Bytes& buffer) {
   if (at > region_end && at - region_end > kMostRecutBytes) {
     SILTFS_ASSIGN_OR_RETURN(const bool in_step, InStep(at));

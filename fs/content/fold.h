@@ -1,10 +1,11 @@
 // Merges a file's overlay into its recipe.
 //
-// Only changed parts are cut again: from the start of the chunk before a change until the cut
-// points coincide with existing chunks again. A chunk's end depends on its own bytes alone
-// (chunker.h), so any chunk cut by its content may follow any other. A chunk ended by a hole or by
-// the end of the file is cut again if this hole or end has changed. Holes are barriers: no chunk
-// reaches across one, and all-zero chunks become holes.
+// Only changed parts are cut again: from the start of the chunk in which a change begins, until a
+// new cut point coincides with the start of an existing chunk. A chunk's end depends on its own
+// bytes alone (chunker.h). So a chunk that was ended by its content can be taken over, whatever
+// precedes or follows it. A chunk that was ended by a hole or by the end of the file is cut again
+// if this hole or end has changed. Holes are barriers: no chunk reaches across one, and all-zero
+// chunks become holes.
 #pragma once
 
 #include "chunker/chunker.h"

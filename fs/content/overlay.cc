@@ -295,7 +295,7 @@ void Overlay::PutSlices(uint64_t offset, const std::vector<ChunkSlice>& slices) 
   for (const ChunkSlice& slice : slices) total += slice.length;
   if (total == 0) return;
   Erase(offset, offset + total);
-  // Grow the extent that ends here as long as it is small, then start new ones.
+  // Fill up the extent that ends at `offset`, and start new extents for the other slices.
   auto last = extents_.end();
   if (offset > 0) {
     auto before = extents_.upper_bound(offset - 1);

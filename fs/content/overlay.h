@@ -66,14 +66,14 @@ class Overlay {
     bool operator==(const Range&) const = default;
   };
   Range RawRunAt(uint64_t offset) const;
-  // Whether a whole chunk slice or a hole ends exactly at `offset`.
+  // Whether a hole, or a slice of a whole chunk, ends exactly at `offset`.
   bool BoundaryAt(uint64_t offset) const;
   // Maximal ranges within the window that are covered by extents of any kind, in order.
   std::vector<Range> CoveredRanges(Range window) const;
-  // Returns a stretch from the first extent that begins at or after `from`; empty if there is none.
-  // The stretch has at least one extent. It has at most `max_ranges` ranges: a gap or a change of
-  // kind begins a new range. It has at most `max_cut_bytes` bytes that a fold cuts: raw bytes and
-  // parts of chunks.
+  // Returns the stretch that begins with the first extent at or after `from`; empty if there is
+  // none. The stretch goes on until a limit is reached. It has at most `max_ranges` ranges: a gap
+  // or a change of kind begins a new range. It has at most `max_cut_bytes` bytes that a fold cuts:
+  // raw bytes and parts of chunks. Only its first extent may exceed a limit.
   Range StretchFrom(uint64_t from, size_t max_ranges, uint64_t max_cut_bytes) const;
 
   // These functions replace the old extents in the range.

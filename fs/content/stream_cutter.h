@@ -21,17 +21,17 @@ class StreamCutter {
  public:
   // A part that was cut off: a run of chunks, or a hole.
   struct Part {
-    uint64_t hole_bytes = 0;  // 0: slices
+    uint64_t hole_bytes = 0;  // 0: a run of chunks
     std::vector<ChunkSlice> slices;
   };
 
   StreamCutter(ChunkStore& chunks, const ChunkerTables& tables)
       : chunks_(chunks), tables_(tables) {}
 
-  // Cuts whole chunks off `data` until `enough` bytes are cut off, or no chunk ends in the rest.
-  // Returns the number of bytes cut off; the next piece begins after them.
+  // Cuts whole chunks off `data` until `enough` bytes are cut off, or until no chunk ends in the
+  // rest. Returns the number of bytes cut off. The next piece must begin with the byte after them.
   Result<uint64_t> Cut(ByteView data, uint64_t enough = UINT64_MAX);
-  // The parts, in order.
+  // Puts the chunks that are not put yet, and returns the parts in order.
   Result<std::vector<Part>> Finish();
 
  private:

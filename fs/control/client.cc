@@ -14,8 +14,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::json;
 
-// How long to wait for the end of a daemon's process after the daemon has hung up. A process that
-// still runs then is another one, with the same number in another container.
+// How long to wait for the end of a daemon's process after the daemon has hung up. If a process
+// with this number still runs afterwards, it is another process: the daemon's number comes from the
+// PID namespace of its container.
 constexpr std::chrono::seconds kGrace{5};
 // Interval between checks of a daemon that does not answer.
 constexpr std::chrono::milliseconds kSlice{100};
@@ -56,8 +57,8 @@ Status Ended(const DaemonAddress& address, int64_t pid) {
       .At(Place(address));
 }
 
-// Whether the user of the listening process is the expected one: any user can listen on an abstract
-// name.
+// Whether the listening process runs as the expected user. This is checked because any user can
+// listen on an abstract name.
 bool IsTrusted(const LocalStream& stream, const DaemonAddress& address) {
   const auto uid = stream.PeerUid();
   if (!uid.ok()) return false;

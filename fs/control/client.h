@@ -1,12 +1,12 @@
 // The client's side of the control socket (protocol.h).
 //
-// A call waits for the daemon's answer as long as `Patience` allows. Then it fails with a message
-// that names the daemon's process and a remedy.
+// A call waits for the daemon's answer as long as `Patience` allows, and then fails with kIoError.
+// The error's message names the daemon's process, if its number is known, and a remedy.
 //
-// Errors: kNotFound if no daemon listens for the store; kStale if the daemon was killed; kAborted
-// if it ended, or began to close the store, instead of answering; kNotPermitted if the daemon does
-// not serve this user; otherwise the error that the daemon reports, or the error that prevents
-// finding the daemon.
+// Other errors: kNotFound if no daemon listens for the store; kStale if the daemon was killed or
+// crashed; kAborted if the daemon ended, or began to close the store, before it answered;
+// kNotPermitted if the daemon does not serve this user; the error that the daemon reports; the
+// error that prevents finding the daemon.
 #pragma once
 
 #include <chrono>
@@ -22,8 +22,8 @@
 
 namespace siltfs::control {
 
-// How to reach a daemon. Fields that come from the mount table are empty if the mount is not
-// visible to this process.
+// How to reach a daemon. All fields except `store` come from the mount table. They are empty if
+// this process does not see the mount.
 struct DaemonAddress {
   std::string store;                             // absolute path
   std::string mountpoint = {};                   // absolute path
@@ -34,7 +34,7 @@ struct DaemonAddress {
 struct Patience {
   // How long to wait for a running daemon. Unset: as long as it runs.
   std::optional<std::chrono::milliseconds> answer = std::chrono::seconds(30);
-  // How long to wait for a daemon while its process stays stopped.
+  // How long to wait while the process of the daemon is stopped by a signal (SIGSTOP).
   std::chrono::milliseconds stopped = std::chrono::seconds(3);
   // Called after each `notice_interval` of waiting, with a message; may be empty.
   std::function<void(const std::string& sentence)> notice = {};
@@ -44,7 +44,8 @@ struct Patience {
 };
 
 struct Identity {
-  int64_t pid = 0;         // in this process's PID namespace, or else in the daemon's
+  // In this process's PID namespace. If the daemon has no number there: in the daemon's namespace.
+  int64_t pid = 0;
   std::string mountpoint;  // by the daemon's report
   std::string state;       // kStarting, kMounted or kClosing; empty if not reported
 };
@@ -65,8 +66,9 @@ class Waiter {
 
   const Identity& identity() const { return identity_; }
 
-  // Returns when the daemon has closed its store and ended: OK if everything is durable. kAborted
-  // if it was killed before.
+  // Returns when the daemon has closed its store and ended: OK if everything is durable, or the
+  // error of closing the store. kAborted if the daemon was killed or crashed before it closed the
+  // store.
   Status Wait(const Patience& patience = Patience::WhileItRuns());
   // Whether the daemon ended. False if Wait returned because the daemon did not answer.
   bool ended() const { return ended_; }

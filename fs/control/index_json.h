@@ -12,11 +12,13 @@
 
 namespace siltfs {
 
-// "stores" has one element per kind of component store; a kind may have hundreds of stores.
+// In the result, "stores" has one element for each kind of store in the index (LogStore, HashStore
+// and so on), because there may be hundreds of stores of one kind.
 nlohmann::json IndexSummaryToJson(const IndexStats& index);
 
-// "kinds" has one element per kind, "stores" one per component store. `daemon` is empty for an
-// unmounted store; its keys are then null.
+// In the result, "kinds" has one element for each kind of store in the index, and "stores" has one
+// for each store. `daemon` is empty if the store is not mounted; "mountpoint" and "pid" are then
+// null.
 nlohmann::json IndexToJson(const IndexStats& index, const std::string& store,
                            const std::optional<DaemonInfo>& daemon);
 

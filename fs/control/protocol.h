@@ -1,32 +1,37 @@
 // The protocol between `siltfs` and the daemon of a mounted store.
 //
-// The daemon listens on the Unix socket "control" in the store directory (mode 0600), and on a
-// socket with an abstract name (AbstractName), in case that directory cannot be reached. It answers
-// only the superuser and the user the daemon runs as. A client sends one line of JSON and gets one
-// line of JSON back; then the connection ends.
+// The daemon listens on the Unix socket "control" in the store directory (mode 0600). It also
+// listens on a socket with an abstract name (AbstractName), for clients that cannot reach this
+// directory. It answers only the superuser and the user that it runs as. A client sends one line
+// of JSON and gets one line of JSON back; then the connection ends.
 //
 // clang-format off
 //   command                 "result" in the answer {"ok":true,"result":...}
 //   "stat"                  the statistics; keys as in stats_json.h
 //   "index stat"            the index's statistics, store by store; keys as in index_json.h
-//   "settle"                the totals, when all waiting segments were recompressed; keys as in
-//                           recompression_json.h. Takes long; other requests are answered
-//                           meanwhile, and an unmount ends it
-//   "gc", "gc dry run"      the totals, when unreferenced data was freed, or counted; keys as in
+//   "settle"                the totals, sent after all waiting segments were recompressed; keys as
+//                           in recompression_json.h. Takes long; meanwhile the daemon answers other
+//                           requests, and an unmount interrupts the command
+//   "gc"                    the totals, sent after unreferenced data was freed; keys as in
 //                           gc_json.h. Takes long, like "settle"
-//   "sync"                  null, when all accepted changes are durable, also those that were being
-//                           sent (syncfs(2) on the mount makes the kernel send its changes)
+//   "gc dry run"            the totals that "gc" would probably send. Takes long, like "settle"
+//   "scrub"                 the findings, sent after all stored data was verified; keys as in
+//                           scrub_json.h. Takes long, like "settle"
+//   "scrub stop"            null, at once; the running "scrub" is interrupted
+//   "sync"                  null, sent when all changes are durable that the daemon had received or
+//                           the kernel was sending. A client that needs all changes of the kernel
+//                           calls syncfs(2) on the mount first
 //   "identity"              {"pid":N,"mountpoint":"...","state":"..."}, at once. The state is
 //                           "starting", "mounted", or "closing" once it is unmounted everywhere
-//   "wait"                  at once the answer to "identity"; a second line
-//                           {"ok":true,"result":null} when the store was closed and unlocked. The
+//   "wait"                  at once the answer to "identity". When the store was closed and
+//                           unlocked, a second line: {"ok":true,"result":null}, or the failure. The
 //                           connection then stays open until the daemon ends
 //   any other               none: {"ok":false,"code":"invalid argument","error":"..."}
 // clang-format on
 //
-// A request is {"command":"..."}. While the store is being closed only "identity" and "wait" are
-// answered; other commands fail with "aborted". A failure carries the name of its StatusCode and
-// one sentence.
+// A request is {"command":"..."}. While the store is being closed, the daemon answers only
+// "identity" and "wait"; other commands fail with "aborted". The answer to a failed command
+// contains the name of its StatusCode and one sentence.
 #pragma once
 
 #include <string>

@@ -92,7 +92,7 @@ void Server::AcceptLoop(LocalListener& listener) {
       Admit(std::move(*stream));
     } else if (stream.status().Is(StatusCode::kAborted)) {
       return;
-    } else {  // such as no free descriptors: wait until a connection has ended
+    } else {  // for example, no descriptor is free: wait for the end of a connection
       const MutexLock lock(mutex_);
       phase_changed_.WaitFor(mutex_, kRetryAfter);
     }
@@ -181,8 +181,8 @@ void Server::BecomeWaiter(Connection& connection) {
   connection.stream->WriteAll(EncodeResponse(options_.identity()))
       .IgnoreError("the client has left");
   const MutexLock lock(mutex_);
-  // The server does not learn when a waiting client leaves; drop the oldest, which most probably
-  // has left.
+  // The server does not learn when a waiting client leaves. If there are too many such clients, it
+  // drops the oldest one, which has most probably left.
   if (waiters_.size() >= kMaxWaiters) waiters_.pop_front();
   waiters_.push_back(std::move(connection.stream));
 }

@@ -1,10 +1,10 @@
 // The daemon's side of the control socket (protocol.h).
 //
 // Each connection has its own thread; there are at most kMaxConnections. A client that sends
-// nothing, too slowly or too much delays neither other clients nor the shutdown. If all connections
-// are in use, a new client replaces the connection that has been in kReading longest. Long commands
-// may use at most kMaxLongCommands connections, so that other clients are still served. A long
-// command occupies its connection even after the client has left.
+// nothing, or sends too slowly or too much, delays neither other clients nor the shutdown. If all
+// connections are in use, a new client replaces the client that has let the server wait longest for
+// a request. Long commands may use at most kMaxLongCommands connections, so that other clients are
+// still served. A long command occupies its connection even after the client has left.
 //
 // Thread-safety: one thread calls Start, ListenAbstract, StopCommands, Stop and the destructor; any
 // thread may call AnswerWaiters. Lifetime: objects used by the handlers must live until
@@ -59,18 +59,19 @@ class Server {
   // is closed. Clients can still send "identity" and "wait".
   void StopCommands();
 
-  // Accepts no new requests, removes the sockets and returns when running requests are answered.
-  // Waiting clients stay connected. Call before the store is unlocked.
+  // Accepts no new requests, removes the sockets, and returns when running requests are answered.
+  // Clients that sent "wait" stay connected. Call before the store is unlocked.
   void Stop();
 
-  // Sends the outcome of closing the store to the clients that sent "wait". Call after Stop. Their
-  // connections end with the Server's destruction, which should be the daemon's last step.
+  // Sends the outcome of closing the store to the clients that sent "wait". Call after Stop. The
+  // connections of these clients end when the Server is destroyed, which should be the daemon's
+  // last step.
   void AnswerWaiters(const Status& outcome);
 
  private:
   enum class Phase : uint8_t { kReading, kRunning, kWriting, kDone };
   struct Connection {
-    std::unique_ptr<LocalStream> stream;  // null once the client waits
+    std::unique_ptr<LocalStream> stream;  // null once it is in waiters_
     std::thread thread;
     Phase phase = Phase::kReading;  // guarded by the server's mutex
   };

@@ -18,7 +18,7 @@ struct DaemonInfo {
   std::string mountpoint;
 };
 
-// `daemon` is empty for an unmounted store; its keys are then null.
+// `daemon` is empty if the store is not mounted; "mountpoint" and "pid" are then null.
 nlohmann::json ToJson(const FileSystemStats& stats, const std::string& store,
                       const std::optional<DaemonInfo>& daemon);
 

@@ -70,7 +70,7 @@ class DamagedFileFinder {
     uint64_t offset = UINT64_MAX;
     uint64_t bytes = 0;
   };
-  // A subtree that the walk is in.
+  // A recipe subtree that the walk has entered and not left yet.
   struct Subtree {
     ChunkName key;
     uint8_t level = 0;
@@ -79,7 +79,8 @@ class DamagedFileFinder {
     Loss loss;
   };
 
-  // Returns false if the subtree was walked before, after adding its lost bytes to the file's.
+  // Enters a subtree and returns true. If the subtree was walked before, adds its lost bytes to
+  // those of the file and returns false.
   bool BeginSubtree(uint64_t inode, const RecipeChild& node, uint8_t level, uint64_t offset) {
     if (whole_.Contains(node, level)) return false;
     Subtree subtree{SubtreeSet::KeyOf(node, level), level, offset, offset + node.covered_bytes, {}};
@@ -92,7 +93,8 @@ class DamagedFileFinder {
     return true;
   }
 
-  // Call it when the walk reaches `offset`.
+  // Leaves the subtrees that end at or before `offset`, and remembers their losses. Call it when
+  // the walk reaches `offset`.
   void EndSubtrees(uint64_t offset) {
     for (; !subtrees_.empty() && subtrees_.back().end <= offset; subtrees_.pop_back()) {
       const Subtree& ended = subtrees_.back();

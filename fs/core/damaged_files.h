@@ -1,9 +1,9 @@
 // Finds the files that use damaged chunks of which no intact copy exists.
 //
 // Thread-safety: any thread. The store may be in use; the result describes the snapshot. Memory:
-// the returned files; 8 bytes per chunk known to be damaged; about 60 per chunk looked up. Recipe
-// nodes above the leaves take about 60 bytes if they lead to a lost chunk, else 25 (subtree_set.h).
-// A shared subtree is walked once.
+// the returned files; 8 bytes for each chunk known to be damaged; about 60 bytes for each chunk
+// that is looked up. A recipe node above the leaves takes about 60 bytes if it leads to a lost
+// chunk, and 25 bytes if not (subtree_set.h). A subtree that several files share is walked once.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct DamagedFile {
 };
 
 struct DamagedFiles {
-  std::vector<DamagedFile> files;  // ascending inodes; at most `most`
+  std::vector<DamagedFile> files;  // by ascending inode; at most `most`
   uint64_t count = 0;              // of all damaged files
 };
 

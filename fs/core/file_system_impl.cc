@@ -6,7 +6,8 @@
 namespace siltfs {
 namespace {
 
-// A closed store's reserve is at most 1/kReserveShareAtRest of its stored bytes.
+// Closing a store reduces its reserve to 1/kReserveShareAtRest of the stored bytes, but not below
+// what the next opening needs (SpaceReserve::KeepOnly).
 constexpr uint64_t kReserveShareAtRest = 128;
 
 }  // namespace

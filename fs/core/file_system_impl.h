@@ -3,8 +3,8 @@
 //
 // The steps of an operation: wait for room in the open group; lock the inodes concerned, in the
 // order of their numbers; read; change the inodes in memory and collect mutations in a Change;
-// apply them as one (change_applier.h). Names read before locking, to find the inodes concerned,
-// are read again under the locks.
+// apply the Change as a whole (change_applier.h). To find the inodes concerned, an operation may
+// read names before it locks. It reads these names again when it holds the locks.
 //
 // Each class uses only classes further up in this list:
 //   StoreContext      the parts of the store that all operations use
@@ -19,8 +19,8 @@
 //   NamespaceOps, RenameOps, FileOps, WriteOps: the calls of FileSystem
 //   StoreMaintenanceImpl: statistics, recompression, garbage collection, scrub
 //
-// Lock order: RenameOps::rename_mutex_, inodes (by number), then the mutexes of the tables, of
-// ChunkStore and MetadataStore.
+// Lock order: RenameOps::rename_mutex_; then inodes, by ascending number; then the mutexes of
+// InodeTable and similar tables, of ChunkStore and of MetadataStore.
 #pragma once
 
 #include <functional>
@@ -61,11 +61,13 @@ namespace siltfs {
 class FileSystemImpl final : public FileSystem {
  public:
   // Opened by open_store.cc, in this order; destroyed in reverse order. Before the chunk store is
-  // destroyed, commits must have ended (MetadataStore::EndCommits), or none was begun.
+  // destroyed, commits must have ended (MetadataStore::EndCommits), unless no commit was ever
+  // begun.
   struct Parts {
     std::unique_ptr<SpaceReserve> reserve;  // null when read-only
-    std::string reserve_directory;          // of its pieces
-    // These two draw on the reserve, for data and for metadata; null when no reserve is kept.
+    std::string reserve_directory;          // with the pieces of the reserve
+    // `env` is for data, `metadata_env` for metadata. Writes through them take space from the
+    // reserve if the disk is full (ReserveEnv). Null when no reserve is kept.
     std::unique_ptr<Env> env;
     std::unique_ptr<Env> metadata_env;
     std::unique_ptr<FileLock> lock;
@@ -81,7 +83,8 @@ class FileSystemImpl final : public FileSystem {
   FileSystemImpl(Env& env, FileSystemOptions options, Parts parts);
   ~FileSystemImpl() override;
 
-  // Removes inodes that were unlinked but in use at a crash, and starts the background work.
+  // Removes the orphans that a crash has left, and starts the background work. Does nothing if the
+  // file system is read-only.
   Status Start();
 
   Result<Attributes> Lookup(InodeNumber parent, std::string_view name) override {
@@ -182,7 +185,8 @@ class FileSystemImpl final : public FileSystem {
   Status Close() override;
 
  private:
-  // Folds the files that a clean unmount leaves without overlays.
+  // Folds all files in memory that need it, so that a clean unmount leaves no overlays of these
+  // files.
   void FoldAll();
 
   // The parts of the store, in the order of Parts.

@@ -6,8 +6,8 @@
 namespace siltfs {
 namespace {
 
-// Recompression needs free space for this many segments beside the reserve: for a new file, and for
-// chunks put meanwhile.
+// Recompression needs free space for this many segments, in addition to the reserve's spare_bytes:
+// for one new file, and for chunks that are put while it is written.
 constexpr uint64_t kSegmentsFreeToRecompress = 2;
 
 uint32_t RecompressedBlockBytes(const Superblock& superblock) {

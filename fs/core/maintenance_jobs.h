@@ -2,8 +2,8 @@
 // collection and scrub.
 //
 // Thread-safety: every call from any thread. Ownership: borrows the parts and the nodes, which must
-// outlive it. The jobs write metadata: stop them, or destroy them, while metadata takes writes. No
-// commit may follow their destruction.
+// outlive it. The jobs write metadata, so stop or destroy them while metadata still takes writes.
+// Make no commit after their destruction, because a commit passes sealed segments to recompression.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ class MaintenanceJobs {
   struct Options {
     std::string spill_directory;       // for garbage collection
     std::optional<ScrubRecord> scrub;  // an unfinished scrub
-    // Garbage collection leaves this much of the reserve and the free space to metadata and the
+    // Bytes of the reserve and of the free space that garbage collection leaves to metadata and the
     // index.
     uint64_t room_for_others = 0;
   };
-  // `parts` is writable and has a CommitPort; `nodes` reads recipe nodes from it. `records`: the
-  // segments as of the opening. Call it before the first commit: from then on recompression gets
-  // the segments that are sealed. Starts no thread.
+  // `parts` is writable and has a CommitPort; `nodes` reads recipe nodes from `parts`. `records`:
+  // the segments as of the opening. Construct the jobs before the first commit, because from then
+  // on recompression gets each segment that is sealed. Starts no thread.
   MaintenanceJobs(ChunkParts& parts, NodeStore& nodes, const SegmentRecords& records,
                   Options options);
 
@@ -43,7 +43,7 @@ class MaintenanceJobs {
   void Stop();
 
  private:
-  // In this order: users are destroyed before the parts that they use.
+  // In this order, so that a job is destroyed before the jobs that it uses.
   Recompressor recompressor_;
   GarbageCollector collector_;
   Scrubber scrubber_;

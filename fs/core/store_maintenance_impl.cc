@@ -14,7 +14,7 @@
 namespace siltfs {
 namespace {
 
-// Files that a scrub names.
+// A scrub reports at most this many damaged files by name.
 constexpr size_t kMostNamed = 1000;
 
 }  // namespace
@@ -125,7 +125,8 @@ Result<ScrubReport> StoreMaintenanceImpl::Scrub(ScrubMode mode) {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
   const int64_t begun = store_.env().MonotonicNanoseconds();
   const Scrubber::Call call(jobs_->scrubber());
-  // The scrub verifies all chunks that are stored by now, if metadata knows of them.
+  // The scrub verifies the segments that metadata knows. After this commit metadata knows all
+  // chunks that were put before the call.
   SILTFS_RETURN_IF_ERROR(CommitSealed());
   const ScrubPace pace = mode == ScrubMode::kGentle ? ScrubPace::kGentle : ScrubPace::kFull;
   SILTFS_ASSIGN_OR_RETURN(const ScrubOutcome outcome, jobs_->scrubber().Scrub(pace));

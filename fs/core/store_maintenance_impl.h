@@ -44,7 +44,8 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
   void Stop();
 
  private:
-  // Commits even if nothing changed: segments sealed so far are known to metadata afterwards.
+  // Makes a commit, even if nothing changed, so that metadata knows that the segments filled so far
+  // are sealed.
   Status CommitSealed();
   // Finds and reports the files that use chunks known to be damaged.
   Status NameDamagedFiles(ScrubReport& report);

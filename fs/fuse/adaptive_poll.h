@@ -2,9 +2,9 @@
 // moment before it sleeps.
 //
 // A sequential program sends its next request within microseconds. On an idle machine, the thread's
-// processor has gone to sleep by then, and waking it takes longer than most answers. On a busy
-// machine, polling takes processor time from other threads, often from the very program that is
-// about to ask; and busy processors do not sleep.
+// processor has gone to sleep by then, and waking it takes longer than answering most requests. So
+// polling is faster. On a busy machine, processors do not sleep, and polling takes processor time
+// from other threads, often from the program that is about to send the request.
 //
 // Thread-safety: an AdaptivePoll belongs to one thread; RunnableThreads may be used from any
 // thread.
@@ -38,11 +38,12 @@ class AdaptivePoll {
   using Time = Clock::time_point;
   // How long to poll for a request.
   static constexpr std::chrono::microseconds kDuration{50};
-  // A program that asked within this time will ask within kDuration if no thread has to be woken.
+  // If a request came within this time after the last answer, the next one probably comes within
+  // kDuration when no thread has to be woken.
   static constexpr std::chrono::microseconds kSoon{200};
   static constexpr std::chrono::milliseconds kBetweenCounts{1};
 
-  // `runnable` as RunnableThreads::Count.
+  // `runnable` returns what RunnableThreads::Count returns.
   AdaptivePoll(unsigned processors, std::function<std::optional<unsigned>()> runnable)
       : processors_(processors), runnable_(std::move(runnable)) {}
 
@@ -59,8 +60,8 @@ class AdaptivePoll {
   Time began_{};
   bool soon_ = false;
   Time counted_{};
-  // Moving mean of the counts; older ones weigh less. nullopt before the first count, or if the
-  // system does not report it.
+  // Moving mean of the counts, in which older counts weigh less. nullopt before the first count, or
+  // if the system does not report the number.
   std::optional<double> mean_runnable_;
 };
 

@@ -1,27 +1,28 @@
 // Tracks which threads may have a reply under way that carries a directory's attributes.
 //
-// The kernel caches attributes for a day. But a reply is applied only when the thread that asked
-// gets to run. Meanwhile, another thread may request a change and get its answer. The change marks
-// the cached attributes as stale, but the late reply marks them as valid again. So the old links
-// and times are shown for a day. The remedy is to notify the kernel that the inode's attributes are
-// invalid: it then applies no reply to a request sent before the notification. A notification costs
-// a system call and may cause extra requests from the kernel. So it is sent only if another thread
-// may have got a reply since the last one; a single program that fills a directory causes none.
+// The kernel caches attributes for a day. But it applies a reply only when the thread that sent the
+// request gets to run. Before that, another thread may request a change and get its answer. The
+// change marks the cached attributes as stale, but the late reply marks them as valid again. So
+// programs would see the old number of links and the old times for a day. To prevent this, siltfs
+// notifies the kernel that the inode's attributes are invalid: the kernel then ignores replies to
+// requests that were sent before the notification. A notification costs a system call and may cause
+// extra requests from the kernel. So it is sent only if another thread may have got a reply since
+// the last notification. A single program that fills a directory causes none.
 //
-// Order of events: a handler that replies attributes notes the reply first and reads the attributes
-// afterwards. A handler that changes a directory first changes it, then calls TakeOthers, and
-// notifies before it answers. So either TakeOthers finds the reader, or the reader has read the new
-// attributes. A reader noted between TakeOthers and the notification does no harm: its request,
-// too, was sent before the notification.
+// Order of events: a handler that replies attributes first notes the reply and then reads the
+// attributes. A handler that changes a directory first changes it, then calls TakeOthers, and
+// notifies before it answers. So either TakeOthers finds the note of a reply, or the reply has the
+// new attributes. A reply that is noted between TakeOthers and the notification does no harm: its
+// request, too, was sent before the notification.
 //
 // This covers changes of a directory's entries. It does not cover the ctime of a directory that is
 // itself moved or given an extended attribute: a late reply may bring back its old ctime. After
 // other changes of an inode (SETATTR, LINK, the loss of a name) the kernel itself refuses older
 // replies.
 //
-// The table has a fixed size and one directory per slot, so a new directory may replace another. A
-// replaced directory counts as replied to several threads. Memory: 64 KiB. Thread-safety: every
-// call from any thread.
+// The table has a fixed size and one directory per slot, so a directory may replace another one. A
+// directory without a slot counts as if several threads had got replies. Memory: 64 KiB.
+// Thread-safety: every call from any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -43,12 +44,12 @@ class AttributeReplyTracker {
   // Call it before reading the attributes for a reply to `thread`. An unknown thread counts as
   // several.
   void NoteReply(InodeNumber directory, Thread thread);
-  // Notes a reply to `thread` with the attributes of a directory that this thread made: there can
-  // be no earlier reply.
+  // Like NoteReply, for a directory that the request of this thread has made: no other thread can
+  // have got a reply.
   void NoteMade(InodeNumber directory, Thread thread);
   // `thread` has changed the directory. Returns whether another thread may have got a reply since
-  // this function last returned true. If true, the caller must notify the kernel; if that fails, it
-  // must note a reply to an unknown thread.
+  // this function last returned true. If so, the caller must notify the kernel. If the notification
+  // fails, the caller must note a reply to an unknown thread.
   [[nodiscard]] bool TakeOthers(InodeNumber directory, Thread thread);
 
  private:

@@ -21,7 +21,8 @@ StatxReply ToStatx(const AttributeReply& told);
 // The reply for a name, which stays valid for a day. The node id is the inode number.
 fuse_entry_param ToEntry(const AttributeReply& told);
 
-// `which` are FUSE_SET_ATTR_... bits; "now" becomes `now`, nanoseconds since 1970.
+// `which` has the FUSE_SET_ATTR_... bits of the attributes to change. The bits for the current time
+// set a time to `now`, in nanoseconds since 1970.
 AttributeChange ToChange(const struct stat& wanted, int which, int64_t now);
 
 }  // namespace siltfs::fuse

@@ -5,8 +5,8 @@
 namespace siltfs::fuse {
 namespace {
 
-// Limit of readahead and writeback requests under way; the kernel's default of 12 would leave
-// threads idle.
+// The most readahead and writeback requests that the kernel has unanswered at a time. The kernel's
+// default of 12 would leave threads of the daemon idle.
 constexpr unsigned kMaxBackgroundRequests = 64;
 
 // Asks for the capability. False if the kernel does not offer it.
@@ -47,35 +47,38 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
   Ask(connection,
       FUSE_CAP_PARALLEL_DIROPS);  // on by default in some versions of libfuse, off in others
   Ask(connection, FUSE_CAP_CACHE_SYMLINKS);
-  // File handles (open_by_handle_at, NFS) then stay valid after the kernel has dropped the inode:
-  // the kernel looks up "." of the inode's number. Numbers are never reused, so the generation is
-  // always 0.
+  // With this capability, file handles (open_by_handle_at, NFS) stay valid after the kernel has
+  // dropped the inode: the kernel sends a lookup of "." in the inode of this number. Numbers are
+  // never reused, so the generation is always 0.
   Ask(connection, FUSE_CAP_EXPORT_SUPPORT);
-  // Listings include attributes if the kernel sees that programs use them, as `ls -l` and `find
-  // -size` do.
+  // The kernel requests listings with attributes if it sees that programs use the attributes, as
+  // `ls -l` and `find -size` do.
   Ask(connection, FUSE_CAP_READDIRPLUS);
   Ask(connection, FUSE_CAP_READDIRPLUS_AUTO);
   // A directory's default ACL replaces the umask, so the core applies the umask after it has read
   // the directory.
   Ask(connection, FUSE_CAP_DONT_MASK);
-  // The kernel then enforces access control lists, which it reads as extended attributes.
+  // With this capability, the kernel enforces access control lists, which it reads as extended
+  // attributes.
   context.acls = !context.options.mount.no_xattrs && Ask(connection, FUSE_CAP_POSIX_ACL);
   context.opendir_may_be_declined = Ask(connection, FUSE_CAP_NO_OPENDIR_SUPPORT);
 
-  // Truncation at open then arrives as SETATTR, so one handler deals with all truncations.
+  // Without this capability, a truncation at open arrives as SETATTR. So one handler makes all
+  // truncations.
   Decline(connection, FUSE_CAP_ATOMIC_O_TRUNC);
-  // The successor FUSE_HANDLE_KILLPRIV_V2 is accepted in its place (in kernel_extensions.cc, since
-  // libfuse knows it only from 3.17 on). With V2, each request says which set-id bits and
-  // capabilities to remove, according to the caller's rights. So the kernel need not ask for
-  // security.capability before each write.
+  // siltfs accepts the successor of this capability, FUSE_HANDLE_KILLPRIV_V2, in its place. It does
+  // so in kernel_extensions.cc, because libfuse knows the successor only from 3.17 on. With the
+  // successor, each request says which set-id bits and capabilities to remove, according to the
+  // caller's rights. So the kernel need not ask for security.capability before each write.
   Decline(connection, FUSE_CAP_HANDLE_KILLPRIV);
-  // The kernel would finish an asynchronous direct write before it drops the pages that buffered
-  // reads filled meanwhile, and later reads would return the old bytes.
+  // With asynchronous direct writes, the kernel would report a write as finished too early: cached
+  // pages that concurrent buffered reads have filled would still be there. Later reads would return
+  // the old bytes of these pages.
   Decline(connection, FUSE_CAP_ASYNC_DIO);
-  // All changes go through the kernel, so its cache needs no such check.
+  // All changes of files go through the kernel. So it need not check whether its cache is current.
   Decline(connection, FUSE_CAP_AUTO_INVAL_DATA);
-  // Data are in memory, on their way through the chunker; there is no descriptor to splice from or
-  // to.
+  // File contents are in the daemon's memory, for the chunker and the decompression. There is no
+  // file descriptor to splice them from or to.
   Decline(connection, FUSE_CAP_SPLICE_READ);
   Decline(connection, FUSE_CAP_SPLICE_WRITE);
   Decline(connection, FUSE_CAP_SPLICE_MOVE);

@@ -1,8 +1,8 @@
 // Handlers of requests about the contents of directories.
 //
-// A listing is stateless: each request names the cookie to continue after. There is nothing to
-// open, so OPENDIR is declined. The kernel then opens directories itself and caches their listing
-// until it changes them.
+// A listing is stateless: each request has the cookie after which to continue. There is nothing to
+// open, so OPENDIR is declined. After that, the kernel opens directories without a request, and
+// caches the listing of a directory until it sends a request that changes the directory.
 #include <memory>
 #include <string>
 #include <vector>
@@ -94,9 +94,9 @@ Result<std::vector<Record>> CollectRecords(fuse_req_t request, InodeNumber direc
   return records;
 }
 
-// The names are collected first and looked up afterwards: a lookup must not run inside
-// ReadDirectory's visit. An entry counts as a lookup only if it was looked up and its reply reaches
-// the kernel; "." and ".." never count.
+// The names are collected first and looked up afterwards, so that no lookup runs inside
+// ReadDirectory's visit. The kernel counts each entry with attributes as a lookup if it gets the
+// reply. "." and ".." have no attributes here and never count.
 void ReadDirectoryPlus(fuse_req_t request, fuse_ino_t directory, size_t size, off_t cookie,
                        fuse_file_info* /*file*/) {
   FileSystem& file_system = FileSystemOf(request);
@@ -114,7 +114,7 @@ void ReadDirectoryPlus(fuse_req_t request, fuse_ino_t directory, size_t size, of
         entry = ToEntry(AttributesToReply(ContextOf(request), *found));
         counted.push_back(found->inode);
       } else if (found.status().Is(StatusCode::kNotFound)) {
-        continue;  // removed meanwhile
+        continue;  // removed since the names were collected
       }            // else: listed without attributes; a lookup of the name reports the error
     }
     listing.AddWithAttributes(record.name, entry, record.cookie);

@@ -1,8 +1,9 @@
-// Handlers of requests about open files. To fill up a page, the kernel's writeback cache also reads
-// files that are opened only for writing. So no handler depends on how a file was opened.
+// Handlers of requests about open files. Reading does not require that the file was opened for
+// reading: the kernel's writeback cache also reads files that are open only for writing, to fill
+// the rest of a page.
 //
-// FLUSH has no handler: libfuse then answers ENOSYS, and the kernel sends no more FLUSH requests.
-// The kernel writes back on close anyway.
+// FLUSH has no handler. So libfuse answers the first FLUSH with ENOSYS, and the kernel sends no
+// more of them. The kernel writes dirty data back on close anyway.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -17,14 +18,15 @@
 namespace siltfs::fuse {
 namespace {
 
-// The reply's count has 32 bits.
+// The reply's count of copied bytes has 32 bits.
 constexpr size_t kMaxCopyBytes = 0xffff'f000;
 
 // Stored in the file's handle, for its release.
 enum class Access : uint64_t { kRead = 0, kWrite = 1 };
 
-// Call it before answering the open: after the answer the kernel may write at once, and it fixes
-// the file's readahead limit. INIT has been answered before any file is opened.
+// Call it before answering the open. After the answer the kernel may send writes at once, and the
+// readahead limit of the open file no longer changes. Readahead is raised here, because no file is
+// opened before INIT was answered (kernel_readahead.h).
 void NoteOpen(HandlerContext& context, InodeNumber inode, fuse_file_info& file) {
   std::call_once(context.readahead_raised,
                  [&context] { RaiseKernelReadahead(context.device, kKernelReadaheadBytes); });
@@ -32,7 +34,8 @@ void NoteOpen(HandlerContext& context, InodeNumber inode, fuse_file_info& file) 
   file.fh = static_cast<uint64_t>(writes ? Access::kWrite : Access::kRead);
   if (writes) context.open_for_writing.Add(inode);
   file.keep_cache = 1;
-  // With direct I/O the write itself reports that there is no space, not a later sync or close.
+  // With direct I/O, a write itself fails if there is no space. From the kernel's cache, only a
+  // later sync or close would report this.
   if (writes && context.cache_can_be_passed_by && context.file_system.NearlyFull())
     file.direct_io = 1;
 }
@@ -91,9 +94,9 @@ void Read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
   context.read_buffers.Return(std::move(buffer));
 }
 
-// Exists while a file's content is changed. After such a change the kernel asks for size and times
-// again, but still shows set-id bits that the change removed. So AnnounceLoss makes the kernel ask
-// for the mode, too.
+// Exists while a request changes a file's content. After the change, the kernel asks for size and
+// times again, but still shows set-id bits that the change has removed. So AnnounceLoss makes the
+// kernel ask for the mode, too.
 class SetIdBits {
  public:
   SetIdBits(fuse_req_t request, InodeNumber inode, Privileges taken)
@@ -131,8 +134,9 @@ void SyncFile(fuse_req_t request, fuse_ino_t inode, int /*data_only*/, fuse_file
   ReplyOutcome(request, FileSystemOf(request).Fsync(inode));
 }
 
-// Returns the privileges that a content change removes, for requests that do not name them: those
-// that a write by the same caller removes. User 0 stands for callers that may keep set-id bits.
+// Returns the privileges that a change of content removes. It is for requests that do not name
+// them, and gives the privileges that a write by the same caller removes. User 0 stands for all
+// callers that may keep set-id bits.
 Privileges PrivilegesTakenBy(fuse_req_t request) {
   return CallerOf(request).uid == 0 ? Privileges::kDropCapability : Privileges::kDropAll;
 }
@@ -181,8 +185,8 @@ void Seek(fuse_req_t request, fuse_ino_t inode, off_t offset, int whence,
   const auto from = static_cast<uint64_t>(offset);
   const SeekTarget target = whence == SEEK_DATA ? SeekTarget::kData : SeekTarget::kHole;
   if (!context.open_for_writing.Contains(inode)) return AnswerSeek(request, inode, from, target);
-  // The kernel may hold data that would be reported as a hole. An error is better: the program then
-  // copies everything.
+  // The kernel may have data that it has not sent, which Seek would report as a hole. On older
+  // kernels the answer is an error, after which programs copy the whole file.
   if (!context.writeback_can_be_awaited) {
     fuse_reply_err(request, EINVAL);
     return;

@@ -127,8 +127,8 @@ class Session final : public FuseBinding {
     if (written.Is(StatusCode::kUnsupported)) written = fuse::WaitUntilAnswered(context_.device);
     if (written.ok()) return {};
     return Status(written.code(),
-                  fmt::format("the data of files that are open for writing may not have arrived, "
-                              "fsync or close them: {}",
+                  fmt::format("data of files that are open for writing may not be in the store "
+                              "yet, fsync or close them: {}",
                               written.cause()))
         .At(context_.options.mountpoint);
   }

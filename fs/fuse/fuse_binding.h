@@ -1,19 +1,20 @@
 // Binds a FileSystem to a mountpoint: the thin layer between libfuse's low-level interface and the
 // core.
 //
-// Kernel caching: this daemon is the only writer. So names, attributes and negative lookups stay
-// valid for a day, file contents stay cached across opens, and the kernel's writeback cache gathers
-// writes. A power cut may lose data that was written but not fsynced. The binding tells the kernel
-// to drop a directory's attributes only if a reply under way may carry attributes from before
+// Kernel caching: this daemon alone changes the file system. So the kernel may cache names,
+// attributes and negative lookups for a day and file contents across opens, and its writeback cache
+// gathers writes. A power cut may lose data that was written but not fsynced. The binding tells the
+// kernel to drop a directory's attributes only if a reply under way may have attributes from before
 // another thread's change (attribute_reply_tracker.h). The kernel checks permissions
 // (default_permissions). Node ids are inode numbers, which are never reused. FLUSH and OPENDIR are
-// declined permanently (ENOSYS), which saves a round trip for every close and every directory.
+// declined permanently (ENOSYS), so the kernel sends no such request when a file is closed or a
+// directory is opened.
 //
 // Thread-safety: Serve runs the request loop (request_loop.h) on kMaxThreads threads of its own;
 // AwaitWriteback and Connected may be called from any thread; everything else belongs to one
-// thread. Only an unmount ends Serve; there is no call for it. Ownership: borrows the FileSystem
-// and the Env, which must outlive it; does not close the FileSystem. Memory: each thread owns a
-// request buffer of 1 MiB, each READ in progress a reply buffer of at most as much.
+// thread. No function ends Serve; only an unmount does. Ownership: borrows the FileSystem and the
+// Env, which must outlive the binding; does not close the FileSystem. Memory: each thread owns a
+// request buffer of 1 MiB, and each READ in progress uses a reply buffer of up to 1 MiB.
 #pragma once
 
 #include <functional>
@@ -52,15 +53,15 @@ class FuseBinding {
   static Result<std::unique_ptr<FuseBinding>> Mount(Env& env, FileSystem& file_system,
                                                     FuseBindingOptions options);
 
-  // Unmounts if still mounted: detached, without writing cached contents back. This is for
+  // Detaches the mount if it still exists, without writing cached contents back. This is for
   // failures, not for a regular shutdown.
   virtual ~FuseBinding() = default;
 
-  // Waits until the kernel's writes are answered. Call it after syncfs(2), which makes the kernel
-  // send its dirty data of this mount, but does not wait for the answers. Call it while Serve runs,
-  // from any thread except those that answer requests. Only files that are open for writing are
-  // checked, because closing a file waits for its answers. kUnsupported or kInUse if the mount's
-  // owner cannot find out whether all are answered.
+  // Waits until all WRITE requests of the kernel are answered. Call it after syncfs(2), which makes
+  // the kernel send its dirty data of this mount, but does not wait for the answers. Call it while
+  // Serve runs, from any thread except those that answer requests. Only files that are open for
+  // writing are checked, because closing a file waits until its writes are answered. Returns
+  // kUnsupported or kInUse if this process cannot find out whether all writes are answered.
   virtual Status AwaitWriteback() = 0;
 
   // Answers requests until the file system is unmounted. On return every request has been answered,

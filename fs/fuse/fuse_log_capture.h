@@ -1,5 +1,6 @@
-// libfuse explains failures only in its log. A capture collects the messages libfuse logs on its
-// thread while it exists; other messages go to the process's default logger.
+// libfuse explains failures only in its log. While a capture exists, it collects the messages that
+// libfuse logs on the thread that made the capture. Other messages go to the process's default
+// logger.
 #pragma once
 
 #include <string>

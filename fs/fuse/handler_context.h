@@ -18,11 +18,12 @@
 
 namespace siltfs::fuse {
 
-// How long the kernel may cache attributes and names, in seconds: there is no other writer.
+// How long the kernel may cache attributes and names, in seconds. A long time is safe, because only
+// this daemon changes them.
 inline constexpr uint32_t kForever = 86400;
 
-// Reply buffers for READ, kept for reuse. For a fresh buffer, the kernel would map and zero a
-// megabyte page by page in every request.
+// Reply buffers for READ, kept for reuse. If each request allocated a new buffer, the kernel would
+// have to map and zero a megabyte page by page for each of them.
 class ReadBuffers {
  public:
   using Buffer = std::unique_ptr<uint8_t[]>;
@@ -36,10 +37,10 @@ class ReadBuffers {
   std::vector<Buffer> free_ SILTFS_GUARDED_BY(mutex_);
 };
 
-// The protocol of Linux 6.6, the first kernel that keeps its cache coherent with reads and writes
-// past the cache. It first writes cached data back, and drops cached pages that were overwritten.
-// Older kernels do neither: readers would see old content as long as it is cached, and a late
-// writeback would overwrite newer data.
+// The protocol of Linux 6.6, the first kernel that keeps its cache coherent with direct reads and
+// writes, which bypass the cache. Before them it writes cached data back, and after a direct write
+// it drops the cached pages of the range. Older kernels do neither: readers would see old content
+// as long as it is cached, and a late writeback would overwrite newer data.
 inline constexpr unsigned kFirstProtocolToPassCacheBy = 39;
 
 struct HandlerContext {
@@ -51,13 +52,13 @@ struct HandlerContext {
   FilesOpenForWriting open_for_writing = {};
   BackgroundTasks tasks = {};  // each of them answers a request
   AttributeReplyTracker attribute_replies = {};
-  fuse_session* session = nullptr;  // set before it is served
+  fuse_session* session = nullptr;  // set before Serve
   // Set at INIT, before any other request.
   bool opendir_may_be_declined = false;
   bool acls = false;                      // the kernel enforces access control lists
   bool writeback_can_be_awaited = false;  // see kFirstProtocolToAwait
   bool cache_can_be_passed_by = false;    // see kFirstProtocolToPassCacheBy
-  uint64_t device = 0;                    // of the mount, see DeviceOf; set before it is served
+  uint64_t device = 0;                    // of the mount, see DeviceOf; set before Serve
   std::once_flag readahead_raised = {};   // see kernel_readahead.h
 };
 
@@ -65,10 +66,11 @@ HandlerContext& ContextOf(fuse_req_t request);
 
 // The attributes to reply for an inode, and how long the kernel may cache them.
 //
-// The kernel asks for a file's blocks again only after the file was closed. A file that is open for
-// writing may have data that the kernel has not sent. So it is never reported with 0 blocks:
-// programs would assume one large hole (tar --sparse reads no byte of such a file). For any other
-// file the kernel must not cache 0 blocks, as the file may be opened for writing next.
+// The kernel asks for a file's number of blocks again only after the file was closed. A file that
+// is open for writing may have data that the kernel has not sent. So such a file is never reported
+// with 0 blocks: programs would assume one large hole (tar --sparse would read no byte of it). If
+// any other file has 0 blocks, the kernel must not cache its attributes, because the file may be
+// opened for writing next.
 struct AttributeReply;
 AttributeReply AttributesToReply(const HandlerContext& context, const Attributes& attributes);
 
@@ -83,13 +85,13 @@ Result<Attributes> GetAttributesToTell(fuse_req_t request, InodeNumber inode);
 // Call it after a change of `directory`, before answering `request`, which asked for the change.
 // Ensures that the kernel applies no late reply with the directory's old attributes.
 void AnnounceChange(fuse_req_t request, InodeNumber directory);
-// Makes the kernel ask again for the permission bits of `inode`, of any type. Call it after a
-// change of the bits that the kernel does not notice: by a new access control list, or by a write
-// of a caller that may not keep set-id bits.
+// Makes the kernel ask again for the permission bits of `inode`, which may be of any type. Call it
+// after a change of the bits that the kernel does not notice: a new access control list changes
+// them, and so does a write by a caller that may not keep set-id bits.
 void AnnounceNewMode(fuse_req_t request, InodeNumber inode);
 
-// Each function answers `request` once. If the answer does not arrive (the caller was interrupted),
-// the function undoes the lookup that the core counted for the answer.
+// Each function answers `request` once. If the kernel does not accept the answer, because the
+// caller was interrupted, the function undoes the lookup that the core counted for the answer.
 void ReplyError(fuse_req_t request, const Status& status);
 void ReplyOutcome(fuse_req_t request, const Status& status);  // an error or plain success
 void ReplyEntry(fuse_req_t request, const Result<Attributes>& entry);

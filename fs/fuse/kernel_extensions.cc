@@ -8,7 +8,6 @@ namespace {
 
 thread_local RequestNotes current_request;
 
-// libfuse cancels its idle threads in this function, so it owns nothing and is not noexcept.
 ssize_t ReadRequest(int fd, void* buffer, size_t size, void* /*user_data*/) {
   const ssize_t count = read(fd, buffer, size);
   if (count > 0) {
@@ -17,7 +16,7 @@ ssize_t ReadRequest(int fd, void* buffer, size_t size, void* /*user_data*/) {
   return count;
 }
 
-// `parts` are a header and, unless it is an error, a body.
+// `parts` are a header and, unless the reply is an error, a body.
 ssize_t WriteReply(int fd, iovec* parts, int count, void* /*user_data*/) {
   if (current_request.offers != 0 && count > 1) {
     AcceptOffers({static_cast<uint8_t*>(parts[1].iov_base), parts[1].iov_len},

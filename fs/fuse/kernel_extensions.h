@@ -1,5 +1,5 @@
-// Reads requests before libfuse does, so that requests and flags that libfuse does not know or pass
-// on still reach the handlers (kernel_messages.h).
+// Reads requests before libfuse parses them. So requests and flags that libfuse does not know, or
+// does not pass on, still reach the handlers (kernel_messages.h).
 //
 // A thread of the request loop answers a request before it reads another one. So the notes about a
 // request are thread-local. Thread-safety: from any thread.

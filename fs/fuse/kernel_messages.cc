@@ -24,7 +24,7 @@ static_assert(kKillPrivilegesOffer == FUSE_HANDLE_KILLPRIV_V2);
 static_assert(kParallelDirectoryOffer == FUSE_PARALLEL_DIROPS);
 
 constexpr size_t kFlagsEnd = offsetof(fuse_init_in, flags) + sizeof(fuse_init_in::flags);
-// The upper half of the flags, if FUSE_INIT_EXT is among the lower ones.
+// The upper 32 flags; they exist only if FUSE_INIT_EXT is among the lower 32.
 constexpr size_t kOffered2 = offsetof(fuse_init_in, flags2);
 constexpr size_t kAccepted2 = offsetof(fuse_init_out, flags2);
 
@@ -46,8 +46,8 @@ void SetOpcode(MutableByteView message, uint32_t opcode) {
 
 Privileges PrivilegesOf(uint32_t write_flags) {
   if ((write_flags & FUSE_WRITE_KILL_SUIDGID) != 0) return Privileges::kDropAll;
-  // A write from the kernel's cache: the kernel removed the capability when the caller wrote, and
-  // the file may have been given a new one since.
+  // The write comes from the kernel's cache. The kernel removed the capability when the program
+  // wrote, and the file may have got a new capability since then.
   if ((write_flags & FUSE_WRITE_CACHE) != 0) return Privileges::kKeep;
   return Privileges::kDropCapability;
 }
@@ -75,7 +75,7 @@ RequestNotes TranslateRequest(MutableByteView message) {
       if (arguments.size() < sizeof(fuse_write_in)) break;
       const auto flags = ReadAt<uint32_t>(arguments, offsetof(fuse_write_in, write_flags));
       notes.privileges = PrivilegesOf(flags);
-      // The kernel keeps the times of cached writes, and sends them by itself.
+      // The kernel itself sets the times for cached writes, and sends them by SETATTR.
       if ((flags & FUSE_WRITE_CACHE) != 0) notes.times = WriteTimes::kMayKeep;
       break;
     }

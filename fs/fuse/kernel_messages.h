@@ -1,10 +1,10 @@
 // Parses raw kernel requests, for requests and flags that libfuse does not know or pass on
 // (include/uapi/linux/fuse.h of the kernel; libfuse 3.14 speaks protocol 7.38).
 //
-// A request unknown to libfuse is turned, in place, into a known one with the same arguments. A
-// note tells the handler the original request. So libfuse counts and logs the request like any
-// other, and refuses it if the caller has no access. The kernel matches a reply to its request by
-// number alone.
+// A request that libfuse does not know is changed, in place, into a known request with the same
+// arguments. A note tells the handler what the original request was. So libfuse counts and logs the
+// request like any other, and refuses it if the caller has no access to the mount. The kernel finds
+// the request of a reply by its number alone, so it does not notice the change.
 //
 // Pure computation on arbitrary bytes: a message that is too short is left unchanged, and libfuse
 // refuses it. Thread-safety: the functions have no state.
@@ -17,10 +17,11 @@
 
 namespace siltfs::fuse {
 
-// FUSE_... flags of INIT that libfuse 3.14 does not accept. The first says that the file system
-// removes set-id bits and capabilities itself (unknown to libfuse). The second lets the kernel look
-// up and list names of one directory in parallel (libfuse takes the request but does not send the
-// flag). The third allows mapping a file that is written past the kernel's cache (protocol 7.39).
+// FUSE_... flags that the kernel offers in INIT and libfuse 3.14 does not accept. The first says
+// that the file system removes set-id bits and capabilities itself; libfuse does not know it. The
+// second lets the kernel look up and list names of one directory in parallel; the daemon can ask
+// libfuse for it, but libfuse does not send the flag. The third allows mmap of a file that is open
+// with direct I/O (protocol 7.39).
 inline constexpr uint64_t kKillPrivilegesOffer = 1U << 28;
 inline constexpr uint64_t kParallelDirectoryOffer = 1U << 18;
 inline constexpr uint64_t kDirectMmapOffer = uint64_t{1} << 36;
@@ -29,7 +30,7 @@ inline constexpr uint64_t kAcceptedOffers =
 
 // Facts about a request that libfuse does not pass to the handler.
 struct RequestNotes {
-  uint64_t offers = 0;          // INIT: which of kAcceptedOffers the kernel has
+  uint64_t offers = 0;          // INIT: which of kAcceptedOffers the kernel offers
   bool wants_statx = false;     // GETATTR: it was STATX, and is answered by StatxReply
   bool temporary_file = false;  // CREATE: it was TMPFILE; ignore the name
   Privileges privileges = Privileges::kKeep;  // WRITE: which ones the file loses

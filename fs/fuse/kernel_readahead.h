@@ -1,9 +1,10 @@
 // Sets how far the kernel reads ahead of programs that read a file of the mount sequentially.
 //
 // INIT cannot raise the limit above the kernel's default for a new mount, 128 KiB. A larger value
-// is set in /sys/class/bdi/MAJOR:MINOR/read_ahead_kb. That needs the superuser, and works only
-// after INIT has been answered (the kernel takes the smaller value then). If it fails, the limit
-// stays, and only the chunk store reads ahead further. Files opened before keep their limit.
+// is set in /sys/class/bdi/MAJOR:MINOR/read_ahead_kb. Only the superuser can do that, and only
+// after INIT was answered, because the answer lowers a larger value again. If setting it fails, the
+// limit stays, and only the chunk store reads further ahead. Files that were opened earlier keep
+// their limit.
 #pragma once
 
 #include <cstdint>

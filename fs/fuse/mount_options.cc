@@ -17,8 +17,8 @@ struct Option {
   std::optional<std::string_view> value;
 };
 
-// A flag and its opposite. libfuse gets the last one given; an opposite that is the default is not
-// passed on.
+// A flag and its opposite. If several are given, the last one counts. It is passed on to libfuse,
+// unless it is the opposite of a flag and also the default.
 struct KernelFlag {
   std::string_view on;
   std::string_view off;
@@ -34,7 +34,7 @@ constexpr std::array<KernelFlag, 6> kKernelFlags = {{
 }};
 
 // Options for mount(8) and /etc/fstab, and options about access times, which the kernel does not
-// keep over FUSE.
+// maintain for FUSE mounts.
 constexpr std::array<std::string_view, 24> kIgnored = {
     "defaults",      "auto",     "noauto",     "user",     "nouser",     "users",
     "nousers",       "owner",    "noowner",    "group",    "nogroup",    "_netdev",

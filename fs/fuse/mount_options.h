@@ -24,7 +24,7 @@ struct MountOptions {
   bool no_background_gc = false;         // GC runs only on request
   std::optional<uint64_t> index_memory;  // bytes
   std::optional<std::chrono::seconds> commit_interval;
-  std::optional<std::string> log_file;  // path; else the system log
+  std::optional<std::string> log_file;  // path; without a value: the system log
   std::optional<uint32_t> max_read;     // most bytes of a READ request
   bool debug = false;                   // libfuse prints every request
   std::vector<std::string> passed_on;   // unchanged, to libfuse: "nosuid", "context=..."; "suid"

@@ -18,8 +18,8 @@
 namespace siltfs::fuse {
 namespace {
 
-// The leader hands over before requests that may wait for the device, or that have more data than
-// this.
+// The leader gives the lead to another thread before it answers a request that may wait for the
+// device, or a WRITE request that is larger than this.
 constexpr size_t kQuickWriteBytes = 64U << 10;
 
 class Request {
@@ -97,7 +97,8 @@ class RequestLoop {
   void Watch(ThreadNumber me) SILTFS_REQUIRES(mutex_);
   // Returns when this thread no longer leads, or when the loop has ended.
   void Lead(ThreadNumber me, Request& request, AdaptivePoll& adaptive_poll) SILTFS_EXCLUDES(mutex_);
-  // Polls for a request. Returns when one waits, or when polling no longer pays.
+  // Polls until a request waits or this thread no longer leads, at most for kDuration. Returns at
+  // once if AdaptivePoll advises against polling.
   void LookForRequest(ThreadNumber me, AdaptivePoll& adaptive_poll) const;
   void AnswerAsLeader(Request& request) SILTFS_EXCLUDES(mutex_);
   void HandOver(ThreadNumber me) SILTFS_EXCLUDES(mutex_);

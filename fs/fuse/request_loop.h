@@ -1,14 +1,15 @@
 // Reads requests from the kernel and answers them on several threads.
 //
-// One thread at a time, the *leader*, reads requests. It answers quick requests itself and goes on
-// reading. So one thread serves a sequential program (tar, find, rm), and it is still running when
-// the next request comes. Waking another thread each time, as in loops where all threads wait for
-// requests side by side, takes longer than most answers. The leader hands the lead over before a
-// request that may take long, and when other requests wait to be read.
+// One thread at a time, the *leader*, reads requests. It answers quick requests itself and then
+// reads the next one. So one thread serves a sequential program (tar, find, rm), and this thread is
+// still running when the next request comes. If all threads waited for requests, each request would
+// wake another thread, which takes longer than answering most requests. The leader gives the lead
+// to another thread before it answers a request that may take long, and when other requests wait to
+// be read.
 //
-// No request waits behind one that turns out to take long: while the leader answers, another thread
-// checks every few milliseconds whether the leader still answers the same request. If so, it takes
-// the lead.
+// A quick request may turn out to take long. So while the leader answers, another thread checks
+// every few milliseconds whether the leader still answers the same request. If so, that thread
+// takes the lead and reads the requests that wait.
 #pragma once
 
 #include <chrono>
@@ -17,8 +18,9 @@
 
 namespace siltfs::fuse {
 
-// Returns when the file system is unmounted (0) or the connection has failed (-errno), after every
-// request that was read is answered. `patience`: how long the leader may answer one request.
+// Returns 0 when the file system is unmounted, or -errno when the connection has failed. Every
+// request that was read is answered before. `patience`: how long the leader may take to answer one
+// request before another thread takes the lead.
 int ServeRequests(fuse_session* session, unsigned threads,
                   std::chrono::nanoseconds patience = std::chrono::milliseconds(4));
 

@@ -62,7 +62,7 @@ Status Failed(const char* what) {
 
 uint64_t DeviceNumber(uint32_t major, uint32_t minor) { return uint64_t{major} << 32 | minor; }
 
-// Whether `root` is the root of the mount, and its handles have the expected form.
+// Whether `root` is the root of the mount with this device, and its handle has the expected form.
 bool KnowsHandles(int root, uint64_t device) {
   struct stat about = {};
   if (fstat(root, &about) != 0 || DeviceNumber(major(about.st_dev), minor(about.st_dev)) != device)
@@ -110,17 +110,17 @@ Status OpenAndClose(const std::string& mountpoint, uint64_t device,
   return {};
 }
 
-// Runs `wait` on a thread of its own. In it, the kernel waits for this very process, and no signal
-// ends that wait. If the process were killed meanwhile, the waiting thread would keep the
-// connection to the kernel open: it would wait forever and keep the store locked. So this thread
-// does not share the process's descriptors: once all other threads are gone, the kernel ends the
-// connection, and with it the wait.
+// Runs `wait` on a new thread and returns its result. In `wait`, the kernel waits for answers of
+// this process, and no signal ends this. If the process were killed then, the waiting thread would
+// stay, keep the descriptor of the connection to the kernel open, wait forever and keep the store
+// locked. So the new thread gives up its share in the process's descriptors. When all other threads
+// of a killed process are gone, the kernel closes the connection, which ends the wait.
 Status OnThreadOfItsOwn(const std::function<Status()>& wait) {
   Status outcome;
   outcome.IgnoreError("no outcome yet");
   std::thread waiting([&] {
     if (close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_UNSHARE) != 0) {
-      outcome = Failed("descriptors cannot be kept apart");
+      outcome = Failed("the new thread cannot give up the process's descriptors");
     } else {
       outcome = wait();
     }
@@ -134,12 +134,12 @@ Result<uint64_t> CountWaiting(uint64_t device) {
   const dev_t number = makedev(static_cast<unsigned>(device >> 32), static_cast<uint32_t>(device));
   const std::string path = "/sys/fs/fuse/connections/" + std::to_string(number) + "/waiting";
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return Failed("the kernel does not report which requests wait");
+  if (file.get() < 0) return Failed("the kernel does not report the number of unanswered requests");
   std::array<char, 32> text = {};
   const ssize_t got = read(file.get(), text.data(), text.size());
   uint64_t count = 0;
   if (got <= 0 || std::from_chars(text.data(), text.data() + got, count).ec != std::errc())
-    return Failed("the kernel does not report which requests wait");
+    return Failed("the kernel does not report the number of unanswered requests");
   return count;
 }
 
@@ -170,7 +170,8 @@ Status WaitUntilAnswered(uint64_t device) {
     if (waiting == 0) return {};
     std::this_thread::sleep_for(kPause);
   }
-  return {StatusCode::kInUse, "requests come without a pause, so that their end cannot be seen"};
+  return {StatusCode::kInUse,
+          "requests came without a pause, so it is not known whether all were answered"};
 }
 
 void FilesOpenForWriting::Add(InodeNumber inode) {

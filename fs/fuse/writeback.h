@@ -1,9 +1,9 @@
 // Forces data out of the kernel's writeback cache.
 //
-// Most requests need no care: the kernel writes back before it sends FSYNC, COPY_FILE_RANGE,
-// FALLOCATE or the last close of a file. But it sends LSEEK (SEEK_DATA, SEEK_HOLE) without writing
-// back (seen in Linux 6.18). So freshly written data would be reported as a hole, and a program
-// that copies around holes would lose them.
+// For most requests this is not necessary: the kernel writes a file's dirty data back before it
+// sends FSYNC, COPY_FILE_RANGE, FALLOCATE or the last close. But it sends LSEEK (SEEK_DATA,
+// SEEK_HOLE) without writing back (seen in Linux 6.18). So data that was just written would be
+// reported as a hole, and a program that skips holes when it copies would lose this data.
 #pragma once
 
 #include <deque>
@@ -19,36 +19,36 @@
 
 namespace siltfs::fuse {
 
-// Kernels from this minor version of the protocol on (Linux 6.16) count a page as written back when
-// the file system has answered. Older kernels count it when they have copied it, so no caller can
-// wait for the answer. Closing a file there waits for the inode's lock, which the caller of lseek
-// holds.
+// From this minor version of the protocol on (Linux 6.16), the kernel counts a page as written back
+// when the file system has answered the WRITE. Older kernels count a page as written back when they
+// have copied it, so WriteBack could not wait for the answer. On all kernels, closing a file waits
+// for the answers. But closing also waits for the inode's lock, which the caller of lseek holds.
 inline constexpr unsigned kFirstProtocolToAwait = 44;
 
 // Makes the kernel send a file's dirty data, and waits until the requests are answered. On return,
 // this function has no file of the mount open.
 //
-// Never call it on a thread that answers requests. `device` is the mount's device; it prevents
-// opening the file in another mount over the same mountpoint. The owner of the mount must be able
-// to open files by handle (the superuser); otherwise kUnsupported.
+// Never call it on a thread that answers requests. `device` is the mount's device: if another mount
+// covers the mountpoint, the device differs, and the result is kUnsupported. The result is
+// kUnsupported, too, if this process may not open files by handle, which needs the superuser.
 Status WriteBack(const std::string& mountpoint, uint64_t device, InodeNumber inode);
 
-// As WriteBack, for several files and on any kernel version; files deleted meanwhile are skipped.
-// Waits for the files' locks: never call it for a request of a caller that may hold one. kIoError
-// if data could not be written back.
+// As WriteBack, for several files and on any kernel version. Skips files that no longer exist.
+// Waits for the files' locks. So never call it to answer a request whose caller may hold such a
+// lock. kIoError if data could not be written back.
 Status WriteBackFiles(const std::string& mountpoint, uint64_t device,
                       const std::vector<InodeNumber>& inodes);
 
-// Returns when the kernel has no unanswered request of this mount. For mounts with an owner that
-// may not open files by handle. Requests of other programs count, too: kInUse if they leave no gap
-// for a while. kUnsupported if the kernel does not report them (the file system fusectl is not
-// mounted).
+// Returns when the kernel has no unanswered request of this mount. It is for processes that may not
+// open files by handle. Requests of all programs count, so the result is kInUse if requests follow
+// each other without a pause for a minute. kUnsupported if the kernel does not report the number of
+// requests (the file system fusectl is not mounted).
 Status WaitUntilAnswered(uint64_t device);
 
 // The device of the mount, read without a request to it; 0 if unknown.
 uint64_t DeviceOf(const std::string& mountpoint);
 
-// Tracks which files are open for writing: the kernel may hold dirty data of them.
+// Tracks which files are open for writing, because the kernel may have dirty data of these files.
 //
 // Thread-safety: every call from any thread.
 class FilesOpenForWriting {
@@ -63,8 +63,8 @@ class FilesOpenForWriting {
   std::unordered_map<InodeNumber, uint32_t> counts_ SILTFS_GUARDED_BY(mutex_);
 };
 
-// Threads, started on demand, for tasks that may not block the threads that answer requests, nor
-// each other.
+// Threads, started on demand, for tasks that must not keep the threads that answer requests
+// waiting, nor each other.
 //
 // Thread-safety: every call from any thread.
 class BackgroundTasks {

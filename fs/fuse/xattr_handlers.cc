@@ -2,11 +2,11 @@
 // "trusted.", "security.", and the access control lists of "system.".
 //
 // The kernel checks the right to read and write each name, but does not hide names in "trusted."
-// from a listing. It sends a caller's user but not its capabilities: user 0 stands for
-// CAP_SYS_ADMIN here.
+// from a listing. The kernel sends a caller's user but not its capabilities, so only user 0 counts
+// as having CAP_SYS_ADMIN here.
 //
-// If the kernel does not enforce access control lists, they are refused: a list that is stored but
-// not obeyed is worse than none.
+// If the kernel does not enforce access control lists, the handlers refuse them. Otherwise a user
+// could set a list and rely on it, although it has no effect.
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kTrusted = "trusted.";
 constexpr std::array<std::string_view, 3> kNamespaces = {"user.", kTrusted, "security."};
 
-// 0, or the errno to answer if there can be no such attribute.
+// Returns 0, or the errno to answer if there can be no attribute of this name.
 int Refusal(fuse_req_t request, std::string_view name) {
   if (IsAclName(name)) return ContextOf(request).acls ? 0 : EOPNOTSUPP;
   const auto found =
@@ -32,8 +32,9 @@ int Refusal(fuse_req_t request, std::string_view name) {
   return name.size() == found->size() ? EINVAL : 0;
 }
 
-// Supplementary groups are read from /proc, since the kernel sends none. A caller that has exited
-// or is in another pid namespace counts as a member of none.
+// Whether the caller is in the group. Supplementary groups are read from /proc, since the kernel
+// does not send them. A caller that has exited or is in another pid namespace counts as having no
+// supplementary groups.
 bool IsInGroup(fuse_req_t request, gid_t group) {
   if (fuse_req_ctx(request)->gid == group) return true;
   std::vector<gid_t> groups(64);
@@ -48,8 +49,8 @@ bool IsInGroup(fuse_req_t request, gid_t group) {
 
 // Whether the caller may set the set-group-ID bit of this file, so that the bit survives a new
 // access control list. (The kernel sends this as FUSE_SETXATTR_ACL_KILL_SGID, but libfuse does not
-// pass it on. User 0 stands for CAP_FSETID.) The kernel blocks other changes of the inode
-// meanwhile.
+// pass it on. User 0 stands for CAP_FSETID.) The kernel blocks other changes of the inode until
+// this request is answered.
 Result<bool> KeepsSetGid(fuse_req_t request, InodeNumber inode) {
   if (fuse_req_ctx(request)->uid == 0) return true;
   SILTFS_ASSIGN_OR_RETURN(const Attributes attributes, FileSystemOf(request).GetAttributes(inode));

@@ -25,11 +25,13 @@ struct CollectionCandidate {
 };
 using CollectionCandidates = std::vector<CollectionCandidate>;
 
-// Why segments are collected; decides from which share of dead chunks on a segment is worth it.
+// Why segments are collected. The reason decides how many dead chunks make a segment worth
+// collecting.
 enum class CollectionReason : uint8_t { kCaller, kBackground, kFullDisk };
 
 // Commits, and counts the live chunks of each sealed segment. Sets the dead chunks of the space
-// account, and the counts of `outcome`. `not_indexed` is set to LiveCounts::not_indexed.
+// account (CollectorParts::account), and the counts of `outcome`. Sets `not_indexed` to
+// LiveCounts::not_indexed.
 Result<CollectionCandidates> CountCandidates(const CollectorParts& parts,
                                              const CollectorOptions& options, CollectionPace& pace,
                                              GarbageOutcome& outcome,

@@ -6,7 +6,8 @@
 namespace siltfs {
 namespace {
 
-// During the mark, the background rests this many times as long as it works.
+// During the mark, a collection in the background rests this many times as long as it works, but at
+// most kLongestRest at once.
 constexpr int kRestPerWork = 3;
 constexpr std::chrono::milliseconds kLongestRest{50};
 // While the store is in use, all rests are kLongerInUse times longer; but there are no rests if

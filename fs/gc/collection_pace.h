@@ -1,6 +1,6 @@
-// How fast a garbage collection works. In the background it rests after each piece of work, longer
-// while the store is in use, and not at all while the store is in use on a nearly full disk. On
-// behalf of a caller it never rests.
+// How fast a garbage collection works. In the background it rests after each piece of work. It
+// rests longer while the store is in use, but not at all if the disk is also nearly full. A
+// collection that a caller has requested never rests.
 //
 // Thread-safety: call it within a run of the job (BackgroundJob::Run). Errors: kInterrupted if the
 // run must end; the failure that turned the log read-only.
@@ -31,12 +31,12 @@ class CollectionPace {
 
   bool in_background() const { return job_.in_background(); }
   Status CheckRunning() { return job_.CheckRunning(); }
-  // Call it after or before `bytes` are read or written.
+  // Call it before or after `bytes` are read or written. Rests in the background.
   Status Pace(uint64_t bytes);
   // The pace of a mark that begins now.
   MarkPace PaceOfMark();
-  // Runs `work`, in the background on a thread that gets processor time only when no other thread
-  // wants it.
+  // Runs `work`. In the background, `work` runs on a thread that gets processor time only when no
+  // other thread wants it.
   void Run(const std::function<void()>& work) const;
 
  private:

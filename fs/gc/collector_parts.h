@@ -35,7 +35,7 @@ struct CollectorParts {
   Recompressor& recompressor;
   const BlockCodec& codec;
   NodeStore& nodes;
-  EpochGate& uses;      // entered by threads with chunk names that metadata may not have
+  EpochGate& uses;      // entered by users of chunk names, see ChunkStore::Use
   SegmentSet& victims;  // no new chunk is a duplicate of a chunk in them
   DamageList& damage;
   const GoneSegments& gone;
@@ -45,7 +45,7 @@ struct CollectorParts {
   CommitPort& metadata;
   SpaceReserve* reserve = nullptr;  // copies may use it; null: there is none
 
-  // The segment is removed, or about to be.
+  // Whether the segment is removed, or about to be.
   bool Gone(SegmentId id) const { return victims.Contains(id) || gone.Contains(id); }
 };
 
@@ -57,7 +57,8 @@ struct CollectorOptions {
   std::string spill_directory;
   std::function<void(const std::string&)> report;  // called with damage; may be empty
   // Disk space, in bytes, that copying leaves to metadata and the index, which must record the
-  // copies. If the disk has less room than this, copying leaves less (VictimCollection).
+  // copies. If this is more than half of the available space, copying leaves only about half
+  // (VictimCollection).
   uint64_t room_for_others = 0;
   // At most this many bytes are read and written per second in the background (0: unlimited).
   uint64_t bytes_per_second = 32u << 20;

@@ -14,14 +14,16 @@ namespace siltfs {
 namespace {
 
 // The index is rewritten when it has more entries than this for each chunk, plus kEntriesToSpare.
-// So a rewrite drops more than half of the entries, and costs about as much as entering them did.
+// So a rewrite drops more than half of the entries, and costs about as much as it did to enter the
+// dropped ones.
 constexpr uint64_t kEntriesPerChunk = 2;
 constexpr uint64_t kEntriesToSpare = 8192;
-// The background thread collects when the released bytes reach the size of kSegmentsReleased
-// segments, and one part in kShareReleased of the stored bytes.
+// The background thread collects when the released bytes reach the threshold. The threshold is the
+// size of kSegmentsReleased segments, or one part in kShareReleased of the stored bytes if that is
+// more.
 constexpr uint64_t kSegmentsReleased = 4;
 constexpr uint64_t kShareReleased = 20;
-// The threshold is divided by this while the store is idle or full.
+// The threshold is divided by this while the store is quiet, or if the disk is full.
 constexpr uint64_t kLessWhenIdle = 16;
 // The pause after a failure.
 constexpr std::chrono::minutes kAfterFailure{1};
@@ -137,7 +139,7 @@ Status GarbageCollector::RestoreReferences() {
   SILTFS_ASSIGN_OR_RETURN(const uint64_t restored, restorer.Restore(*metadata, not_indexed_, ids));
   lost_ = std::move(not_indexed_);
   if (restored == 0) return Status::Ok();
-  lost_.clear();  // some were restored: try all others again next time
+  lost_.clear();  // some were restored, so the next collection tries the others again
   if (options_.report) {
     options_.report(fmt::format(
         "the index did not know {} chunks that are in use; their entries were restored", restored));

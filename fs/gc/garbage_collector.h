@@ -68,7 +68,7 @@ class GarbageCollector {
   Status RestoreReferences() SILTFS_REQUIRES(job_.run_mutex());
   // If most index entries lead into removed segments, rewrites the index without these entries.
   Status DropStaleEntries();
-  // Makes all entries made so far durable in the index. kInterrupted if it cannot be done now.
+  // Makes all index entries that exist now durable. kInterrupted if the index cannot do this now.
   Status FlushIndex();
   Status CollectAll(GarbageOutcome& outcome) SILTFS_REQUIRES(job_.run_mutex());
   Status CollectSome(const CollectionCandidates& some, GarbageOutcome& outcome)
@@ -81,13 +81,13 @@ class GarbageCollector {
   const CollectorOptions options_;
   BackgroundJob job_;
   CollectionPace pace_;
-  // References without an index entry, as in LiveCounts of the last count; lost_: those that could
-  // not be restored.
+  // not_indexed_: the references without an index entry, as in LiveCounts of the last count. lost_:
+  // those of an earlier count for which no entry could be made.
   std::vector<uint64_t> not_indexed_ SILTFS_GUARDED_BY(job_.run_mutex());
   std::vector<uint64_t> lost_ SILTFS_GUARDED_BY(job_.run_mutex());
   NoteCheck note_check_ SILTFS_GUARDED_BY(job_.run_mutex());
-  // About the bytes of the segments that the last background collection examined. Used by the
-  // background thread alone.
+  // Approximate size, in bytes, of the segments that the last background collection examined. Used
+  // by the background thread alone.
   uint64_t stored_ = 0;
 };
 

@@ -23,8 +23,9 @@ Status NoteCheck::Run() {
   SILTFS_ASSIGN_OR_RETURN(std::vector<SegmentId> segments, NextSegments());
   SILTFS_RETURN_IF_ERROR(KeepConfirmed(segments).status());
   if (segments.empty()) return Status::Ok();
-  // A caller of Put may have found no entry for a chunk of these segments before. Then a new copy
-  // of the chunk may still be in the pipeline, and gets the index entry when it is appended.
+  // Before the first comparison, a caller of Put may have found no entry for a chunk of these
+  // segments. Then a new copy of the chunk may still be in the pipeline, and gets the index entry
+  // when it is appended.
   deps_.uses.WaitForOthers();
   SILTFS_RETURN_IF_ERROR(deps_.metadata.CommitNow());
   SILTFS_ASSIGN_OR_RETURN(const uint64_t made, KeepConfirmed(segments));

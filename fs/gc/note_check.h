@@ -1,13 +1,15 @@
-// Drops the notes of segments that hold no secondary copies any more (secondary_copies.h): of those
-// to whose chunks the index leads.
+// Drops the notes of segments that no longer hold secondary copies (secondary_copies.h). A noted
+// segment holds none if the index leads to every chunk in it.
 //
-// A run compares a bounded number of noted segments with the index (entry_check.h); the next run
-// continues with the segments after them. It then waits for all threads that may have found no
-// entry for a chunk of these segments, commits, and compares again: a new copy that was in the
-// pipeline may have taken over an entry meanwhile. A note is dropped if both comparisons agree.
+// A run compares a bounded number of noted segments with the index, and makes missing entries
+// (entry_check.h). Then it waits for all threads that may have found no entry for a chunk of these
+// segments, commits, and compares again. This is necessary because a new copy that was in the
+// pipeline at the first comparison may have taken over an entry. The run drops the note of a
+// segment if in both comparisons the index leads to every chunk in it. It drops no note if the
+// second comparison has to make an entry. The next run continues with the segments after these.
 //
 // Thread-safety: one call at a time. Memory: entry_check.h, and 8 bytes for each noted segment.
-// Errors: those of `pace`, `flush_index`, and of metadata. A failed run drops no note.
+// Errors: those of entry_check.h, of `flush_index`, and of metadata. A failed run drops no note.
 // Durability: the index's entries are durable before a note is dropped.
 #pragma once
 
@@ -39,9 +41,9 @@ class NoteCheck {
     CommitPort& metadata;
   };
   struct Options {
-    std::function<bool(SegmentId)> gone;  // the segment is removed, or about to be
+    std::function<bool(SegmentId)> gone;  // true: the segment is removed, or about to be
     EntryCheck::Pace pace;
-    std::function<Status()> flush_index;  // makes all entries made so far durable
+    std::function<Status()> flush_index;  // makes all entries that exist now durable
   };
   NoteCheck(const Dependencies& dependencies, Options options);
 

@@ -4,7 +4,8 @@
 //
 // Thread-safety: one thread at a time. Memory: some 100 bytes for each name, and the footer of one
 // segment. Errors: those of metadata, nodes, index, pipeline and notes. An unreadable segment is
-// skipped. Durability: entries are durable when the index says so.
+// skipped. Durability: an entry is durable once the index is durable up to a sequence that
+// BlockPipeline::EndSequence returns afterwards.
 #pragma once
 
 #include <cstdint>
@@ -42,9 +43,9 @@ class ReferenceRestorer {
   };
   ReferenceRestorer(const Dependencies& dependencies, Options options);
 
-  // `orders`: where the index should have the references (ChunkIndex::OrderOf), ascending.
-  // `segments`: the segments to search. Returns the number of these chunks for which the index now
-  // has an entry.
+  // `orders`: the positions of the missing references in the order of the index
+  // (ChunkIndex::OrderOf), ascending. `segments`: the segments to search. Returns the number of
+  // these references for which the index now has an entry.
   Result<uint64_t> Restore(const KvSnapshot& metadata, std::span<const uint64_t> orders,
                            std::span<const SegmentId> segments);
 

@@ -9,11 +9,11 @@
 namespace siltfs {
 namespace {
 
-// How many entries are moved at once, while nothing else is appended.
+// How many entries are moved in one step. No other thread can append a block during a step.
 constexpr size_t kMovesAtOnce = 256;
 
-// Whether `there` is another live chunk of the segment. It comes from an index entry, and may be
-// any number.
+// Whether the ordinal `there` is another live chunk of the segment. `there` comes from an index
+// entry, so the segment may have no such ordinal.
 bool IsOtherLiveCopy(const Relocator::Source& source, uint32_t here, uint32_t there) {
   return there != here && there < source.footer.trailer.chunk_count && source.is_live(there);
 }

@@ -36,8 +36,8 @@ class Relocator {
     std::function<Status(SegmentId)> leave_copy = [](SegmentId) { return Status::Ok(); };
     // True for a chunk that is known to be damaged: it is not copied.
     std::function<bool(SegmentId, uint32_t ordinal)> is_damaged;
-    // Called before each block is read, with its uncompressed bytes; a failure is returned. May
-    // wait.
+    // Called before each block is read, with the number of its uncompressed bytes. May wait. A
+    // failure is returned.
     std::function<Status(uint64_t bytes)> pace;
     // Runs the work of reading and compressing, perhaps on another thread.
     std::function<void(const std::function<void()>&)> run;
@@ -56,8 +56,8 @@ class Relocator {
     std::function<bool(uint32_t first, uint32_t end)> lies_elsewhere = {};
   };
   // Copies every live chunk of the segment that has no good copy elsewhere. After CopyLive or Flush
-  // has failed with kNoSpace, some chunks have no copy: every later call fails with kNoSpace, and
-  // no copied segment may be removed.
+  // has failed with kNoSpace, some chunks have no copy. Then every later call fails with kNoSpace,
+  // and none of the segments that were passed to CopyLive may be removed.
   Status CopyLive(const Source& source);
   // Appends the open blocks.
   Status Flush();
@@ -68,7 +68,7 @@ class Relocator {
   // The number of copied chunks with entries that are still to be moved.
   size_t moves() const { return moves_.size(); }
   // True if chunks were copied, or if copies were found elsewhere that may not be durable yet. A
-  // commit must make both durable before the old segments may be removed.
+  // commit must make all these copies durable before the old segments may be removed.
   bool needs_commit() const { return !moves_.empty() || found_elsewhere_; }
   // Makes the index lead to the copies, which must be durable. Errors: those of the index.
   Status MoveEntries();
@@ -111,7 +111,7 @@ class Relocator {
   std::vector<BlockPipeline::Move> moves_;
   bool found_elsewhere_ = false;  // since entries were last moved
   uint64_t bytes_copied_ = 0;
-  Status full_;  // the kNoSpace that lost a block
+  Status full_;  // the kNoSpace with which a block was dropped
 };
 
 }  // namespace siltfs

@@ -13,10 +13,11 @@
 namespace siltfs {
 namespace {
 
-// If the disk has less room than copying should leave to metadata and the index, copying leaves
-// half of it, but at least this much: for the index's entries and metadata's next table.
+// Copying leaves CollectorOptions::room_for_others to metadata and the index, but at most half of
+// the available space (free space and reserve). If half is less than this constant, copying leaves
+// this much instead: for the index's entries and the next table of metadata.
 constexpr uint64_t kLeastRoomForOthers = 4u << 20;
-// At most this many entries are moved with one commit.
+// When at least this many chunks are copied, their entries are moved, with one commit.
 constexpr size_t kMovesPerCommit = 32u << 10;
 
 }  // namespace
@@ -61,8 +62,8 @@ Status VictimCollection::Collect(const CollectionCandidates& some) {
   relocation.run = [this](const std::function<void()>& work) { pace_.Run(work); };
   Relocator relocator(deps_.index, deps_.segments, deps_.reader, deps_.pipeline, deps_.codec,
                       relocation);
-  // Relocate the segments in the order in which they were written: this is also the order of the
-  // files in them.
+  // Relocate the segments in the order in which they were written. This keeps the chunks of files
+  // in order.
   std::sort(victims.begin(), victims.end(),
             [](const Victim& a, const Victim& b) { return a.candidate.id < b.candidate.id; });
   // Remove wholly dead segments first: they may be the only removable ones, and their removal makes
@@ -72,13 +73,13 @@ Status VictimCollection::Collect(const CollectionCandidates& some) {
     if (mark.LiveCount(segment.candidate.id) == 0) done.push_back(segment.candidate);
   }
   SILTFS_RETURN_IF_ERROR(Remove(std::exchange(done, {})));
-  Status no_room;  // of a segment that does not fit; a smaller one after it may fit
+  Status no_room;  // for the last segment that does not fit; later segments may fit
   for (const Victim& segment : victims) {
     if (mark.LiveCount(segment.candidate.id) == 0) continue;
     const Status copied = CopyLive(segment, mark, lost, relocator, done);
     if (copied.ok()) continue;
     if (!copied.Is(StatusCode::kNoSpace)) return copied;
-    if (relocator.is_full()) return copied;  // earlier copies may have been lost with it
+    if (relocator.is_full()) return copied;  // chunks of earlier victims may lack copies
     no_room = copied;
     no_room.IgnoreError("returned when the others are done");
   }
@@ -134,9 +135,9 @@ Status VictimCollection::MoveEntries(Relocator& relocator) {
   SILTFS_RETURN_IF_ERROR(deps_.metadata.CommitNow());
   SILTFS_RETURN_IF_ERROR(relocator.MoveEntries());
   if (!moves) return Status::Ok();
-  // Some of the chunks may have been written again meanwhile, and their entries lead to these new
-  // copies. The new copies must be durable before the index entries are. From now on, a further
-  // write of such a chunk is a duplicate.
+  // Some of the chunks may have been written again before their entries were moved. Then the
+  // entries lead to these new copies, which must be durable before the index entries are. No
+  // further copies of this kind appear, because from now on a write of such a chunk is a duplicate.
   deps_.uses.WaitForOthers();
   SILTFS_RETURN_IF_ERROR(deps_.metadata.CommitNow());
   // If FlushIndex fails, no data is lost: the old segments stay, and only the copying was wasted.
@@ -154,7 +155,8 @@ Status VictimCollection::Remove(const CollectionCandidates& some) {
   const Status written = deps_.metadata.WriteThrough(noted);
   if (written.Is(StatusCode::kNoSpace)) return written;
   if (!written.ok()) return deps_.log.Fail(written);
-  // Wait for threads that were led to these segments before; later threads are led elsewhere.
+  // Wait for threads that the index or the footer cache has led to these segments. Later threads
+  // are led elsewhere.
   for (const CollectionCandidate& candidate : some) deps_.windows.EraseSegment(candidate.id);
   deps_.uses.WaitForOthers();
   std::vector<Mutation> forgotten;
@@ -176,7 +178,7 @@ Status VictimCollection::Remove(const CollectionCandidates& some) {
     }
   }
   const Status forgot = deps_.metadata.WriteThrough(forgotten);
-  if (forgot.ok() || forgot.Is(StatusCode::kNoSpace)) return Status::Ok();  // or by the next mount
+  if (forgot.ok() || forgot.Is(StatusCode::kNoSpace)) return Status::Ok();  // a mount retries this
   return deps_.log.Fail(forgot);
 }
 

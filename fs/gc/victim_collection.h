@@ -1,5 +1,5 @@
-// Handles a few victims of a garbage collection: marks their live chunks exactly, copies these, and
-// removes the segments (steps 2 to 6 in garbage_collector.h).
+// Handles a few victims of a garbage collection: commits, marks their live chunks exactly, copies
+// these, and removes the segments (from the commit of step 2 to step 6 in garbage_collector.h).
 //
 // Thread-safety: call it within a run of the collector. Memory: that of mark.h and relocator.h, and
 // some 16 bytes for each chunk of the victims. Errors: a damaged segment is reported and left
@@ -23,8 +23,8 @@ namespace siltfs {
 
 class VictimCollection {
  public:
-  // `flush_index` makes all index entries made so far durable. All must outlive it; what is done is
-  // added to `outcome`.
+  // `flush_index` makes all index entries that exist now durable. All arguments must outlive the
+  // object. Collect adds its results to `outcome`.
   VictimCollection(const CollectorParts& parts, const CollectorOptions& options,
                    CollectionPace& pace, std::function<Status()> flush_index,
                    GarbageOutcome& outcome)
@@ -34,8 +34,8 @@ class VictimCollection {
         flush_index_(std::move(flush_index)),
         outcome_(outcome) {}
 
-  // Collects these segments. They must be victims, and no thread may still find a duplicate in
-  // them.
+  // Collects these segments. They must be victims, and no thread may still use a duplicate that it
+  // found in them before they were victims.
   Status Collect(const CollectionCandidates& some);
 
  private:
@@ -52,7 +52,7 @@ class VictimCollection {
   // chunks, and makes these entries durable.
   Status MoveEntries(Relocator& relocator);
   Status Remove(const CollectionCandidates& some);
-  Status CheckSpace(uint64_t bytes);  // fails if so much cannot be copied
+  Status CheckSpace(uint64_t bytes);  // kNoSpace if copies of this size do not fit
   void LeaveAlone(const CollectionCandidate& candidate, const Status& why);
 
   const CollectorParts& deps_;

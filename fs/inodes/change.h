@@ -1,9 +1,9 @@
 // The mutations of one operation and their effect on the counters.
 //
-// An operation changes inodes in memory, collects the mutations in a Change, and passes it to
-// ChangeApplier. If the Change is destroyed before it was applied, its inodes may differ from
-// metadata, so their next use loads them again. Dirty inodes are not loaded again: they hold
-// accepted changes.
+// An operation changes inodes in memory, collects the mutations in a Change, and passes the Change
+// to ChangeApplier. If a Change is destroyed before it was applied or deferred, its inodes in
+// memory may differ from metadata, so their next use loads them again. Dirty inodes are not loaded
+// again, because they hold accepted changes that metadata does not have.
 //
 // Not thread-safe: it belongs to one operation. Ownership: borrows its inodes; the operation holds
 // their locks exclusively until the Change is destroyed. No errors, no I/O.
@@ -26,7 +26,7 @@ namespace siltfs {
 class Change {
  public:
   Change() = default;
-  // For deferred changes, which have joined this commit.
+  // For the deferred changes of an inode, which have joined this commit.
   explicit Change(uint64_t commit) : commit_(commit) {}
   ~Change();
   Change(const Change&) = delete;
@@ -40,13 +40,14 @@ class Change {
     differences_[static_cast<size_t>(counter)] += difference;
   }
 
-  // Call it for inodes that were changed in memory, or are about to be.
+  // Call it for inodes that the operation has changed in memory, or is about to change.
   void Include(Inode& inode) { inodes_.push_back(&inode); }
   void Include(std::initializer_list<Inode*> inodes) { inodes_.insert(inodes_.end(), inodes); }
   // Includes the inode and puts its record.
   void Save(Inode& inode);
-  // The same, and adds the overlay and the difference in counters since `before`. For a dirty
-  // inode, the difference is the one since it was last saved.
+  // Like Save, but also adds the overlay's mutations, and the difference between the inode's tally
+  // and `before` to the counters. For a dirty inode, the tally in metadata is used instead of
+  // `before`.
   void SaveContent(Inode& inode, const ContentTally& before);
 
   std::vector<Mutation>& mutations() { return mutations_; }
@@ -56,7 +57,7 @@ class Change {
   // The commit that the change has joined, or was applied to.
   std::optional<uint64_t> commit() const { return commit_; }
   void SetCommit(uint64_t commit) { commit_ = commit; }
-  // From now on, the inodes in memory are accepted.
+  // Call it when the change was applied or deferred: the destructor then leaves the inodes loaded.
   void SetApplied() { applied_ = true; }
 
  private:

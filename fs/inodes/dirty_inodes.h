@@ -1,7 +1,7 @@
 // The files that may be dirty, and the size of their deferred changes.
 //
-// Thread-safety: every call from any thread; no other call is made with its mutex held. Ownership:
-// shares the inodes' objects, so the inode table keeps them, too.
+// Thread-safety: every call from any thread; the functions call no other component while they hold
+// the mutex. Ownership: shares the inodes' objects. So the inode table does not release them.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ class DirtyInodes {
   void Remove(InodeNumber number);
   std::vector<InodePtr> All() const;
 
-  // The approximate size of the deferred changes as mutations.
+  // Adds to the approximate number of bytes that the deferred changes will take as mutations.
   void CountBytes(int64_t difference) { bytes_ += static_cast<uint64_t>(difference); }
   uint64_t bytes() const { return bytes_; }
 

@@ -1,5 +1,6 @@
-// Decides when an inode without names is deleted: when it is neither open nor looked up. Until
-// then it is an *orphan*, which metadata lists, so that the next mount deletes it after a crash.
+// Deletes an inode without names once it is not open and its lookup count is 0. Until then the
+// inode is an *orphan*. Metadata lists the orphans, so that the next mount after a crash deletes
+// them.
 //
 // Thread-safety: every call from any thread. Functions that take an Inode require that the caller
 // holds its lock exclusively. Errors: those of InodeStore and ChangeApplier. Durability: none;
@@ -27,22 +28,23 @@ class InodeLifetimes {
   // How often the kernel has looked up each inode and not yet forgotten it.
   LookupCounts& lookups() { return lookups_; }
 
-  // Drops one link of a file, or all links of a directory. An inode without links is deleted, or
-  // becomes an orphan if it is open or looked up.
+  // Drops one link of a file, or all links of a directory. If no link is left, the change deletes
+  // the inode, or makes it an orphan if it is open or its lookup count is not 0.
   Status DropLink(Inode& inode, int64_t now, Change& change);
-  // Call it after a change with DropLink was applied.
+  // Removes the inode's object from memory if DropLink has deleted the inode. Call it after the
+  // change was applied.
   void ForgetRemoved(Inode& inode);
 
   // Makes a new inode an orphan, because it has no name yet.
   void AddOrphan(Inode& inode, Change& change);
-  // An orphan gets its first name: RemoveOrphanKey is a part of the change, and NoLongerOrphan
-  // follows once the change is applied. If the change that made the orphan fails, only
-  // NoLongerOrphan is called.
+  // Both are called for an orphan that gets its first name: RemoveOrphanKey adds to the change that
+  // makes the name, and NoLongerOrphan is called after this change was applied. NoLongerOrphan is
+  // also called if the change with AddOrphan has failed.
   static void RemoveOrphanKey(const Inode& inode, Change& change);
   void NoLongerOrphan(InodeNumber number) { SetOrphan(number, false); }
 
-  // Removes the inode if it is an orphan and neither open nor looked up. The caller holds no
-  // inode's lock.
+  // Deletes the inode if it is an orphan, is not open and has a lookup count of 0. The caller holds
+  // no inode's lock.
   void RemoveIfUnused(InodeNumber number);
   // Removes the orphans that the last mount left. Call it before any other operation.
   Status RemoveOrphans();

@@ -36,14 +36,16 @@ class InodeStore {
   // Call it for the object of a new inode, which metadata does not have yet.
   void SetLoaded(Inode& inode);
 
-  // Both load the inode, the second also its overlay. They leave a dirty inode dirty.
+  // Both load the inode if it is not loaded; LoadContent also loads its overlay. A dirty inode
+  // stays dirty.
   Status LoadRecord(Inode& inode);
   Status LoadContent(Inode& inode);
-  // Both load, too, and save a dirty inode, so that metadata is up to date.
+  // Like LoadRecord and LoadContent, but also save the deferred changes of a dirty inode, so that
+  // metadata has its newest state.
   Status LoadAndFlush(Inode& inode);
   Status LoadContentAndFlush(Inode& inode);
-  // Loads the inode (with its overlay if `overlay`), and calls `use` with the inode locked in
-  // shared mode.
+  // Loads the inode, with its overlay if `overlay` is true. Then calls `use` with the inode locked
+  // in shared mode.
   Status WithLoaded(InodeNumber number, bool overlay,
                     const std::function<Status(const Inode&)>& use);
   Result<Attributes> GetAttributes(InodeNumber number);

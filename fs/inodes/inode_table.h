@@ -35,10 +35,10 @@ struct InodeChanges {
   uint64_t bytes = 0;   // of mutations, approximate
 };
 
-// A reader-writer lock that readers cannot starve: readers that come after a writer wait behind it.
-// (A std::shared_mutex admits new readers while any reader holds it. A commit locks the dirty
-// files, so readers of one file would keep every sync waiting.) Not recursive, not even for
-// readers.
+// A reader-writer lock in which readers cannot starve a writer: readers that come after a waiting
+// writer wait until it has had the lock. (A std::shared_mutex may admit new readers as long as any
+// reader holds it. A commit locks the dirty files, so steady readers of one file could delay every
+// sync without limit.) Not recursive, not even for readers.
 class SILTFS_CAPABILITY("mutex") InodeMutex {
  public:
   void Lock() SILTFS_ACQUIRE() SILTFS_NO_THREAD_SAFETY_ANALYSIS {
@@ -70,7 +70,7 @@ struct Inode : std::enable_shared_from_this<Inode> {
   WriteSequencer write_sequencer;
 
   // Guarded by mutex.
-  bool loaded = false;          // the rest mirrors metadata, or is ahead of it if `deferred`
+  bool loaded = false;          // the fields below equal metadata, or are newer if `deferred`
   bool overlay_loaded = false;  // the overlay, too
   InodeRecord record;
   Overlay overlay;
@@ -79,11 +79,11 @@ struct Inode : std::enable_shared_from_this<Inode> {
   // if there is none.
   std::optional<std::shared_ptr<const PosixAcl>> default_acl;
   std::atomic<uint32_t> open_count = 0;  // written under mutex, read by the table without it
-  uint64_t last_apply =
-      0;  // number of the commit that carries the last change made through this object
+  // The number of the commit that includes the last change made through this object.
+  uint64_t last_apply = 0;
   int64_t last_write = 0;  // monotonic nanoseconds
   uint64_t fold_from = 0;  // where the next FoldSome continues
-  // Approximate raw bytes in the overlay that were written for commit `fresh_commit`.
+  // Approximate raw bytes in the overlay that were written by operations of commit `fresh_commit`.
   uint64_t fresh_commit = 0;
   uint64_t fresh_raw_bytes = 0;
   bool no_capability = false;  // known to have no security.capability among its xattrs
@@ -98,7 +98,8 @@ struct Inode : std::enable_shared_from_this<Inode> {
     no_capability = false;
     DropOverlay();
   }
-  // Overlays are kept in memory for speed only; metadata has them, too, unless `deferred` is set.
+  // Call it only if `deferred` is not set: metadata then has the overlay, too, and the copy in
+  // memory only saves time.
   void DropOverlay() {
     overlay_loaded = false;
     overlay = Overlay();

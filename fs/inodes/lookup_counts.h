@@ -1,6 +1,6 @@
-// How often the kernel has looked up each inode and not yet forgotten it. Memory: 12 bytes per cell
-// of a table that is at least 3/4 full while it grows, so at most 16 bytes per inode. An inode
-// without names may be deleted only if its count is 0.
+// How often the kernel has looked up each inode and not yet forgotten it. An inode without names
+// may be deleted only if its count is 0. Memory: 12 bytes for each cell of a table. While the table
+// grows, at least 3/4 of its cells are used, so an inode takes at most 16 bytes.
 //
 // Thread-safety: every call from any thread. No errors, no I/O.
 #pragma once

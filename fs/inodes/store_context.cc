@@ -7,7 +7,8 @@ namespace siltfs {
 Status StoreContext::CheckWritable() const {
   if (options_.read_only)
     return Status(StatusCode::kReadOnly, "is mounted read-only").At(options_.store);
-  // Metadata learns of the failure with the next commit; changes until then would be lost.
+  // Metadata accepts changes until its next commit fails because of this failure. These changes
+  // would be lost, so they are refused here.
   return chunks_.failure();
 }
 

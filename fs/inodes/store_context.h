@@ -31,10 +31,11 @@ class StoreContext {
   SpaceReserve* reserve() const { return reserve_; }
 
   int64_t Now() const { return env_.NowNanoseconds(); }
-  // kReadOnly if the store is mounted read-only; the cause of a failure that made it read-only.
+  // Returns kReadOnly if the store is mounted read-only. If a failure has made the chunk store
+  // read-only, returns this failure.
   Status CheckWritable() const;
   // Call it before a change that takes this many bytes of the disk. kNoSpace if the remaining space
-  // is only for deletions.
+  // is needed for deletions.
   Status CheckRoom(uint64_t bytes) const {
     return reserve_ ? reserve_->CheckRoom(bytes) : Status::Ok();
   }

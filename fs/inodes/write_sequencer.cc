@@ -5,10 +5,11 @@
 namespace siltfs {
 namespace {
 
-// A gap larger than the kernel sends at once will not be filled by other threads.
+// The kernel has less data than this under way at a time. So other threads will not fill a larger
+// gap.
 constexpr uint64_t kMaxGap = 64U << 20;
-// A write that was overtaken this often goes next. Overtaking threads alone never reach this
-// number.
+// A write that was overtaken this often goes next. The writes of one stream do not overtake each
+// other this often.
 constexpr uint64_t kMostOvertaking = 64;
 
 }  // namespace
@@ -32,7 +33,7 @@ void WriteSequencer::Begin(uint64_t offset, uint64_t length) {
     if (!busy_) LetNextGo();
     while (!self.go) {
       const Clock::time_point now = Clock::now();
-      if (busy_ || !self.deadline) {  // the write under way picks the next one
+      if (busy_ || !self.deadline) {  // another thread picks the next write
         self.told.Wait(mutex_);
       } else if (now < *self.deadline) {
         self.told.WaitFor(mutex_, *self.deadline - now);
@@ -73,7 +74,8 @@ WriteSequencer::Waiters::iterator WriteSequencer::Next() {
                            [this](const Waiter* waiter)
                                SILTFS_NO_THREAD_SAFETY_ANALYSIS { return waiter->offset == end_; });
   if (next != waiters_.end()) return next;
-  // The lowest offset above the end continues a stream soonest.
+  // In a stream, the write with the lowest offset above end_ comes next. Offsets below end_ wrap
+  // around in the subtraction, so they come last.
   return std::min_element(
       waiters_.begin(), waiters_.end(),
       [this](const Waiter* a, const Waiter* b)

@@ -1,13 +1,16 @@
 // Admits the writes of one file one at a time, and those of a stream in the order of their offsets.
 //
-// A sequential writer appears here as many writes at once: the kernel gathers its data and sends 1
-// MiB each to any free thread, and threads overtake each other. Admitted in order of arrival,
-// pieces of the stream would have to wait as raw bytes. So the waiting write that continues the
-// last one goes next. While a stream lasts, a write a little ahead also waits briefly for the write
-// before it, which another thread may be about to make. If that write does not come, the stream is
-// over, and writes do not wait for gaps until there is a stream again. Each such gap requires a
-// longer stream, up to a limit, until a gap is filled; so a program that leaves gaps on purpose
-// does not wait at each of them. No write starves: one that was overtaken often enough goes next.
+// A sequential writer arrives here as many concurrent writes. The kernel gathers its data and sends
+// it in requests of 1 MiB to any free threads, which overtake each other. If writes were admitted
+// in order of arrival, parts of the stream would have to wait as raw bytes. So the waiting write
+// that begins where the last one ended goes next.
+//
+// During a stream, a write that begins a little beyond the last end also waits briefly: another
+// thread may be about to make the write for the gap. If that write does not come, the stream is
+// over. Writes do not wait for gaps again until enough consecutive writes make a new stream. Each
+// gap that was not filled raises this number, up to a limit, and a gap that is filled resets it. So
+// a program that leaves gaps on purpose does not wait at each of them. No write starves: a write
+// that was overtaken often enough goes next.
 //
 // Thread-safety: every call from any thread. The order is best effort: writes that do not form a
 // stream go in any order, like those of several programs.
@@ -24,12 +27,13 @@ namespace siltfs {
 
 class WriteSequencer {
  public:
-  // `patience`: how long a write waits for the preceding write. If the thread of the preceding
-  // write was woken and has not come by then, it won't come soon.
+  // `patience`: how long a write waits for the preceding write. A thread that has this write and
+  // was woken usually arrives sooner.
   explicit WriteSequencer(std::chrono::nanoseconds patience = std::chrono::milliseconds(2))
       : patience_(patience), stream_(kShortStream) {}
 
-  // Returns when it is the turn of a write of [offset, offset + length).
+  // Returns when a write of [offset, offset + length) is admitted. No other write is admitted
+  // before End.
   void Begin(uint64_t offset, uint64_t length) SILTFS_EXCLUDES(mutex_);
   void End() SILTFS_EXCLUDES(mutex_);
 
@@ -49,8 +53,8 @@ class WriteSequencer {
     uint64_t offset = 0;
     uint64_t came = 0;  // writes admitted before it came
     bool go = false;
-    // Set for the write that would go next but lies after a gap: it waits until then for the gap to
-    // be filled.
+    // Set for the write that would go next but begins after a gap. Until this time it waits for the
+    // gap to be filled.
     std::optional<Clock::time_point> deadline = {};
     CondVar told = {};
   };
@@ -76,7 +80,7 @@ class WriteSequencer {
   Waiters waiters_ SILTFS_GUARDED_BY(mutex_);
 };
 
-// Holds a turn while it exists.
+// Admits a write in its constructor, and ends it in its destructor.
 class SequencedWrite {
  public:
   SequencedWrite(WriteSequencer& turns, uint64_t offset, uint64_t length) : turns_(turns) {

@@ -5,10 +5,10 @@
 // included. Order: an operation takes effect before its call returns, so before all calls that
 // begin later. Operations whose calls overlap take effect in any order. A crash preserves a prefix
 // of the order in which operations took effect (docs/crash-model.md). The kernel checks permissions
-// (default_permissions); FileSystem does not. Errors: Status codes as a POSIX caller expects
-// (fs/fuse maps them). kReadOnly once the store has turned read-only.
-// Durability: operations are durable once Fsync, SyncAll or Close returned OK, else with the next
-// periodic commit.
+// (default_permissions); FileSystem does not. Errors: for each Status code, fs/fuse returns the
+// errno that POSIX requires. Changes return kReadOnly once the store has turned read-only.
+// Durability: operations are durable once Fsync, SyncAll or Close has returned OK, or else with the
+// next periodic commit.
 #pragma once
 
 #include <chrono>
@@ -59,7 +59,7 @@ struct Attributes {
   int64_t btime = 0;
 };
 
-// The attributes that SetAttributes changes; empty fields stay unchanged.
+// The attributes that SetAttributes changes. Attributes without a value stay unchanged.
 struct AttributeChange {
   std::optional<uint32_t> mode;  // permission bits
   std::optional<uint32_t> uid;
@@ -67,9 +67,9 @@ struct AttributeChange {
   std::optional<uint64_t> size;
   std::optional<int64_t> atime;
   std::optional<int64_t> mtime;
-  std::optional<int64_t> ctime;  // else: now
-  // Removes set-user-id, and set-group-id if the group may execute. (A new size, owner or group
-  // always removes the capability.) Directories keep the bits and the capability.
+  std::optional<int64_t> ctime;  // without a value: the time of the change
+  // Removes the extra privileges of the file, as Privileges::kDropAll. Even if this is false, a new
+  // size, owner or group removes them as kDropCapability. Directories keep all of them.
   bool kill_privileges = false;
 };
 
@@ -83,8 +83,9 @@ enum class Privileges : uint8_t {
 // How a write sets the file's times.
 enum class WriteTimes : uint8_t {
   kNow,      // to the time of the write
-  kMayKeep,  // for a write from a cache that sets the times itself, by SetAttributes, perhaps
-             // before this write. Until the cache has set any times, acts like kNow.
+  kMayKeep,  // keeps the times: the write comes from a cache that sets them itself, by
+             // SetAttributes, perhaps before this write. Acts like kNow until the cache has done so
+             // since the file was opened.
 };
 
 // The process that creates an inode.
@@ -131,7 +132,7 @@ enum class SeekTarget : uint8_t { kData, kHole };
 
 class SegmentStore;  // store/segment/segment_store.h
 
-// The only place of the defaults that a mount uses.
+// The options of an open store. The defaults of a mount are set only here.
 struct FileSystemOptions {
   std::string store;  // path of the store directory
   // Where sealed segments are kept; must outlive the file system. Null: in the store's directory.
@@ -141,22 +142,22 @@ struct FileSystemOptions {
   // If no change is made for this long, commits before commit_interval is over, within the limits
   // of fs/meta/commit_pace.h. 0: never.
   std::chrono::milliseconds quiet_interval{0};
-  // Approximate bytes of metadata in one commit; two such groups are in memory. Deferred changes
-  // may take as much again.
+  // Approximate bytes of metadata in one commit. Up to two such groups are in memory. Deferred
+  // changes may take as many bytes as one more group.
   size_t group_bytes = 3u << 20;
-  std::optional<uint64_t> index_memory;  // bytes; overrides the store's own
+  std::optional<uint64_t> index_memory;  // bytes; overrides the value in the superblock
   size_t block_cache_bytes = 10u << 20;  // decoded blocks, those read ahead included
   size_t footer_cache_bytes = 5u << 20;
-  size_t pipeline_bytes = 5u << 20;  // uncompressed chunks on their way to the disk, at most
+  size_t pipeline_bytes = 5u << 20;  // at most this many uncompressed bytes of pending chunks
   size_t worker_threads = 2;         // compress and append blocks
   size_t readahead_threads = 2;      // 0: no readahead
-  // While compression has little to do, data blocks grow to the size of recompressed ones. Which
-  // chunks share a block then depends on thread timing.
+  // While the compressing threads have little to do, data blocks grow to the size of recompressed
+  // blocks. Which chunks share a block then depends on the timing of threads.
   bool dense_when_idle = false;
   // Recompresses sealed segments in the background once nothing was written for `recompress_after`.
   bool recompress_in_background = false;
   std::chrono::milliseconds recompress_after{5000};
-  // Collects garbage in the background once enough was removed or replaced.
+  // Collects garbage in the background once enough content was removed or replaced.
   bool collect_in_background = false;
   // Keeps disk space allocated as a reserve for a full disk (store/env/space_reserve.h). Without
   // the reserve, the store only leaves a part of the disk free.
@@ -164,8 +165,8 @@ struct FileSystemOptions {
   // Polled while the store is opened. True ends the opening with kInterrupted and leaves the store
   // as a crash would. May be empty.
   std::function<bool()> interrupted;
-  // Called from any thread with a sentence about damage or failures that no Status reports, and
-  // once for each damaged block that Read meets. May be empty.
+  // Called from any thread with a sentence about damage, or about a failure that no call returns.
+  // Damage that Read meets is reported once for each damaged block. May be empty.
   std::function<void(const std::string& finding)> report;
 };
 
@@ -177,13 +178,13 @@ class FileSystem {
   static Result<std::unique_ptr<FileSystem>> Open(Env& env, FileSystemOptions options);
   virtual ~FileSystem() = default;
 
-  // --- names. Every call that returns Attributes of an entry by name (Lookup, Make*, Link, Create)
-  // adds one to the inode's lookup count; Forget subtracts. An inode without names stays while it
-  // is looked up or open.
+  // --- names. Lookup, Link, and each call that makes an inode add one to the lookup count of the
+  // inode whose Attributes they return; Forget subtracts from it. An inode without names exists as
+  // long as its lookup count is not 0 or it is open.
   //
-  // "." is `parent` itself, of any type; kStale once `parent` has no name left. ".." is the parent
-  // directory (of the root: the root). Both names serve callers that kept an inode number. Numbers
-  // are never reused, so a number gives the same inode or none.
+  // Lookup of "." returns `parent` itself, which may be of any type; kStale once `parent` has no
+  // name left. ".." is the parent directory (of the root: the root). Callers that kept an inode
+  // number use these names. Numbers are never reused, so a number gives the same inode or none.
   virtual Result<Attributes> Lookup(InodeNumber parent, std::string_view name) = 0;
   virtual void Forget(InodeNumber inode, uint64_t lookups) = 0;
   // Regular files, fifos, sockets and device nodes.
@@ -226,9 +227,10 @@ class FileSystem {
   // --- files. Each OpenFile, CreateFile or MakeTemporaryFile is paired with one ReleaseFile.
   virtual Result<Attributes> CreateFile(InodeNumber parent, std::string_view name, uint32_t mode,
                                         Caller caller) = 0;
-  // Makes a regular file without a name, with attributes as if made in `directory`. The file is
-  // open and looked up once, as after CreateFile. Unless Link names it while it is open, it is
-  // removed once it is neither open nor looked up, or after a crash.
+  // Makes a regular file without a name, with the attributes of a file made in `directory`. The
+  // file is open and has a lookup count of 1, as after CreateFile. Link can give it a name while it
+  // is open. Otherwise it is removed once it is not open and its lookup count is 0, or by the next
+  // mount after a crash.
   virtual Result<Attributes> MakeTemporaryFile(InodeNumber directory, uint32_t mode,
                                                Caller caller) = 0;
   virtual Status OpenFile(InodeNumber inode, bool truncate) = 0;
@@ -258,8 +260,8 @@ class FileSystem {
   // --- the whole file system
   virtual Status SyncAll() = 0;
   virtual Result<SpaceInfo> GetSpace() = 0;
-  // Whether the disk may be full by the time a write cached now is written back. Cheap; the answer
-  // is a few seconds old.
+  // Whether the disk may be full when the kernel writes back data that it caches now. The call is
+  // cheap, and its answer may be a few seconds old.
   virtual bool NearlyFull() const = 0;
   // Statistics, recompression, garbage collection and scrub. No call may follow Close.
   virtual StoreMaintenance& maintenance() = 0;

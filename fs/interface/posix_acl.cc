@@ -42,7 +42,7 @@ Status CheckOrder(const std::vector<Entry>& entries) {
     const Tag before = entries[i - 1].tag;
     const Tag tag = entries[i].tag;
     if (tag < before || (tag == before && !IsNamed(tag)))
-      return Wrong("the access control list has entries out of order or twice");
+      return Wrong("the access control list has unordered or repeated entries");
   }
   return Status::Ok();
 }

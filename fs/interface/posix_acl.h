@@ -1,7 +1,7 @@
 // POSIX access control lists: the rights of named users and groups, besides owner, group and
 // others, and the default lists that new entries of a directory inherit. From POSIX.1e draft 17,
-// section 23, as in Linux (acl(5)). The kernel enforces the lists; this file computes the file
-// system's part.
+// section 23, as in Linux (acl(5)). The kernel enforces the lists. This file decodes and checks
+// them, and computes how lists, permission bits and default lists depend on each other.
 //
 // The encoded form is that of the extended attributes system.posix_acl_access and
 // system.posix_acl_default: little-endian, a 32-bit version (2), then entries of tag (16 bits),
@@ -45,13 +45,14 @@ class PosixAcl {
     bool operator==(const Entry&) const = default;
   };
 
-  // The kernel reads at most this many bytes at once on machines with small pages. A longer list
-  // would be stored and then deny all access.
+  // On machines with 4 KiB pages, the kernel reads at most this many bytes of a list. If a longer
+  // list were stored, the kernel could not read it and would deny all access.
   static constexpr size_t kMaxBytes = 4096;
 
   // kInvalidArgument unless the kernel would accept the list: one entry each for owner, owning
   // group and others; named users after the owner; named groups after the owning group; a mask if
-  // there are named entries. Ids may come in any order and repeat; the first match counts.
+  // there are named entries. Ids may come in any order, and may occur more than once; the first
+  // entry of an id counts.
   static Result<PosixAcl> Decode(std::string_view value);
   std::string Encode() const;
 

@@ -9,10 +9,10 @@
 namespace siltfs {
 
 struct FileSystemStats {
-  uint64_t logical_bytes = 0;  // of files: sizes less holes, hard links once
+  uint64_t logical_bytes = 0;  // of all files: sizes less holes; a file with several names once
   uint64_t unique_bytes = 0;   // uncompressed bytes of the distinct chunks in use
   uint64_t stored_bytes = 0;   // all bytes of segment files, dead ones included
-  // Of stored_bytes: data segments that are not recompressed yet.
+  // The part of stored_bytes in data segments that are not recompressed yet.
   uint64_t awaiting_recompression_bytes = 0;
   uint64_t dead_bytes = 0;  // as far as known
   uint64_t reserve_bytes = 0;
@@ -23,8 +23,8 @@ struct FileSystemStats {
   uint64_t chunks_logical = 0;  // references from files to chunks
   uint64_t chunks_unique = 0;
   uint64_t sha1_collisions = 0;  // kept across mounts
-  // Blocks and chunks known to be damaged, also if the chunks were stored again since; kept across
-  // mounts.
+  // Blocks and chunks known to be damaged. Chunks that were stored again since then count, too. The
+  // numbers are kept across mounts.
   uint64_t damaged_blocks = 0;
   uint64_t damaged_chunks = 0;
   uint64_t last_commit = 0;
@@ -49,7 +49,7 @@ struct RecompressionReport {
   uint64_t segments_left = 0;  // damaged, or not yet eligible
   uint64_t bytes_before = 0;   // of segments rewritten and kept
   uint64_t bytes_after = 0;
-  uint64_t awaiting_recompression_bytes = 0;  // still awaiting, open segments included
+  uint64_t awaiting_recompression_bytes = 0;  // not recompressed yet, open segments included
 };
 
 // The result of StoreMaintenance::CollectGarbage, or its estimate. Units: bytes of segment files,
@@ -67,14 +67,14 @@ struct GarbageReport {
   uint64_t dead_chunks = 0;    // before the collection
 };
 
-// The findings of StoreMaintenance::Scrub since its first part began. Units: counts, bytes of
-// segment files.
+// The findings of a scrub since it began. If a scrub is interrupted and continued later, each call
+// of StoreMaintenance::Scrub is a part of it. Units: counts, bytes of segment files.
 struct ScrubReport {
   uint64_t segments = 0;
   uint64_t blocks = 0;
   uint64_t chunks = 0;  // recipe nodes included
   uint64_t bytes = 0;
-  uint64_t damaged_blocks = 0;   // or parts of blocks
+  uint64_t damaged_blocks = 0;   // entirely or in part
   uint64_t damaged_chunks = 0;   // intact copies may exist elsewhere
   uint64_t damaged_footers = 0;  // of segments
   uint64_t damaged_files = 0;    // not fully readable; counted once the scrub is complete

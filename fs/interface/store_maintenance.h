@@ -1,9 +1,9 @@
 // Maintenance of an open store: statistics, recompression, garbage collection and scrub.
 //
-// Thread-safety: every call from any thread; file operations and other maintenance proceed
-// meanwhile. Ownership: belongs to the FileSystem (FileSystem::maintenance). Errors: as stated;
-// kReadOnly for all but statistics if the store is read-only. Durability: what these calls change
-// survives a crash when they have returned OK, or is repeated by the next call.
+// Thread-safety: every call from any thread; file operations and other maintenance run at the same
+// time. Ownership: belongs to the FileSystem (FileSystem::maintenance). Errors: as stated; all
+// calls but GetStats return kReadOnly if the store is read-only. Durability: after a call has
+// returned OK, a crash does not undo its changes, or the next call makes them again.
 #pragma once
 
 #include <cstdint>
@@ -28,23 +28,24 @@ class StoreMaintenance {
 
   virtual Result<FileSystemStats> GetStats() = 0;
 
-  // Recompresses all sealed segments that await it, now. Takes long. kInterrupted once
-  // StopRecompression was called, kNoSpace.
+  // Recompresses all sealed segments that are not recompressed yet, without waiting until the store
+  // is quiet. Takes long. Returns kInterrupted once StopRecompression was called, and kNoSpace.
   virtual Result<RecompressionReport> Recompress() = 0;
-  // Stops recompression permanently; a Recompress under way returns soon. FileSystem::Close does
-  // this, too.
+  // Stops recompression permanently; a running call of Recompress returns soon. FileSystem::Close
+  // does this, too.
   virtual void StopRecompression() = 0;
 
   // Frees the space of chunks that no file refers to any more, in segments with enough dead bytes.
-  // With `dry_run`, only estimates the result. Takes long. kInterrupted once StopCollecting was
-  // called, kNoSpace, kCorruption if a file's recipe cannot be read.
+  // With `dry_run`, only estimates the result. Takes long. Returns kInterrupted once StopCollecting
+  // was called, kCorruption if a file's recipe cannot be read, and kNoSpace.
   virtual Result<GarbageReport> CollectGarbage(bool dry_run) = 0;
   // Stops garbage collection permanently, as StopRecompression.
   virtual void StopCollecting() = 0;
 
-  // Verifies all stored chunks and reports damage. Continues where the last scrub was interrupted,
-  // in this mount or another. Takes long. Found damage is not an error. An interruption is no
-  // error, either: it leaves the scrub incomplete. kIoError if the device fails again and again.
+  // Verifies all stored chunks and reports damage. If the last scrub was interrupted, in this mount
+  // or an earlier one, continues where it stopped. Takes long. Damage that is found is not an
+  // error. An interruption is not an error, either; it leaves the scrub incomplete. kIoError if the
+  // device fails repeatedly.
   virtual Result<ScrubReport> Scrub(ScrubMode mode) = 0;
   // Interrupts the Scrub call that is running, if any; that call returns soon. A scrub in the
   // background goes on.

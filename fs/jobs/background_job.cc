@@ -23,7 +23,8 @@ void BackgroundJob::Start(Loop loop) {
 }
 
 void BackgroundJob::Wake() {
-  // With the mutex held: the thread may have found no work, and not have begun to wait.
+  // The mutex must be held. Otherwise the thread could miss the notification, if it has found no
+  // work but has not begun to wait.
   MutexLock lock(mutex_);
   wakes_.NotifyAll();
 }
@@ -38,7 +39,8 @@ void BackgroundJob::Stop() {
     MutexLock thread_lock(thread_mutex_);
     if (thread_.joinable()) thread_.join();
   }
-  // Waits for the runs of callers. Later callers find that they may not begin.
+  // Waits until the runs of callers have ended. For callers that come later, CheckRunning returns
+  // kInterrupted.
   MutexLock run(run_mutex_);
 }
 

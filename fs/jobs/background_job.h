@@ -1,8 +1,8 @@
 // The thread and the running state of a maintenance job: recompression, garbage collection, scrub.
 //
 // A job has *runs*, one at a time. A run is made by a thread that calls the job, or by the job's
-// background thread. Background runs yield: they end as soon as a thread calls the job, so that the
-// caller need not wait for their pauses. Runs of callers end only after Interrupt or Stop.
+// background thread. Background runs yield: when a thread calls the job, they end soon, so that the
+// caller does not wait for their pauses. Runs of callers end early only after Interrupt or Stop.
 //
 // Thread-safety: every call from any thread, except where stated. Lock order: the run mutex, then
 // the job's own mutex, then the locks that Loop::has_work takes. Errors: CheckRunning and RestUntil
@@ -30,7 +30,7 @@ class BackgroundJob {
   struct Options {
     std::string store;        // path, for errors
     std::string interrupted;  // the sentence of kInterrupted
-    Wait wait = {};           // empty: waits by the real clock. Tests wait by Env's clock alone.
+    Wait wait = {};           // empty: waits in real time. Tests set it, to wait by Env's clock
   };
   // `env` must outlive the job.
   BackgroundJob(Env& env, Options options);
@@ -39,20 +39,21 @@ class BackgroundJob {
   // --- The background thread
 
   struct Loop {
-    // While it is false, the thread sleeps until Wake. Called with the job's mutex held. May be
-    // empty: then there may always be work.
+    // While it returns false, the thread sleeps until Wake. It is called with the job's mutex held.
+    // If it is empty, the job counts as having work at any time.
     std::function<bool()> has_work = {};
     std::chrono::nanoseconds poll{0};  // the pause before each `work`
-    // Makes a run, if it is time for one. Returns a pause before the next call. Not called while a
-    // Caller exists.
+    // Makes a run, if it is time for one. Returns the least pause before the next call. The thread
+    // does not begin a call while a Caller exists.
     std::function<std::chrono::nanoseconds()> work;
   };
   // Starts the thread. Does nothing if the thread was started before, or after Stop.
   void Start(Loop loop) SILTFS_EXCLUDES(thread_mutex_, mutex_);
   // Call it after has_work may have become true.
   void Wake() SILTFS_EXCLUDES(mutex_);
-  // Permanently ends the thread, and all runs soon. On return the thread has ended and there is no
-  // run, also for concurrent calls of Stop. Not for a thread that makes a run.
+  // Permanently stops the job: the thread and all runs end soon. When Stop returns, the thread has
+  // ended and there is no run. This also holds for concurrent calls of Stop. A thread that makes a
+  // run must not call it.
   void Stop() SILTFS_EXCLUDES(thread_mutex_, run_mutex_, mutex_);
 
   // --- Callers
@@ -61,7 +62,8 @@ class BackgroundJob {
     kNormal,
     kUrgent,  // other runs wait for this caller in MakeWay
   };
-  // Exists while a thread calls the job. Background runs end.
+  // Exists while a thread calls the job. While it exists, a background run must end, and the
+  // background thread begins no other.
   class Caller {
    public:
     explicit Caller(BackgroundJob& job, Priority priority = Priority::kNormal);
@@ -73,14 +75,15 @@ class BackgroundJob {
     BackgroundJob& job_;
     const Priority priority_;
   };
-  // Ends the runs of all Callers that exist now, those included that have not begun. Callers that
-  // join these are interrupted, too; it ends when none is left.
+  // Makes the runs of all Callers that exist now end with kInterrupted, including runs that have
+  // not begun yet. New Callers are interrupted, too, until no Caller of normal priority is left.
+  // Does nothing if there is no Caller of normal priority now.
   void Interrupt() SILTFS_EXCLUDES(mutex_);
 
   // --- Runs
 
   enum class Runner : uint8_t { kCaller, kBackground };
-  // Held during a run. It does not begin before other runs have ended.
+  // Exists during a run. The constructor waits until other runs have ended.
   class SILTFS_SCOPED_CAPABILITY Run {
    public:
     Run(BackgroundJob& job, Runner runner) SILTFS_ACQUIRE(job.run_mutex());
@@ -91,7 +94,7 @@ class BackgroundJob {
    private:
     BackgroundJob& job_;
   };
-  // For annotations of data that only runs use.
+  // For thread-safety annotations of data that only runs use.
   Mutex& run_mutex() SILTFS_RETURN_CAPABILITY(run_mutex_) { return run_mutex_; }
   bool in_background() const { return runner_ == Runner::kBackground; }
 
@@ -100,12 +103,12 @@ class BackgroundJob {
   Status CheckRunning() SILTFS_EXCLUDES(mutex_);
   // Waits for `time`, or until the run must end. May return early.
   void Rest(std::chrono::nanoseconds time) SILTFS_EXCLUDES(mutex_);
-  // Waits until Env's monotonic clock has reached `time` and `may_continue` is true, which is
-  // called every `poll` with the job's mutex held.
+  // Waits until Env's monotonic clock has reached `time`, and then until `may_continue` returns
+  // true. Calls `may_continue` every `poll`, with the job's mutex held.
   Status RestUntil(int64_t time, const std::function<bool()>& may_continue,
                    std::chrono::nanoseconds poll) SILTFS_EXCLUDES(mutex_);
-  // Returns when no urgent Caller exists. Call it before a Run, because a mutex alone is unfair:
-  // the thread that has just released it usually gets it again.
+  // Returns when no urgent Caller exists. Call it before making a Run: the run mutex is not fair,
+  // and a thread that has just released it usually gets it again before an urgent Caller.
   void MakeWay() SILTFS_EXCLUDES(mutex_);
 
   // Runs `work` on a thread that gets processor time only when no other thread wants it, and

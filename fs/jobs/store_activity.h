@@ -1,4 +1,4 @@
-// When the store was last used. Maintenance jobs yield to users of the store.
+// Records when the store was last used. Background maintenance waits while the store is in use.
 //
 // Thread-safety: every call from any thread. No errors.
 #pragma once

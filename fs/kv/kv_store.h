@@ -25,14 +25,14 @@ struct KvStoreOptions {
   enum class Mode : uint8_t {
     kCreate,    // makes the directory if necessary; fails if a store is in it
     kOpen,      // recovers, which writes to disk
-    kReadOnly,  // writes nothing to disk; a log left by a crash is replayed in memory. Writes
-                // answer kReadOnly
+    kReadOnly,  // writes nothing to disk; a log left by a crash is replayed in memory. All writes
+                // fail with kReadOnly
   };
   std::string path;  // a directory; the engine owns every file in it
   Mode mode = Mode::kOpen;
   // A file beside the directory, which the engine owns, too. RocksDB keeps its sync ledger in it
-  // (sync_ledger.h). Empty: the store is opened without this file, and damage in a log may pass for
-  // its torn end.
+  // (sync_ledger.h). Empty: the store is opened without this file. Damage in a log may then look
+  // like the end that a crash has torn.
   std::string ledger_path = {};
 };
 
@@ -57,8 +57,9 @@ class KvIterator {
   virtual void Seek(std::string_view key) = 0;  // to the first key >= `key`
   virtual void Next() = 0;
   virtual bool Valid() const = 0;
-  virtual std::string_view key() const = 0;    // valid until the next Seek or Next
-  virtual std::string_view value() const = 0;  //
+  // Both views are valid until the next Seek or Next.
+  virtual std::string_view key() const = 0;
+  virtual std::string_view value() const = 0;
   virtual Status status() const = 0;
 };
 
@@ -81,17 +82,17 @@ class KvStore {
   virtual std::shared_ptr<const KvSnapshot> Snapshot() const = 0;
   // Applies the mutations in order, atomically.
   Status Write(const std::vector<Mutation>& mutations);
-  // Like Write, but writes the mutations that `fill` passes to the sink, so that a large group need
-  // not be copied into a list first. `fill` may be called more than once and must pass the same
-  // mutations each time.
+  // Like Write, but writes the mutations that `fill` passes to the sink. So the caller does not
+  // copy a large group into a list first. `fill` may be called more than once and must pass the
+  // same mutations each time.
   virtual Status WriteFrom(const std::function<void(MutationSink&)>& fill) = 0;
-  // Reads all stored data and verifies its checksums. kCorruption on a difference; OK if the store
-  // keeps no checksums.
+  // Reads all stored data and verifies its checksums. kCorruption if a checksum differs; OK if the
+  // engine keeps no checksums.
   virtual Status VerifyChecksums() const { return Status::Ok(); }
-  // The number of changes that a store opened read-only found in a log. It is 0 if CloseCleanly has
-  // closed the store before.
+  // For a store opened read-only: the number of changes that opening it found in a log. 0 if the
+  // store was last closed by CloseCleanly.
   virtual uint64_t LoggedChanges() const { return 0; }
-  // Bytes on disk, live log included.
+  // Bytes on disk, including the log that is being written.
   virtual uint64_t DiskBytes() const = 0;
   // Empties the logs, so that the next open needs no recovery. No calls may follow; a failed close
   // may be retried. A store that is not closed by CloseCleanly is left as after a crash: no write

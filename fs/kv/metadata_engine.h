@@ -19,15 +19,16 @@
 namespace siltfs {
 
 struct MetadataEngine {
-  std::string_view name;  // in the superblock; an IsEngineWord of at most kEngineNameSize bytes
+  // The name in the superblock. It satisfies IsEngineWord and has at most kEngineNameSize bytes.
+  std::string_view name;
 
-  // Opens the store. kNotFound (kOpen, kReadOnly) if there is none, kAlreadyExists (kCreate),
-  // kCorruption for damage that is noticed now, and Env's errors. After kNoSpace the call may be
-  // repeated.
+  // Opens the store. Returns kNotFound if kOpen or kReadOnly finds no store, kAlreadyExists if
+  // kCreate finds one, kCorruption for damage that opening notices, and Env's errors. After
+  // kNoSpace the call may be repeated.
   Result<std::unique_ptr<KvStore>> (*open)(Env& env, const KvStoreOptions& options);
 
-  // Looks, without a write, for damage that opening tolerates, and reports each place with its path
-  // and offset. Fails only if the files cannot be examined.
+  // Looks for damage that `open` tolerates, and reports each place with its path and offset. Writes
+  // nothing to disk. Fails only if the files cannot be examined.
   Status (*find_tolerated_damage)(Env& env, const KvStoreOptions& options,
                                   const std::function<void(const Status&)>& report);
 

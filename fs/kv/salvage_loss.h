@@ -23,7 +23,7 @@ struct SalvageLoss {
 struct MetadataSalvage {
   uint64_t entries = 0;             // visited entries
   uint64_t tables = 0;              // tables read
-  bool manifest_known = false;      // the MANIFEST selected the files
+  bool manifest_known = false;      // the engine's MANIFEST said which files belong to the store
   std::vector<SalvageLoss> losses;  // by path
 };
 

@@ -2,11 +2,11 @@
 // live chunks of the store (docs/crash-model.md, "Garbage collection").
 //
 // There are two marks. CountLive covers the whole store and counts the live chunks of each segment,
-// to find segments worth collecting. It turns references into fingerprints in the index's order,
-// sorts them outside of memory, and merges them with the index's entries. Nothing may be deleted
-// because of its counts, since an index entry is a hint, and entries may be missing. SegmentMark
-// covers all chunks in the footers of a few segments. If it calls a chunk dead, nothing refers to
-// this chunk.
+// to find segments worth collecting. It turns each referenced name into its 64-bit place in the
+// index's order, sorts these places in files, and merges them with the index's entries. Nothing may
+// be deleted because of its counts, since an index entry is a hint, and entries may be missing.
+// SegmentMark covers all chunks in the footers of a few segments. If it calls a chunk dead, no
+// committed metadata refers to this chunk.
 //
 // Both walk the metadata of one commit. Chunks put after that commit, or being put now, are not in
 // its metadata, and look dead. So a caller that deletes segments must have made them victims before
@@ -39,7 +39,8 @@
 
 namespace siltfs {
 
-// Called at intervals; a failure ends the mark and is returned. May wait. May be empty.
+// A mark calls it at intervals, and it may wait. If it fails, the mark ends and returns its error.
+// May be empty.
 using MarkPace = std::function<Status()>;
 
 // Calls `visit` for every name that committed metadata refers to, perhaps more than once for a
@@ -68,17 +69,17 @@ struct LiveCounts {
   uint64_t dead_entries = 0;   // index entries without a reference
   uint64_t spilled_bytes = 0;  // written
   uint64_t passes = 1;         // over metadata
-  // The first kMostNotIndexed references without an index entry, as places in the index's order,
-  // ascending. If the disk had no room to spill references, these are unknown, and the vector is
-  // empty.
+  // The first kMostNotIndexed references without an index entry, as ascending places in the index's
+  // order. If the disk had no room to spill references, the mark does not find them, and the vector
+  // is empty.
   std::vector<uint64_t> not_indexed = {};
   static constexpr size_t kMostNotIndexed = 64u << 10;
 };
 
 // Counts the live chunks of each segment: merges the sorted references with the index's entries in
 // the index's order. If the disk has no room to spill, metadata is walked several times. Each walk
-// takes the next part of the index's order, as many references as fit into memory. Meanwhile one
-// partition of the index is pinned.
+// collects the references of the next part of the index's order, as many as fit into memory. During
+// a walk, one part of the index's files stays pinned.
 Result<LiveCounts> CountLive(Env& env, const KvSnapshot& metadata, NodeStore& nodes,
                              ChunkIndex& index, const MarkOptions& options);
 
@@ -86,13 +87,13 @@ Result<LiveCounts> CountLive(Env& env, const KvSnapshot& metadata, NodeStore& no
 // for each chunk while marking.
 class SegmentMark {
  public:
-  // Adds all chunks of a segment, in order of ordinals; each segment once. A chunk with a lost name
-  // (all zero) counts as live.
+  // Adds all chunks of a segment, in order of ordinals. Call it once for each segment. A chunk with
+  // an all-zero footer entry counts as live, because its name is lost.
   void Add(SegmentId segment, std::span<const FooterChunk> chunks);
   // Marks the chunks that metadata refers to. Only the first 64 bits of names are compared: a dead
-  // chunk with the prefix of a live one stays live. Until Mark has succeeded, and after it has
-  // failed, all chunks count as live. Calls `visit` for every name, perhaps more than once for a
-  // repeated name; `visit` may be empty.
+  // chunk counts as live if a live chunk has the same first 64 bits. Until Mark has succeeded, and
+  // after it has failed, all chunks count as live. Calls `visit` for every name that metadata
+  // refers to, perhaps more than once for a repeated name; `visit` may be empty.
   Status Mark(const KvSnapshot& metadata, NodeStore& nodes, const MarkPace& pace,
               const std::function<void(const ChunkName&)>& visit = {});
   // Whether a chunk is live; true for a chunk that was never added.
@@ -115,7 +116,7 @@ class SegmentMark {
   std::vector<Segment> segments_;
   std::vector<uint64_t> prefixes_;  // of all chunks' names
   std::vector<uint32_t> lost_;      // chunks with lost names
-  std::vector<uint32_t> table_;     // chunks by prefix, open addressing; while marking
+  std::vector<uint32_t> table_;     // hash table of chunks by prefix; empty except in Mark
   std::vector<bool> live_;          // by chunk
   bool marked_ = false;
 };

@@ -1,11 +1,11 @@
 // The names of the recipe nodes that a mark has walked, so that no node is walked twice. At 128
 // chunks a node, 100 million chunks have nearly a million nodes.
 //
-// If the set confused two names, the mark would skip a node and lose all references under it.
-// Making two names with equal first 64 bits takes 2^32 tries, which is an hour's work. So the set
-// keeps whole names where its answers decide about deletion. Twelve bytes suffice where its answers
-// only decide what is examined more closely: one equal pair takes 2^48 tries. The probability that
-// any two of a million names are equal by chance is 4e-18.
+// If the set confused two names, the mark would skip a node and lose all references under it. An
+// attacker can make two names with equal first 64 bits in 2^32 tries, which takes about an hour. So
+// the set keeps whole names if chunks are deleted because of the mark. Twelve bytes suffice for
+// CountLive, which only decides what is examined more closely: one equal pair takes 2^48 tries. The
+// probability that two of a million names have equal first twelve bytes by chance is below 1e-17.
 //
 // Thread-safety: one thread. Memory: name_bytes - 1 for each name, at an occupancy of 70 to 87 %,
 // in pages of its own. The set grows part by part, so growing takes hardly any extra memory.
@@ -40,7 +40,7 @@ class NodeSet {
     PageVector<uint8_t> slots;
     size_t capacity = 0;  // slots
     size_t used = 0;
-    bool has_zeros = false;  // a name is all zero behind its first byte
+    bool has_zeros = false;  // there is a name whose other bytes are all zero
   };
 
   // Returns the slot that holds `rest` (a name without its first byte), or else the free slot for

@@ -42,8 +42,8 @@ Result<bool> RangedReferences::Contains(uint64_t order) {
   return at_ < orders_.size() && orders_[at_] == order;
 }
 
-// Returns the end of the next range: at the density of the last range, its references fill nine
-// tenths of the memory.
+// Returns the end of the next range. It is chosen so that the references of the range fill nine
+// tenths of the memory, if they are as dense as those of the last range.
 uint64_t RangedReferences::GuessLast(uint64_t first) const {
   if (walks_ == 0 || orders_.empty()) return UINT64_MAX;
   const uint64_t wanted = capacity_ / 10 * 9;
@@ -69,7 +69,8 @@ void RangedReferences::Add(uint64_t order) {
   if (orders_.size() == capacity_) {
     SortAndDropRepeated();
     if (orders_.size() > capacity_ / 4 * 3) {
-      // The range was too wide; the next range gets the references cut off here.
+      // The range was too wide. Make it shorter; the next range will include the references that
+      // are dropped here.
       orders_.resize(capacity_ / 2);
       last_ = orders_.back();
       if (order > last_) return;

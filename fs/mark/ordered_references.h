@@ -1,9 +1,9 @@
-// The references of one commit in the order of an index, queried one by one while the index is
-// listed.
+// The references of one commit in the order of an index. While the index is listed in this order,
+// the caller asks for each entry whether there is a reference to it.
 //
-// There are two ways to order references in bounded memory. SortedReferences sorts them outside of
-// memory, and metadata is walked once. RangedReferences walks metadata for each range of the order
-// that fits into memory, and writes nothing.
+// There are two ways to order references in bounded memory. SortedReferences sorts them in files
+// (reference_sorter.h), and metadata is walked once. RangedReferences divides the order into ranges
+// whose references fit into memory, walks metadata once for each range, and writes nothing.
 //
 // Thread-safety: one thread.
 #pragma once
@@ -29,8 +29,8 @@ class OrderedReferences {
 
 class SortedReferences final : public OrderedReferences {
  public:
-  // `sorter` has been sorted, and must outlive it. `missed` is called once for every reference that
-  // was not asked for; may be empty.
+  // `sorter` has been sorted, and must outlive this object. `missed` is called once for every
+  // reference for which Contains was not called; it may be empty.
   explicit SortedReferences(ReferenceSorter& sorter,
                             std::function<void(uint64_t order)> missed = {})
       : sorter_(sorter), missed_(std::move(missed)) {}
@@ -43,7 +43,7 @@ class SortedReferences final : public OrderedReferences {
 
   ReferenceSorter& sorter_;
   const std::function<void(uint64_t order)> missed_;
-  std::optional<uint64_t> told_;  // the last one that was asked for or missed
+  std::optional<uint64_t> told_;  // the last reference that Contains found or `missed` got
 };
 
 class RangedReferences final : public OrderedReferences {

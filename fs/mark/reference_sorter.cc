@@ -17,8 +17,8 @@ namespace {
 constexpr std::string_view kFilePrefix = "references-";
 constexpr size_t kLeastBlockBytes = 512;
 constexpr size_t kMostBlockBytes = 64u << 10;
-// The memory is divided into this many blocks, so that this many runs less one can be merged at
-// once.
+// The memory is divided into this many blocks. One block is for the output of a merge, so one run
+// fewer than this can be merged at once.
 constexpr size_t kBlocks = 128;
 
 size_t BlockWords(size_t memory_bytes) {
@@ -83,7 +83,7 @@ void ReferenceSorter::SortNumbers() {
 
 Status ReferenceSorter::MakeRoom() {
   SortNumbers();
-  // If many numbers were repeated, there is room enough now.
+  // If many numbers were repeated, dropping them has made enough room.
   if (numbers_.size() <= capacity_ / 2) return Status::Ok();
   SILTFS_RETURN_IF_ERROR(Spill());
   for (size_t level = 0; level < levels_.size() && levels_[level].runs.size() >= fan_in_; ++level) {
@@ -116,14 +116,15 @@ Result<RunFile*> ReferenceSorter::FileOf(size_t level, uint64_t bytes_to_come) {
   if (space.available_bytes < options_.minimum_free_bytes ||
       space.available_bytes - options_.minimum_free_bytes < bytes_to_come) {
     return Status(StatusCode::kNoSpace,
-                  fmt::format("the disk has no room for {} bytes to sort with", bytes_to_come))
+                  fmt::format("the disk has no room for {} bytes of data to sort", bytes_to_come))
         .At(options_.directory);
   }
   if (levels_.size() <= level) levels_.resize(level + 1);
   RunFile& file = levels_[level];
   if (file.file != nullptr) return &file;
   file.path = JoinPath(options_.directory, fmt::format("{}{}", kFilePrefix, ++files_));
-  // This seed is so far from the seeds of other files that no two blocks have the same seed.
+  // The seed of a block is the file's seed plus the block's offset. The seeds of two files are so
+  // far apart that no two blocks have the same seed.
   file.seed = seed_ + (files_ << 48);
   SILTFS_ASSIGN_OR_RETURN(file.file, env_.OpenFile(file.path, {.mode = OpenMode::kCreate}));
   return &file;
@@ -136,8 +137,7 @@ Status ReferenceSorter::RemoveFileOf(size_t level) {
   return env_.RemoveFile(gone.path);
 }
 
-// Returns readers of all runs of these levels. The number of runs must not exceed what can be
-// merged at once.
+// Returns readers of all runs of these levels, at most fan_in_ runs.
 std::vector<RunReader> ReferenceSorter::ReadersOf(size_t first_level, size_t end_level) {
   numbers_.resize(capacity_);
   std::vector<RunReader> readers;
@@ -181,7 +181,7 @@ Status ReferenceSorter::Sort() {
   at_ = 0;
   if (!spilled()) return Status::Ok();
   if (!numbers_.empty()) SILTFS_RETURN_IF_ERROR(Spill());
-  // Merge the lowest level first: this costs the fewest writes.
+  // Merge the lowest levels first, because their runs are the shortest and cost the fewest writes.
   for (size_t level = 0; RunCount() > fan_in_; ++level) {
     if (!levels_[level].runs.empty()) SILTFS_RETURN_IF_ERROR(MergeLevel(level));
   }

@@ -1,5 +1,5 @@
-// Sorts any number of 64-bit numbers in bounded memory, and drops repeated ones. Garbage collection
-// sorts references with it, to compare them with a chunk index in the index's order.
+// Sorts any number of 64-bit numbers in bounded memory, and drops repeated numbers. With it,
+// garbage collection sorts references, to compare them with a chunk index in the index's order.
 //
 // When memory is full, its numbers are sorted and written as a run (sorted_run.h) to the file of
 // the lowest level. When a level has as many runs as can be merged at once, they are merged into
@@ -7,10 +7,11 @@
 // 8 MiB of memory, each of up to 130 million numbers is written once, and each of up to 16 billion
 // twice. If all numbers fit into memory, nothing is written.
 //
-// Thread-safety: one thread. Ownership: `env` must outlive it. Memory: `memory_bytes`, and a block.
-// Durability: none; the files are removed with the sorter, or, after a crash, by RemoveLeftovers.
-// Errors: kNoSpace, also if the disk would be left with less than minimum_free_bytes; kCorruption
-// for a file that differs from what was written; kIoError. After an error the sorter is unusable.
+// Thread-safety: one thread. Ownership: `env` must outlive it. Memory: `memory_bytes`, including
+// the block that is being written. Durability: none; the files are removed with the sorter, or,
+// after a crash, by RemoveLeftovers. Errors: kNoSpace, also if the disk would be left with less
+// than minimum_free_bytes; kCorruption for a file that differs from what was written; kIoError.
+// After an error the sorter is unusable.
 #pragma once
 
 #include <cstdint>

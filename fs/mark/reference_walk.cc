@@ -13,7 +13,7 @@
 namespace siltfs {
 namespace {
 
-// The work of reading, verifying and decoding a node or a record, in units of one name.
+// The work of reading, verifying and decoding a node or a record, in the units of Pacer::Step.
 constexpr uint32_t kNodeWork = 64;
 constexpr uint32_t kRecordWork = 8;
 
@@ -68,8 +68,8 @@ class ReferenceWalk {
     return TakeFailure();
   }
 
-  // Called before a node is read. True if the node is to be walked. Cannot return a failure, and
-  // stores it in failure_.
+  // Called before a node is read. Returns whether the node is to be walked. It cannot return a
+  // Status, so it stores a failure in failure_.
   bool EnterNode(const RecipeChild& node) {
     if (failure_ || !walked_.Insert(node.name)) return false;
     Status entered = pacer_.Step(kNodeWork);

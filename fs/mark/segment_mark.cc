@@ -33,7 +33,7 @@ void SegmentMark::BuildTable() {
   }
 }
 
-// Sets all chunks with this prefix live: several chunks may have one name.
+// Marks all chunks with this prefix as live, because several chunks may have the same name.
 void SegmentMark::SetLive(uint64_t prefix) {
   for (size_t at = PlaceOf(prefix); table_[at] != kFree;
        at = at + 1 == table_.size() ? 0 : at + 1) {

@@ -13,8 +13,8 @@ ByteView BytesOf(std::span<const uint64_t> words) {
   return {reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()};
 }
 
-// Returns the checksum of the words behind the first. It includes the block's place, so that a
-// misplaced block does not match.
+// Returns the checksum of all words of the block but the first. The checksum includes the block's
+// offset, so that a block at a wrong place does not match.
 uint64_t ChecksumOf(std::span<const uint64_t> block, const RunFile& file, uint64_t offset) {
   return Checksum(BytesOf(block.subspan(1)), file.seed + offset);
 }
@@ -44,8 +44,7 @@ Status RunReader::ReadBlock() {
   SILTFS_RETURN_IF_ERROR(
       ReadExactly(*file_->file, offset_, {reinterpret_cast<uint8_t*>(block.data()), bytes}));
   if (block[0] != ChecksumOf(block, *file_, offset_)) {
-    return Status(StatusCode::kCorruption,
-                  "holds a block of a run that differs from the one written")
+    return Status(StatusCode::kCorruption, "holds a block that differs from what was written")
         .At(file_->path, offset_);
   }
   offset_ += bytes;

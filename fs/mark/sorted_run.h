@@ -1,7 +1,9 @@
-// Runs of rising 64-bit numbers in temporary files, which an external sort spills and merges again.
+// Runs of ascending 64-bit numbers in temporary files. ReferenceSorter writes runs when its memory
+// is full, and merges them again.
 //
-// A run is a sequence of blocks, each with a checksum and then numbers. Only the process that wrote
-// a run reads it: so it has the machine's own byte order, and checksums with a secret seed.
+// A run is a sequence of blocks; each block has a checksum and then numbers. Only the process that
+// wrote a run reads it. So the numbers have the machine's own byte order, and the checksums have a
+// secret seed.
 //
 // Thread-safety: each object belongs to one thread. Ownership: files and blocks belong to the
 // caller and must outlive readers and writers. Errors: kNoSpace and kIoError of the device;
@@ -33,7 +35,7 @@ struct RunFile {
   std::vector<SortedRun> runs;
 };
 
-// Appends a run to a file. Blocks are as large as `block`, which has at least two words.
+// Appends a run to a file. Blocks are as large as `block`, which must have at least two words.
 class RunWriter {
  public:
   RunWriter(RunFile& file, std::span<uint64_t> block)

@@ -1,12 +1,13 @@
-// References to recipe nodes that a walk has met, so that a subtree shared by many places is walked
-// once. A few nodes that share their subtrees can stand for 2^44 entries: a walk without such a set
-// would not end.
+// The references to recipe nodes that a walk has met. With it, the walk visits a subtree only once,
+// even if many places share it. A few nodes that share their subtrees can stand for 2^44 entries,
+// and a walk without such a set would not end.
 //
-// A reference is identified by all its fields (name, level, length and sums): two references with
-// one name may have different sums, and only one can be right. Not thread-safe. Memory: some 25
-// bytes a node of level 1 or above, 4 MiB in a store of 10 TB; the same for leaves, but only the
-// first kMostLeaves are kept. A leaf that is not kept counts as new each time. This multiplies the
-// work at most by the number of items in a node.
+// A reference is identified by all its fields (name, level, length and sums), because two
+// references with one name may have different sums, and only one of them can be right. Not
+// thread-safe. Memory: about 25 bytes for each node of level 1 or above, which is 4 MiB in a store
+// of 10 TB. A leaf (level 0) takes as much, but only the first kMostLeaves leaves are kept. A leaf
+// that is not kept counts as new each time. This multiplies the work at most by the number of items
+// in a node.
 #pragma once
 
 #include <cstddef>

@@ -1,12 +1,12 @@
 // Decides when a group is committed without a request: after a pause in the changes, and at the end
 // of the commit interval at the latest.
 //
-// Committing at a pause makes `sync` fast, and makes programs that never call fsync safe after a
-// moment. A store that changes slowly without end must not commit with every change, so early
-// commits are limited twice: in number (kBurst in a row, one per kRefill on average) and in time.
-// The next early commit begins at least kRest * T after a commit that took T. So a slow disk spends
-// only a small part of its time on early commits. Neither limit delays a commit beyond the
-// interval.
+// Because groups are committed at pauses, `sync` usually has little to do, and a crash loses little
+// of the data of programs that never call fsync. A store that always changes slowly must not commit
+// every change, so there are two limits for such early commits. Their number is limited: kBurst in
+// a row, and one per kRefill on average. And after a commit that took the time T, the next early
+// commit begins kRest * T later at the earliest. So a slow disk spends only a small part of its
+// time on early commits. Neither limit delays a commit beyond the interval.
 //
 // Pure computation; all times come from one monotonic clock. Not thread-safe: the caller holds its
 // lock.
@@ -32,8 +32,8 @@ class CommitPace {
   // move this time, so call Due again when it is reached.
   Time Due(Time first_change, Time last_change) const;
 
-  // Records a commit that began and ended at these times. `early`: it began unrequested, before the
-  // interval was over.
+  // Records a commit that began and ended at these times. `early`: it began without a request and
+  // before the interval was over.
   void Committed(Time began, Time ended, bool early);
 
  private:

@@ -1,5 +1,5 @@
-// What the chunk store and its maintenance jobs need of metadata: to commit, to read the committed
-// state, and to write outside of commits. MetadataStore implements it.
+// The functions of metadata that the chunk store and its maintenance jobs use: they commit, read
+// the committed state, and write outside of commits. MetadataStore implements them.
 //
 // Thread-safety: every call from any thread, except where a function excludes the commit thread.
 // Ownership: users borrow the port, which must outlive them. Errors: those of MetadataStore. After
@@ -19,10 +19,10 @@ class CommitPort {
   virtual ~CommitPort() = default;
 
   // Commits, even if nothing changed. On return, all operations and chunks accepted before the call
-  // are durable, and metadata knows the segments sealed before it. Not for the commit thread, nor
-  // for a thread that holds a lock which an operation or a commit needs.
+  // are durable, and metadata has the records of the segments sealed before the call. The commit
+  // thread must not call it, nor a thread that holds a lock which an operation or a commit needs.
   virtual Status CommitNow() = 0;
-  // The durable state: the last whole commit, and later WriteThrough calls.
+  // The durable state: that of the last commit, with the later WriteThrough calls.
   virtual std::shared_ptr<const KvSnapshot> CommittedSnapshot() const = 0;
   // Writes at once, outside of commits. The mutations are durable on return. Their keys must never
   // be written by operations.

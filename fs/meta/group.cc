@@ -6,8 +6,8 @@ namespace siltfs {
 
 namespace {
 
-// The bytes that malloc takes for a request: 8 bytes of overhead, rounded up to a multiple of 16,
-// at least 32.
+// Returns the bytes that malloc takes for a request: the request and 8 bytes of overhead, rounded
+// up to a multiple of 16, and at least 32.
 size_t HeapBlock(size_t request) {
   const size_t block = (request + 8 + 15) / 16 * 16;
   return block < 32 ? 32 : block;

@@ -1,11 +1,11 @@
 // A group: the mutations of operations that will become durable together, as an ordered map key ->
 // value or tombstone.
 //
-// The last mutation of a key wins. A group changes only by Add. The last Adds bring the deferred
-// mutations of operations that joined the group before its store closed it; after them the group is
-// immutable. Thread-safety: all calls from any thread. Any other call sees the mutations of an Add
-// all or not at all. Memory: bytes() estimates the group's heap use, map nodes and allocator
-// overhead included.
+// The last mutation of a key wins. A group changes only by Add. When MetadataStore has closed the
+// group, Add is still called for the deferred mutations of operations that joined it before. After
+// these calls the group is immutable. Thread-safety: all calls from any thread. A concurrent call
+// sees either all mutations of an Add or none. Memory: bytes() estimates the group's heap use,
+// including map nodes and the allocator's overhead.
 #pragma once
 
 #include <atomic>

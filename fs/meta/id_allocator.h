@@ -22,19 +22,20 @@ class IdAllocator {
  public:
   using WriteThrough = std::function<Status(const std::vector<Mutation>&)>;
 
-  static constexpr unsigned kSequenceBits = 40;  // bits of a block's sequence number below the
-                                                 // epoch
-  // Numbers claimed at a time.
+  // The number of low bits of a block's sequence that count the blocks of a mount. The epoch is
+  // above them.
+  static constexpr unsigned kSequenceBits = 40;
+  // How many numbers are claimed at a time.
   static constexpr uint64_t kInodeRange = 1u << 16;
   static constexpr SegmentId kSegmentRange = 1u << 12;
 
-  // Ids at or above this one are never handed out; they can serve as ids of segments that never
+  // Ids at or above this one are never handed out. So they can stand for segments that do not
   // exist.
   static constexpr SegmentId first_unused_segment() {
     return std::numeric_limits<SegmentId>::max() - kSegmentRange;
   }
 
-  // `found`: the ranges at the beginning of the mount.
+  // `found`: the ranges in metadata at the beginning of the mount.
   IdAllocator(const IdRanges& found, WriteThrough write_through);
 
   // Begins a writable mount: increments the epoch, claims the first ranges and marks the store as

@@ -21,7 +21,8 @@ Time SteadyClock() { return std::chrono::steady_clock::now().time_since_epoch();
 // Longer intervals are cut to this, so that deadlines stay representable.
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(24 * 365);
 
-// Wraps instead of overflowing: a damaged counter must not be undefined behaviour.
+// Adds as unsigned numbers, which wrap around. With signed numbers, a damaged counter could cause
+// undefined behaviour.
 void AddTo(Counters& sum, const Counters& differences) {
   for (size_t i = 0; i < sum.size(); ++i) {
     sum[i] =
@@ -78,7 +79,7 @@ struct NumberedGroup {
   const uint64_t number;
   const std::shared_ptr<Group> group = std::make_shared<Group>();
   Counters differences{};
-  bool used = false;  // an Apply joined it
+  bool used = false;  // an Apply or Join has added to it
   // Valid if `used`.
   Time first_change{};
   Time last_change{};
@@ -126,8 +127,8 @@ class GroupedStore final : public MetadataStore {
  private:
   void CommitLoop() SILTFS_EXCLUDES(mutex_);
   bool CommitDue() const SILTFS_REQUIRES(mutex_);
-  // When to retry the closed group. If there is none: when to commit the open group, which must be
-  // used, without a request.
+  // When to try again to commit the closed group. If no group is closed: when to commit the open
+  // group, which must be `used`, without a request.
   Time Deadline() const SILTFS_REQUIRES(mutex_);
   void WaitForWork() SILTFS_REQUIRES(mutex_);
   void CloseOpenGroup() SILTFS_REQUIRES(mutex_);
@@ -167,7 +168,7 @@ class GroupedStore final : public MetadataStore {
   bool takes_late_ SILTFS_GUARDED_BY(mutex_) = false;
   CommitParticipant* participant_ SILTFS_GUARDED_BY(mutex_) = nullptr;
   DeferredChanges* late_ SILTFS_GUARDED_BY(mutex_) = nullptr;
-  // True: commit the closed group now; otherwise at retry_at_.
+  // Whether to commit the closed group now, and not only at retry_at_.
   bool try_closed_ SILTFS_GUARDED_BY(mutex_) = false;
   Time retry_at_ SILTFS_GUARDED_BY(mutex_){};
   uint64_t requested_ SILTFS_GUARDED_BY(mutex_) = 0;  // the highest commit requested
@@ -177,9 +178,9 @@ class GroupedStore final : public MetadataStore {
   Counters committed_counters_ SILTFS_GUARDED_BY(mutex_);
   Counters counters_ SILTFS_GUARDED_BY(mutex_);
   uint64_t tries_ SILTFS_GUARDED_BY(mutex_) = 0;  // attempts begun
-  // The number (by tries_) of the last failed attempt.
+  // The value that tries_ had during the last failed attempt.
   uint64_t failed_try_ SILTFS_GUARDED_BY(mutex_) = 0;
-  Status no_space_ SILTFS_GUARDED_BY(mutex_);  // the error of the last failed attempt
+  Status no_space_ SILTFS_GUARDED_BY(mutex_);  // the error of the last attempt without space
   Status failure_ SILTFS_GUARDED_BY(mutex_);
   bool stop_ SILTFS_GUARDED_BY(mutex_) = false;
 
@@ -269,8 +270,8 @@ void GroupedStore::ApplyToOpen(std::vector<Mutation> mutations, const Counters& 
   AddTo(open_->differences, differences);
   AddTo(counters_, differences);
   const bool first = !std::exchange(open_->used, true);
-  // A later change does not wake the commit thread: it checks again when the expected pause would
-  // be over.
+  // A later change does not wake the commit thread unless it fills the group. When the pause after
+  // the first change would be over, the commit thread itself looks for later changes.
   open_->last_change = clock_();
   if (first) open_->first_change = open_->last_change;
   if (Full(*open_) && !closed_) {
@@ -439,7 +440,7 @@ void GroupedStore::TryCommit() {
   mutex_.Unlock();
   Status status = late != nullptr ? late->FlushDeferred(number) : Status::Ok();
   mutex_.Lock();
-  takes_late_ = false;  // from now on the group is immutable
+  takes_late_ = false;  // so the group is immutable from here on
   Counters totals = committed_counters_;
   AddTo(totals, closed.differences);
   mutex_.Unlock();
@@ -449,7 +450,7 @@ void GroupedStore::TryCommit() {
   std::unique_ptr<NumberedGroup> done;
   if (status.ok()) {
     MutexLock write_lock(kv_write_mutex_);
-    // If a WriteThrough has failed meanwhile, nothing more is written.
+    // If a WriteThrough has failed since this attempt began, nothing more may be written.
     mutex_.Lock();
     status = failure_;
     mutex_.Unlock();
@@ -497,7 +498,7 @@ Result<std::unique_ptr<MetadataStore>> MetadataStore::Open(std::unique_ptr<KvSto
                                                            MetadataOptions options) {
   if (options.group_bytes == 0 || options.commit_interval.count() < 0) {
     return Status(StatusCode::kInvalidArgument,
-                  "a metadata group needs room, and the commit interval must not be negative");
+                  "the size of a group must not be 0, nor the commit interval negative");
   }
   options.commit_interval = std::min(options.commit_interval, kLongestInterval);
   SILTFS_ASSIGN_OR_RETURN(const uint64_t last_commit, LoadCommitNumber(*kv));

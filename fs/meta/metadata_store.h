@@ -1,4 +1,4 @@
-// Metadata with groups and commits: the heart of the crash model (docs/crash-model.md).
+// Metadata with groups and commits, on which the crash model depends (docs/crash-model.md).
 //
 // Operations change metadata by Apply: it adds a list of mutations atomically to the *open group*,
 // an ordered map key -> value or tombstone in memory. A *commit* closes the group, and a new group
@@ -6,24 +6,25 @@
 // Then it writes the group and the commit number as one atomic synced batch. So after a crash the
 // store holds exactly the operations up to some commit, in the order they were applied.
 //
-// Reading: a View pins {open group, committing group, key-value snapshot} at one moment. The newest
-// value of a key is returned.
+// Reading: a View pins the open group, the group being committed and a snapshot of the key-value
+// store, all at one moment. It returns the newest value that these three have for a key.
 //
-// Thread-safety: every call from any thread. A caller whose Apply depends on an earlier read holds
-// its own lock from the read to the Apply. The store's commit thread commits on request and when
-// the group is full. If there are changes, it also commits every commit interval and when changes
-// pause (commit_pace.h). A store without changes does nothing. Concurrent Commit calls share one
-// commit.
+// Thread-safety: every call from any thread. If an Apply depends on an earlier read, the caller
+// must hold a lock of its own from the read to the Apply. The store's commit thread commits on
+// request and when the group is full. If there are changes, it also commits every commit interval
+// and when changes pause (commit_pace.h). A store without changes does nothing. Concurrent Commit
+// calls share one commit.
 //
-// Memory: a group grows to about `group_bytes`; WaitForRoom blocks until there is room. An
-// operation calls WaitForRoom *before* it takes locks or applies. It never blocks between its Apply
-// and its return.
+// Memory: a group grows to about `group_bytes`, and WaitForRoom blocks until the open group is
+// smaller. An operation calls WaitForRoom *before* it takes locks or calls Apply. Apply itself does
+// not wait for room.
 //
 // Errors: if a commit fails with an error other than kNoSpace, the store is read-only permanently.
 // Callers that waited for that commit get its error. Later calls of Apply, WaitForRoom and Commit
-// fail with kReadOnly and the first failure's cause; reads still succeed. After kNoSpace the closed
-// group is kept and the next commit retries it with the same number. Callers that waited since
-// before the attempt began get kNoSpace; later waiters trigger a retry.
+// fail with kReadOnly and the first failure's cause; reads still succeed. If an attempt to commit
+// fails with kNoSpace, the closed group is kept, and the next attempt uses the same number. Callers
+// that already waited when the failed attempt began get kNoSpace. A caller that waits later starts
+// the next attempt.
 #pragma once
 
 #include <array>
@@ -47,33 +48,35 @@ namespace siltfs {
 class CommitParticipant {
  public:
   virtual ~CommitParticipant() = default;
-  // All chunks written before this call must be durable on return. `extra` collects mutations for
-  // the same batch (segment records, totals); their keys must never be written by Apply. `number`
-  // is this commit's number. If this call or the batch fails with kNoSpace, the call is repeated
-  // with the same number. May call the store's Get, Pin, counters, last_commit and WriteThrough;
-  // must not call functions that wait for a commit.
+  // All chunks written before this call must be durable on return. The participant adds to `extra`
+  // mutations that are written in the same batch (segment records, totals); their keys must never
+  // be written by Apply. `number` is this commit's number. If this call or the batch fails with
+  // kNoSpace, the call is repeated with the same number. It may call Get, Pin, counters,
+  // last_commit and WriteThrough of the MetadataStore, but no function that waits for a commit.
   virtual Status PrepareCommit(uint64_t number, std::vector<Mutation>& extra) = 0;
-  // Called when the batch is durable and last_commit() includes it. Commit(number) returns after
-  // this call.
+  // Called when the batch is durable and last_commit() returns its number. Commit(number) returns
+  // only after this call.
   virtual void CommitDone(uint64_t number) = 0;
 };
 
 // Implemented by a component that defers the mutations of accepted operations until their group
 // closes.
 //
-// Such an operation *joins* the open group (MetadataStore::Join) and belongs to its commit as if
-// applied at that moment. Its mutations follow by ApplyTo, in FlushDeferred at the latest.
+// Such an operation *joins* the open group (MetadataStore::Join). It then belongs to the group's
+// commit, as if its mutations had been applied at that moment. They are added by ApplyTo later, in
+// FlushDeferred at the latest.
 class DeferredChanges {
  public:
   virtual ~DeferredChanges() = default;
   // Called on the commit thread when the group of commit `number` is closed, before PrepareCommit.
-  // On return, all operations that joined that group must be applied to it; new operations join the
-  // next group. May call ApplyTo, and all functions that CommitParticipant::PrepareCommit may call.
+  // On return, the mutations of all operations that joined that group must have been added to it.
+  // New operations join the next group. It may call ApplyTo, and all functions that
+  // CommitParticipant::PrepareCommit may call.
   virtual Status FlushDeferred(uint64_t number) = 0;
 };
 
-// Store-wide totals, changed by differences and exact at every commit (meanings: Counter in
-// schema.h).
+// Store-wide totals; Counter in schema.h says what they count. Each Apply adds differences to them,
+// and each commit writes the totals of the operations that it includes.
 inline constexpr size_t kCounterCount = 8;
 using Counters = std::array<int64_t, kCounterCount>;
 
@@ -81,24 +84,24 @@ using Counters = std::array<int64_t, kCounterCount>;
 struct MetadataOptions {
   size_t group_bytes = 0;  // required; two groups are in memory at a time
   std::chrono::milliseconds commit_interval{0};
-  // If changes pause this long, they are committed before the interval is over. 0: no early
-  // commits.
+  // If there is no change for this long, the earlier changes are committed before the interval is
+  // over. 0: no early commits.
   std::chrono::milliseconds quiet_interval{0};
-  // A monotonic clock to use instead of the machine's. A deadline is checked again each time the
-  // remaining time has passed in real time.
+  // A monotonic clock to use instead of the machine's. The commit thread sleeps in real time for
+  // the time that remains until a deadline of this clock, and then looks at this clock again.
   std::function<std::chrono::nanoseconds()> clock = {};
-  bool read_only = false;  // Apply answers kReadOnly; no commit thread
+  bool read_only = false;  // Apply returns kReadOnly, and there is no commit thread
 };
 
 // The metadata at one moment. Cheap to make; hold it no longer than one operation (it pins memory),
 // and not across Close.
 //
-// Exactness: a view always shows the operations that were applied before it was made. Each lookup
-// may or may not show later operations, until the group that was open then has closed and received
-// its deferred changes. A single Get or a batch of a Scan (at most 64 entries) sees an Apply whole
-// or not at all. If no Apply touches a key during a Scan, the Scan visits the key exactly once if
-// it exists, and never if it does not. Keys come in strictly ascending order. Errors: those of the
-// key-value store.
+// Exactness: a view always shows the operations that were applied before it was made. It shares the
+// group that was open at that moment. As long as this group can change, each lookup may or may not
+// show operations that were added to it later. A single Get or a batch of a Scan (at most 64
+// entries) sees either all mutations of an Apply or none. If no Apply changes a key during a Scan,
+// the Scan visits the key exactly once if it exists, and never if it does not. Keys come in
+// strictly ascending order. Errors: those of the key-value store.
 class View {
  public:
   class Source;
@@ -106,7 +109,7 @@ class View {
 
   Result<std::optional<std::string>> Get(std::string_view key) const;
   // Visits keys in [begin, end) in order until `visit` returns false; an empty `end` means no end.
-  // `visit` is called with no lock held. Memory: one batch of each group, for any range.
+  // `visit` is called with no lock held. Memory: one batch of each group, however large the range.
   Status Scan(std::string_view begin, std::string_view end,
               const std::function<bool(std::string_view key, std::string_view value)>& visit) const;
 
@@ -116,9 +119,9 @@ class View {
 
 class MetadataStore : public CommitPort {
  public:
-  // An empty `kv` is at commit number 0. kCorruption if the commit number or the counters in `kv`
-  // are malformed. Without Close, uncommitted operations are lost and the key-value store is left
-  // as after a crash.
+  // An empty `kv` counts as commit number 0. kCorruption if the commit number or the counters in
+  // `kv` are malformed. If the result is destroyed without Close, uncommitted operations are lost
+  // and the key-value store is left as after a crash.
   static Result<std::unique_ptr<MetadataStore>> Open(std::unique_ptr<KvStore> kv,
                                                      MetadataOptions options);
 
@@ -130,9 +133,10 @@ class MetadataStore : public CommitPort {
   // Returns the newest value of a key, without pinning a view.
   virtual Result<std::optional<std::string>> Get(std::string_view key) const = 0;
 
-  // Returns when the open group has room. If the group is full, the call closes it and starts its
-  // commit. The call waits only while the previous group is not committed; kNoSpace if one more
-  // attempt to commit the previous group fails.
+  // Returns when the open group has room. If the open group is full, the call closes it and starts
+  // its commit, which makes an empty group the open one. If the previous group is not committed
+  // yet, the call first waits for its commit; it returns kNoSpace if another attempt to commit the
+  // previous group fails with it.
   virtual Status WaitForRoom() = 0;
   // Adds the mutations to the open group; returns the number of the commit that will include them.
   // `differences` are added to the counters. kInvalidArgument for the store's own keys (below).
@@ -140,14 +144,15 @@ class MetadataStore : public CommitPort {
   Result<uint64_t> Apply(std::vector<Mutation> mutations) {
     return Apply(std::move(mutations), Counters{});
   }
-  // Joins the open group without mutations, which follow by ApplyTo; returns the commit's number.
+  // Joins the open group without mutations, which the caller adds later with ApplyTo. Returns the
+  // commit's number.
   virtual Result<uint64_t> Join() = 0;
   // Like Apply, for an operation that joined commit `number`. kInvalidArgument unless the group of
   // this commit is open, or is closed and FlushDeferred has not returned yet.
   virtual Status ApplyTo(uint64_t number, std::vector<Mutation> mutations,
                          const Counters& differences) = 0;
-  // Registers `late`, which is called when a group closes. Call before the first Join; `late` must
-  // outlive the store.
+  // Registers `late`, which is called when a group closes. Call it before the first Join. `late`
+  // must exist until EndCommits returns.
   virtual void SetDeferredChanges(DeferredChanges* late) = 0;
   // The counters, including all operations applied so far.
   virtual Counters counters() const = 0;
@@ -167,9 +172,10 @@ class MetadataStore : public CommitPort {
   // may be destroyed afterwards. Uncommitted operations are lost. Only reads may follow.
   virtual void EndCommits() = 0;
 
-  // Commits everything, ends the commit thread and closes the key-value store cleanly. No calls may
-  // follow, except after kNoSpace: nothing was closed, and the caller may make room and go on.
-  // After another failure the key-value store is left as after a crash.
+  // Commits everything, ends the commit thread and closes the key-value store cleanly. If the
+  // commit fails with kNoSpace, nothing is closed, and the caller may make room and go on. In all
+  // other cases no calls may follow. After another failure the key-value store is left as after a
+  // crash.
   virtual Status Close() = 0;
 };
 

@@ -1,4 +1,5 @@
-// Reads through a View: merges three ordered sources. If several have a key, the newest one wins.
+// Reads through a View: merges its two groups and its snapshot in key order. If several of them
+// have a key, the newest one wins.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -78,7 +79,7 @@ Status View::Scan(std::string_view begin, std::string_view end,
 
   while (true) {
     if (!stored->Valid()) SILTFS_RETURN_IF_ERROR(stored->status());
-    // The smallest key, and the newest source that has it.
+    // Find the smallest key, and the newest source that has this key.
     const Mutation* winner = nullptr;
     for (const GroupCursor& group : groups) {
       if (group.Valid() && (winner == nullptr || group.entry().key < winner->key)) {

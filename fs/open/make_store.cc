@@ -92,8 +92,8 @@ Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
   return superblock;
 }
 
-// Returns a segment size for which a handful of segments is a small part of the disk. GC copies
-// that many at a time.
+// Returns the segment size: 1/64 of the disk or less, within limits. GC copies a few segments at a
+// time, and these should be a small part of the disk.
 Result<uint32_t> SegmentBytesFor(Env& env, const std::string& store) {
   constexpr uint64_t kSegmentsPerDisk = 64;
   constexpr uint64_t kLeast = 1u << 20;
@@ -134,7 +134,8 @@ std::string ParentOf(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Makes all but the mark and the superblock's secrets, in a directory that is marked and locked.
+// Makes all files of the store, in a directory that is marked and locked, and removes the mark. The
+// secrets of `superblock` were drawn before.
 Status FillDirectory(Env& env, const MakeStoreOptions& options, Superblock& superblock) {
   // The remains of an earlier mkfs.
   SILTFS_RETURN_IF_ERROR(RemoveUnfinishedStore(env, options.path));

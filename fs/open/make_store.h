@@ -12,7 +12,7 @@
 namespace siltfs {
 
 struct MakeStoreOptions {
-  std::string path;  // made if it is not there; otherwise an empty directory
+  std::string path;  // of the store's directory; made if it is missing, else it must be empty
   uint32_t chunk_min = 2u << 10;
   uint32_t chunk_avg = 8u << 10;
   uint32_t chunk_max = 64u << 10;

@@ -31,9 +31,9 @@ namespace siltfs {
 namespace {
 
 // A collection may fill at least this part of the data reserve with copies. It needs a little less
-// to begin. The rest is for the index, for copies that wait in blocks, for the footers of the
-// segments with the copies, and for the next collection. With 1 MiB for these, the last copy met a
-// full disk, and all copies were lost.
+// to begin. The rest of the data reserve is for the index, for copies that wait in blocks, for the
+// footers of the segments with the copies, and for the next collection. A rest of 1 MiB is too
+// small: the last copy met a full disk, and all copies were lost.
 constexpr uint64_t kLeastForCopies = 5u << 20;
 // A collection leaves this much of the reserve and the free space to metadata and the index.
 constexpr uint64_t kRoomForOthers = 8u << 20;
@@ -55,8 +55,8 @@ Status RemoveSegments(SegmentStore& segments, const std::string& store, const St
   return Status::Ok();
 }
 
-// Forgets notes of secondary copies in segments that no longer exist, or that were not made because
-// of a crash.
+// Forgets the notes of segments that do not exist: they were removed since, or a crash came after
+// the note and before the segment was made.
 void ForgetNotesOfGone(StoreRecords& records, std::vector<Mutation>& changes) {
   const std::map<SegmentId, SegmentRecord> there(records.segments.begin(), records.segments.end());
   std::erase_if(records.secondary, [&](SegmentId id) {
@@ -78,7 +78,8 @@ Result<std::shared_ptr<const ChunkerTables>> MakeTables(const Superblock& superb
   return ChunkerTables::Create(parameters);
 }
 
-// Also sets the parts that a writable store uses; a read-only store has none of them.
+// For a read-only store, parts.ids and parts.reserve are null, and so are the options with these
+// names and the option `metadata`.
 ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const StoreRecords& records,
                                const FileSystemImpl::Parts& parts,
                                std::shared_ptr<SegmentStore> segments) {
@@ -125,10 +126,10 @@ Result<std::unique_ptr<MetadataStore>> OpenMetadata(Env& disk, const FileSystemO
   MetadataOptions metadata_options;
   metadata_options.commit_interval = options.commit_interval;
   metadata_options.quiet_interval = options.quiet_interval;
-  // A group is one write of the engine. It exceeds group_bytes by the changes that are under way
-  // when it reaches this size. Deferred changes of contents are bounded by
-  // options.group_bytes, which may be larger: they are saved when the group closes, and are fewer
-  // by then than if they were saved earlier.
+  // The engine writes a group in one write, so the engine's limit for a write applies to groups. A
+  // group exceeds this limit only by the operations that are running when the group is full.
+  // Deferred changes of contents have a limit of their own, options.group_bytes, which may be
+  // larger: the later they are saved, the fewer mutations they make.
   metadata_options.group_bytes = options.group_bytes;
   if (const auto space = disk.GetDiskSpace(options.store); !options.read_only && space.ok()) {
     SILTFS_ASSIGN_OR_RETURN(const MetadataEngine* const engine,
@@ -181,7 +182,7 @@ Status GoOn(const FileSystemOptions& options) {
 }
 
 // Puts back the entries of blocks that the index lost in a crash, or returns them if the mount is
-// read-only. Blocks that cannot be read go on the list of damage.
+// read-only. Blocks that cannot be read are added to the damage list.
 Result<std::vector<IndexEntry>> Replay(SegmentStore& segments, const FileSystemOptions& options,
                                        const StoreIdentity& identity, StoreRecords& records,
                                        KvStore& kv, ChunkIndex& index,
@@ -209,7 +210,8 @@ Result<std::vector<IndexEntry>> Replay(SegmentStore& segments, const FileSystemO
 }
 
 // Fills the reserve again with the space that a failed attempt to open the store took from it and
-// left free. Thus the next attempt gets the space, and no other program. Spare bytes stay free.
+// left free. So the next attempt gets this space, and no other program does. The reserve leaves its
+// spare_bytes free.
 void FillReserveAgain(Env& disk, const FileSystemOptions& options) {
   const auto lock = disk.LockFile(LockPath(options.store));
   if (!lock.ok()) return;
@@ -236,7 +238,8 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   }
   Env& env = parts.env ? *parts.env : disk;
   Env& metadata_env = parts.metadata_env ? *parts.metadata_env : disk;
-  // The superblock is read again: the last holder of the lock may have written it meanwhile.
+  // Read the superblock again: another process may have had the lock and written the superblock
+  // since it was first read.
   SILTFS_ASSIGN_OR_RETURN(state, ReadSuperblock(env, options.store, access));
   parts.superblock = state.superblock;
   SILTFS_ASSIGN_OR_RETURN(parts.chunker_tables, MakeTables(parts.superblock));
@@ -324,7 +327,8 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& disk, FileSystemOption
   const Status& status = opened.status();
   if (status.Is(StatusCode::kNoSpace) && !options.read_only && options.keep_reserve)
     FillReserveAgain(disk, options);
-  // A file of the store is where a directory should be, or vice versa.
+  // These errors mean damage: there is a file where the store should have a directory, or a
+  // directory where it should have a file.
   if (!status.Is(StatusCode::kNotADirectory) && !status.Is(StatusCode::kIsADirectory))
     return opened;
   return Status(StatusCode::kCorruption, std::string(status.cause())).At(status.path());

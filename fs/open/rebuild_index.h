@@ -1,16 +1,16 @@
 // Rebuilds the chunk index of a store from its segments, for `siltfs index rebuild` and for
 // repairs. Uses the same replay of blocks as a mount without an index.
 //
-// The old index is removed first, so the new one needs no room beside it. An interruption leaves an
-// index that is complete up to a block and records that block; the next mount continues there. A
-// mark beside the index (IndexRebuildPath) tells commands that only read it that the rebuild is
-// unfinished. Metadata gets only newly found damage, and the superblock is not written; an
-// unmounted store stays unmounted.
+// The old index is removed first, so the disk needs no room for two indexes. An interrupted rebuild
+// leaves an index that is complete up to some block and records the sequence of this block; the
+// next mount continues there. A mark beside the index (IndexRebuildPath) tells commands that only
+// read the index that the rebuild is unfinished. Only newly found damage is written to metadata,
+// and the superblock is not written. So the store still counts as unmounted.
 //
-// Thread-safety: any thread. Memory: the index's, and ReplayBlocks's. Errors: kNotFound if there is
-// no store, kInUse if it is mounted, kNeedsNewer for a store of a later version; kCorruption if
-// metadata does not list the segments or is older than they are; kInterrupted; errors of Env.
-// Damaged parts of segments are reported and left out.
+// Thread-safety: any thread. Memory: that of the index and that of ReplayBlocks. Errors: kNotFound
+// if there is no store, kInUse if it is mounted, kNeedsNewer for a store of a later version;
+// kCorruption if metadata does not list the segments or is older than they are; kInterrupted;
+// errors of Env. Damaged parts of segments are reported and left out.
 #pragma once
 
 #include <cstdint>
@@ -37,14 +37,14 @@ struct IndexRebuildOptions {
 struct RebuiltIndex {
   std::string engine;
   uint64_t segments = 0;
-  uint64_t chunks = 0;      // in the segments, of files and recipe nodes
+  uint64_t chunks = 0;      // that were read from the segments, recipe nodes included
   uint64_t entries = 0;     // of the index (IndexStats::entries)
   uint64_t damages = 0;     // reported
   int64_t nanoseconds = 0;  // duration
 };
 
-// Locks the store and rebuilds its index. If the store was not unmounted, a mount and an unmount
-// first recover it.
+// Locks the store and rebuilds its index. If the store was not unmounted, first recovers it: opens
+// it as a mount does, and closes it.
 Result<RebuiltIndex> RebuildIndex(Env& env, const IndexRebuildOptions& options);
 
 // Rebuilds the index; the caller holds the store's lock. kInvalidArgument if the store was not

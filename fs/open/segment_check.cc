@@ -51,7 +51,8 @@ Status CheckSegments(SegmentStore& segments, const StoreIdentity& identity, cons
                      const SegmentRecords& records) {
   auto listing = segments.List();
   if (!listing.ok()) {
-    // There is metadata, so there were segments.
+    // mkfs makes the place of the segments before the metadata. There is metadata, so the place was
+    // lost.
     if (!listing.status().Is(StatusCode::kNotFound)) return std::move(listing).status();
     return Status(StatusCode::kCorruption, "the store's segments are missing").At(segments.name());
   }

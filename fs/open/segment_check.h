@@ -1,6 +1,6 @@
 // Checks that metadata is as new as the segments beside it (docs/crash-model.md, I5). A store with
-// an older copy of its metadata must not be opened: recovery would remove data that only the lost,
-// newer metadata knew.
+// an older copy of its metadata must not be opened: recovery would remove data of which only the
+// lost, newer metadata had a record.
 //
 // Thread-safety: any thread. Reads only.
 #pragma once
@@ -26,9 +26,10 @@ bool HoldAnything(const Records& records) {
 Status CheckPlaceOfSegments(const SegmentStore& segments, const SegmentListing& listing,
                             bool metadata_knows_some);
 
-// Calls CheckPlaceOfSegments. Also kCorruption, naming the segment, if metadata cannot know of a
-// segment: its id was never claimed, its blocks follow a later commit than metadata's last, or the
-// store was closed cleanly and the segment has grown since. Sealed segments are not read.
+// Calls CheckPlaceOfSegments. Also returns kCorruption, naming the segment, if a segment is newer
+// than metadata: its id was never claimed, a block of it names a later commit than metadata's last,
+// or the store was closed cleanly and the segment has grown since then. Segments that metadata
+// records as sealed are not read.
 Status CheckSegments(SegmentStore& segments, const StoreIdentity& identity, const IdRanges& ids,
                      const SegmentRecords& records);
 

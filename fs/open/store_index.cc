@@ -20,7 +20,8 @@ Result<StoreIndex> Open(Env& env, const std::string& store, StoreAccess access) 
   SILTFS_ASSIGN_OR_RETURN(SuperblockState state, ReadSuperblock(env, store, access));
   StoreIndex opened;
   SILTFS_ASSIGN_OR_RETURN(opened.lock, env.LockFile(LockPath(store)));
-  // The superblock is read again: the last holder of the lock may have written it meanwhile.
+  // Read the superblock again: another process may have had the lock and written the superblock
+  // since it was first read.
   SILTFS_ASSIGN_OR_RETURN(state, ReadSuperblock(env, store, access));
   const bool read_only = access == StoreAccess::kReadOnly;
   if (!read_only && !state.superblock.clean) {
@@ -76,7 +77,8 @@ Result<StoreIndex> OpenStoreIndexForWriting(Env& env, const std::string& store) 
   SILTFS_ASSIGN_OR_RETURN(StoreIndex opened, Open(env, store, StoreAccess::kReadWrite));
   if (opened.rebuild_interrupted)
     return NeedsMount("the rebuild of the store's chunk index was interrupted", IndexPath(store));
-  // Otherwise, durable entries that were lost to damage would count as durable again.
+  // If entries were put now, the entries that were lost to damage would count as durable again, and
+  // no mount would put them.
   if (opened.index->stats().damaged_pages > 0) {
     return NeedsMount("the store's chunk index has lost entries to damage", IndexPath(store));
   }

@@ -17,37 +17,40 @@ struct Superblock;
 struct StoreIndex {
   std::unique_ptr<FileLock> lock;
   std::unique_ptr<ChunkIndex> index;
-  bool rebuild_interrupted = false;  // IsRebuildUnfinished
+  bool rebuild_interrupted = false;  // the result of IsRebuildUnfinished
 };
 
 // The engine, directory and parameters of a store's index, as its superblock says, for writing and
-// with the store's own index_memory.
+// with the index_memory of the superblock.
 IndexOptions IndexOptionsOf(const Superblock& superblock, const std::string& store);
 
-// The memory that the index of this store takes at any limit, in bytes, for a warning. If the store
-// or its engine is unknown: that of the default engine.
+// Returns the bytes of memory that this store's index takes however low its limit is. Commands warn
+// if the limit is lower. If the store cannot be read or its engine is unknown, returns the value
+// for the default engine.
 uint64_t LeastIndexMemory(Env& env, const std::string& store);
 
-// Writes nothing. After a crash, the index may lack entries that only the segments have. kNotFound
-// if there is no store, kInUse if it is mounted, kNeedsNewer for a store of a later version.
-// kCorruption if the index is missing or too damaged to open; the next mount then rebuilds it.
+// Opens the index for reading; writes nothing. After a crash, the index may lack entries, which the
+// next mount takes from the segments. kNotFound if there is no store, kInUse if it is mounted,
+// kNeedsNewer for a store of a later version. kCorruption if the index is missing or too damaged to
+// open; the next mount then rebuilds it.
 Result<StoreIndex> OpenStoreIndexReadOnly(Env& env, const std::string& store);
 
-// Opens the index for writing, as a mount would, with the store's own index_memory. The caller puts
-// entries with the sequence durable_sequence() + 1: all blocks of the store are durable in its
-// index, and later blocks have higher sequences. Hence kInvalidArgument, besides the errors above,
-// if the store was not unmounted cleanly or the index has lost entries to damage; a mount fixes
-// both.
+// Opens the index for writing, as a mount would, with the index_memory of the superblock. The
+// caller puts entries with the sequence durable_sequence() + 1, which claims that the index has
+// durable entries of all blocks so far. So besides the errors above, returns kInvalidArgument if
+// the store was not unmounted cleanly or the index has lost entries to damage; a mount fixes both.
+// The blocks of later mounts have higher sequences.
 Result<StoreIndex> OpenStoreIndexForWriting(Env& env, const std::string& store);
 
-// Empties the index's directory, or makes it if it is missing: an index without entries, to be
-// filled from the segments. Until FinishRebuild, a mark says that the index lacks entries. The mark
-// is durable before anything is removed. The caller holds the store's lock.
+// Empties the index's directory, or makes it if it is missing. OpenIndex then gives an index
+// without entries, to be filled from the segments. Until FinishRebuild, a mark says that the index
+// lacks entries. The mark is durable before anything is removed. The caller holds the store's lock.
 Status EmptyIndexDirectory(Env& env, const std::string& store);
 
 // Removes the mark of EmptyIndexDirectory, durably, if it is there. Call it once the index has all
-// entries of the segments, or metadata says that the store is mounted. The caller holds the store's
-// lock.
+// entries of the segments. A mount may call it earlier, once metadata says that the store is
+// mounted: after a crash, the next mount then puts the missing entries. The caller holds the
+// store's lock.
 Status FinishRebuild(Env& env, const std::string& store);
 
 // Whether a rebuild was begun and not finished, so that the index may lack entries.

@@ -14,9 +14,9 @@ inline std::string LockPath(const std::string& store) { return JoinPath(store, "
 inline std::string MetadataPath(const std::string& store) { return JoinPath(store, "meta"); }
 // The sync ledger: how much of the metadata's logs was synced.
 inline std::string LedgerPath(const std::string& store) { return JoinPath(store, "meta.ledger"); }
-// A repair makes new metadata from damaged metadata in the directory `meta.new`. Once complete, the
-// directory is renamed to `meta.salvaged`. The ledger beside it keeps its name until it replaces
-// the old ledger.
+// A repair makes new metadata from damaged metadata, in the directory `meta.new`. When the new
+// metadata is complete, this directory is renamed to `meta.salvaged`. The sync ledger of the new
+// metadata, `meta.new.ledger`, keeps this name until it replaces the old sync ledger.
 inline std::string NewMetadataPath(const std::string& store) { return JoinPath(store, "meta.new"); }
 inline std::string NewLedgerPath(const std::string& store) {
   return JoinPath(store, "meta.new.ledger");
@@ -34,7 +34,7 @@ inline std::string IndexPath(const std::string& store) { return JoinPath(store, 
 inline std::string IndexRebuildPath(const std::string& store) {
   return JoinPath(store, "index.rebuild");
 }
-// Data that garbage collection sorts and cannot keep in memory; useless afterwards.
+// Data that garbage collection sorts and cannot keep in memory. It is useless after the collection.
 inline std::string SpillPath(const std::string& store) { return JoinPath(store, "gc"); }
 
 // Disk space kept in reserve for a full disk (store/env/space_reserve.h).

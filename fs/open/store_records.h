@@ -1,4 +1,4 @@
-// Metadata's records of a store as a whole, for opening it.
+// The records in metadata that describe a store as a whole. They are read when the store is opened.
 //
 // Thread-safety: any thread. Errors: kCorruption for a malformed record, or if metadata is older
 // than it must be; errors of the key-value store.

@@ -11,7 +11,7 @@ Result<FileSystemStats> ReadStoreStats(Env& env, const std::string& store) {
   options.read_only = true;
   SILTFS_ASSIGN_OR_RETURN(auto file_system, FileSystem::Open(env, options));
   SILTFS_ASSIGN_OR_RETURN(FileSystemStats stats, file_system->maintenance().GetStats());
-  stats.read_only = false;  // it was only read-only here
+  stats.read_only = false;  // only this function has opened the store read-only
   SILTFS_RETURN_IF_ERROR(file_system->Close());
   return stats;
 }

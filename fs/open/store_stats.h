@@ -1,4 +1,4 @@
-// The statistics of an unmounted store. Nothing is written, also after a crash.
+// The statistics of an unmounted store. Nothing is written, even if the store has crashed before.
 #pragma once
 
 #include <string>

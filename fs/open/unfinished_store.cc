@@ -68,8 +68,9 @@ Status CollectDirectory(Env& env, const std::string& store, const std::string& p
   return Status::Ok();
 }
 
-// kNotEmpty unless mkfs alone has written this superblock copy. A copy is written as a whole, and a
-// mount for writing writes it a second time before the file system answers.
+// kNotEmpty unless mkfs alone has written this superblock copy, which then has generation 1. A
+// mount for writing writes the superblock again, with a higher generation, before it serves
+// requests.
 Status CheckSuperblock(Env& env, const std::string& store, int copy) {
   const auto superblock = ReadSuperblockCopy(env, store, copy);
   if (superblock.ok() && superblock->generation == 1) return Status::Ok();

@@ -1,10 +1,10 @@
 // A store that mkfs is making, or did not finish because of a power cut or a full disk.
 //
-// mkfs first makes a mark in the store's directory, the directory `mkfs.unfinished`; it is durable
-// before anything else is there. Removing the mark is the last step. A marked directory may hold
-// files of mkfs, under the names that mkfs uses, and mkfs may remove them. A store that was mounted
-// for writing, or repaired, is complete even if the mark is there: its superblock was written more
-// than once.
+// mkfs first makes a mark in the store's directory: the directory `mkfs.unfinished`. The mark is
+// durable before anything else is made, and removing it is the last step. In a marked directory,
+// mkfs may remove the files that have the names of its own files. But a store that was mounted for
+// writing, or repaired, is complete even if the mark is still there. It is recognised by its
+// superblock, which was written more than once.
 //
 // Not thread-safe: the caller holds the store's lock, except for MarkUnfinished. Errors: Env's.
 // Durability: as stated.

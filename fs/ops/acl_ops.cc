@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t kAccessBits = 0777;
 constexpr uint32_t kSetGidBit = 02000;
 
-// Lists are checked when they are set, so a malformed stored list is damaged.
+// Lists are checked when they are set, so a stored list that is malformed means damage.
 Result<PosixAcl> DecodeStored(std::string_view value) {
   auto acl = PosixAcl::Decode(value);
   if (acl.ok()) return acl;

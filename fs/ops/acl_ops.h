@@ -1,7 +1,7 @@
-// Access control lists: their effect on modes, and the effect of modes on them.
+// Access control lists: setting them, and changing lists and permission bits together.
 //
-// The kernel enforces the lists and reads them as extended attributes. AclOps keeps them in step
-// with the permission bits, and hands down a directory's default list.
+// The kernel enforces the lists and reads them as extended attributes. AclOps keeps an inode's list
+// and its permission bits consistent, and gives a directory's default list to new entries.
 //
 // Thread-safety: every call from any thread; the caller holds the locks of the inodes exclusively,
 // and the inodes are loaded. Errors: kCorruption for a malformed stored list, those of metadata,
@@ -25,16 +25,17 @@ class AclOps {
   // The arguments must outlive it.
   AclOps(const StoreContext& store, ChangeApplier& changes) : store_(store), changes_(changes) {}
 
-  // Sets the list of this name; `present`: there is such a list. Applies the change. Errors: those
-  // of FileSystem::SetXattr.
+  // Sets the list of this name and applies the change. `present`: whether the inode has a list of
+  // this name already. Errors: those of FileSystem::SetXattr.
   Status SetAcl(Inode& inode, std::string_view name, std::string_view value, bool present,
                 XattrMode mode);
-  // Adds the access list's update for new permission bits to the change.
+  // If the inode has an access list, adds the list with the new permission bits to the change.
   Status AdaptAcl(Inode& inode, uint32_t mode, Change& change) const;
   // Null if the directory has no default list.
   Result<std::shared_ptr<const PosixAcl>> DefaultAclOf(Inode& directory) const;
-  // Clears the bits in a new inode's mode that `inherited` does not grant; without inherited lists,
-  // the bits of the umask. Adds the inherited lists to the change.
+  // Clears permission bits in the mode of a new inode: those that the default list `inherited` does
+  // not grant, or those in the umask if `inherited` is null. Adds the lists that the inode inherits
+  // to the change.
   static void SetFirstMode(Inode& inode, const std::shared_ptr<const PosixAcl>& inherited,
                            uint32_t umask, Change& change);
 

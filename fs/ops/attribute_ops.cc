@@ -26,7 +26,8 @@ Result<Attributes> AttributeOps::SetAttributes(InodeNumber number, const Attribu
 
 Result<Attributes> AttributeOps::ChangeAttributes(Inode& inode, const AttributeChange& wanted) {
   Change change;
-  // If only the record of a dirty file changes, the change is deferred with the content.
+  // If only the record of a dirty file changes, the change is deferred together with the deferred
+  // changes of the content.
   const bool defers = inode.deferred && !wanted.size && inode.record.xattrs == 0;
   if (defers) {
     SILTFS_RETURN_IF_ERROR(changes_.Join(inode, change));

@@ -16,8 +16,9 @@ constexpr size_t kMostReported = 4096;
 void DamageReporter::ReportRead(InodeNumber inode, uint64_t offset, uint64_t length,
                                 const Status& damage) {
   if (!report_) return;
-  // A block is identified by its file and offset. If the segment of a chunk is gone, the chunk's
-  // place is unknown. Then all chunks of the file may be gone, so the file is reported once.
+  // A damaged block is identified by its segment's path and its offset. If the segment is gone, the
+  // error has no offset. Then many chunks of the inode may be gone, so the inode is reported only
+  // once.
   const std::string place = damage.offset() ? fmt::format("{} {}", damage.path(), *damage.offset())
                                             : fmt::format("inode {}", inode);
   bool last = false;

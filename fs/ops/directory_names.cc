@@ -7,7 +7,7 @@ namespace siltfs {
 Status DirectoryNames::CheckName(std::string_view name) {
   if (name.size() > kMaxNameBytes)
     return Status(StatusCode::kNameTooLong, "the name is longer than 255 bytes");
-  if (!IsName(name)) return Status(StatusCode::kInvalidArgument, "this cannot be a name");
+  if (!IsName(name)) return Status(StatusCode::kInvalidArgument, "is not a valid name");
   return Status::Ok();
 }
 

@@ -31,10 +31,11 @@ class DirectoryNames {
   // does not hold the directory's lock.
   Status NoSuchName(InodeNumber directory);
 
-  // These functions enter or remove a name, and update cookies and entry counts, but not link
-  // counts.
+  // These functions enter or remove a name. They do not change link counts. AddName and DropName
+  // change the directory's entry count.
   static void AddName(Inode& directory, std::string_view name, const Inode& child, Change& change);
-  // Enters a name with a cookie that is in use already; does not count it.
+  // Enters a name with the cookie of an existing entry, in whose place it is listed. Does not
+  // change the entry count.
   static void PutName(Inode& directory, std::string_view name, const Inode& child, uint64_t cookie,
                       Change& change);
   static void DropName(Inode& directory, std::string_view name, const NameEntry& entry,

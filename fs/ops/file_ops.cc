@@ -3,7 +3,7 @@
 namespace siltfs {
 namespace {
 
-// Readahead would start too late for a smaller file: its reads are done by then.
+// Smaller files get no readahead: their reads are done before it would start.
 constexpr uint64_t kWorthReadahead = 512u << 10;
 
 }  // namespace
@@ -12,8 +12,8 @@ Status FileOps::OpenFile(InodeNumber number, bool truncate) {
   InodePtr inode = inodes_.Get(number);
   {
     InodeLock lock(inode, InodeLock::Mode::kExclusive);
-    // LoadRecord changes nothing in metadata. So deferred changes stay deferred, and a failed store
-    // can still be read.
+    // LoadRecord changes nothing in metadata. So deferred changes stay deferred, and files can be
+    // opened even if the store has turned read-only.
     SILTFS_RETURN_IF_ERROR(inodes_.LoadRecord(*inode));
     if (inode->record.IsDirectory()) return Status(StatusCode::kIsADirectory, "is a directory");
     ++inode->open_count;
@@ -85,7 +85,8 @@ Status FileOps::Fsync(InodeNumber number) {
     last_apply = inode.last_apply;
     return Status::Ok();
   }));
-  // An evicted inode has lost last_apply, but its last change may still be in the open group.
+  // If the inode table has released the inode since its last change, last_apply is 0 again. The
+  // change may still be in the open group, so commit everything.
   return last_apply > 0 ? store_.metadata().Commit(last_apply) : store_.metadata().CommitAll();
 }
 

@@ -1,4 +1,4 @@
-// Open files: opening, reading, seeking and syncing, and the fold when the last user closes.
+// Open files: opening, reading, seeking, syncing, and releasing. The last release folds the file.
 //
 // Thread-safety: every call from any thread. Errors: those of FileSystem. Durability: Fsync.
 #pragma once

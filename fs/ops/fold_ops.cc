@@ -46,8 +46,8 @@ bool FoldOps::NeedsFold(const InodeRecord& record) {
   return record.IsRegular() && record.links > 0 && !FileContent::IsFolded(record);
 }
 
-// After a failed change the inode may have to be loaded again. If that fails, the inode was
-// removed, or its next user reports the error.
+// After a failed change the inode may have to be loaded again. If loading fails, this file is not
+// folded: it was removed, or the next operation on it returns the error.
 bool FoldOps::NeedsFold(Inode& inode) {
   return inodes_.LoadRecord(inode).ok() && NeedsFold(inode.record);
 }
@@ -74,8 +74,8 @@ Status FoldOps::FoldInSteps(InodeNumber number) {
     return Status::Ok();
   });
   SILTFS_RETURN_IF_ERROR(loaded);
-  // The number of steps is limited because a steady writer adds work. Its own writes fold the file,
-  // too.
+  // The number of steps is limited because a steady writer could add work without end. Its writes
+  // fold the file, too (WriteOps::ApplyContent).
   for (uint64_t step = 0; step < 16 + extents / kLeastPerStep; ++step) {
     SILTFS_ASSIGN_OR_RETURN(const bool done, FoldStep(number));
     if (done) return Status::Ok();
@@ -97,7 +97,7 @@ Status FoldOps::FoldForCopy(InodeNumber number) {
 
 void FoldOps::FoldAndLog(InodeNumber number) {
   if (store_.options().read_only) return;
-  // A failed fold loses nothing; the file only takes more space.
+  // If the fold fails, the file keeps its content and only takes more space.
   Status status = FoldInSteps(number);
   if (status.Is(StatusCode::kNoSpace)) {
     wait_for_room_ = true;

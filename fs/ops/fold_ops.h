@@ -1,10 +1,10 @@
-// Folds files: at once, part by part while other threads use the file, or some parts of a large
-// overlay.
+// Folds files: a whole file at once; a whole file part by part, so that other threads can use it
+// between the parts; or one part of a file.
 //
 // Thread-safety: every call from any thread. The caller holds the lock of an inode that it passes,
-// exclusively; it holds no inode's lock when it passes a number. Errors: those of FileContent and
-// ChangeApplier. A failed fold loses nothing; the file only takes more space. Durability: none; a
-// fold is durable with its commit.
+// exclusively. It holds no inode's lock when it passes a number. Errors: those of FileContent and
+// ChangeApplier. If a fold fails, the file keeps its content and takes more space. Durability:
+// none; a fold is durable with its commit.
 #pragma once
 
 #include <atomic>
@@ -36,9 +36,10 @@ class FoldOps {
   // Folds a part of a locked file, so that other threads do not wait long for its lock.
   Status FoldSomeLocked(Inode& inode, FileContent::FoldMode mode);
 
-  // Folds a regular file part by part, as far as writes permit.
+  // Folds a regular file part by part. Returns OK, too, if concurrent writes outpace the fold.
   Status FoldForCopy(InodeNumber number);
-  // Folds a file that is not being written; reports failures.
+  // Folds a file part by part, and reports failures other than a full disk. Meant for files that
+  // are not being written.
   void FoldAndLog(InodeNumber number);
   // Whether a FoldAndLog has met a full disk since the last call.
   bool TakeWaitForRoom() { return wait_for_room_.exchange(false); }
@@ -53,7 +54,7 @@ class FoldOps {
   const FileContent& content_;
   InodeStore& inodes_;
   ChangeApplier& changes_;
-  std::atomic<bool> wait_for_room_{false};  // folds of files that are not open
+  std::atomic<bool> wait_for_room_{false};  // a FoldAndLog has met a full disk
 };
 
 }  // namespace siltfs

@@ -42,7 +42,7 @@ void FoldThread::FoldLeftovers() {
           if (auto parts = ParseNumberedKey(Table::kOverlay, key)) found = parts->inode;
           return false;
         });
-    if (!scanned.ok() || !found) return;  // other files are folded when they are next used
+    if (!scanned.ok() || !found) return;  // after an error, the next release folds a file
     bool in_use;
     {
       InodePtr inode = inodes_.Get(*found);
@@ -78,7 +78,7 @@ void FoldThread::RelievePressure() {
     if (!overlay_memory_.UnderPressure()) return;
     InodeLock lock(inode, InodeLock::Mode::kExclusive);
     // Overlays are only dropped from memory, not folded. Folding a small overlay now would end a
-    // chunk where its file continues.
+    // chunk at the end of the written data, although the writer may append more.
     if (!inode->loaded || !inode->overlay_loaded || inode->overlay.plain_bytes() == 0) continue;
     if (inode->deferred && !changes_.SaveLast(*inode).ok()) continue;
     inode->DropOverlay();

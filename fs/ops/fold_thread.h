@@ -1,6 +1,6 @@
 // The thread that folds files in the background: files that a crash or a full disk left unfolded,
 // and open files that were not written for a while. It also fills the reserve, and drops overlays
-// from memory if they take too much.
+// from memory if they take too much of it.
 //
 // Thread-safety: one thread calls Start, Stop and the destructor; any thread may call Wake. Errors:
 // failed folds are reported (FoldOps::FoldAndLog). Durability: none.

@@ -57,7 +57,8 @@ Result<Attributes> NamespaceOps::LookupParent(InodeNumber directory) {
   Status found = inodes_.WithLoaded(directory, false, [&](const Inode& inode) -> Status {
     SILTFS_RETURN_IF_ERROR(DirectoryNames::CheckDirectory(inode));
     parent = inode.record.parent;
-    // While the directory is locked it cannot move, so its parent is not empty and stays.
+    // While this directory is locked, it cannot be moved or removed. So its parent is not empty,
+    // and cannot be removed, either.
     lifetimes_.lookups().Add(parent);
     return Status::Ok();
   });
@@ -92,8 +93,8 @@ Result<Attributes> NamespaceOps::MakeInode(InodeNumber parent, std::string_view 
   SILTFS_ASSIGN_OR_RETURN(InodeNumber number, ids_->NextInode());
 
   const int64_t now = store_.Now();
-  // The new inode's number is above all others, so the inode comes after its directory in the lock
-  // order.
+  // The new inode's number is higher than all others. So locking it after its directory keeps the
+  // lock order.
   InodePtr inode = inodes_.Get(number);
   InodeLock inode_lock(inode, InodeLock::Mode::kExclusive);
   InodeRecord& record = inode->record;
@@ -149,7 +150,7 @@ Result<Attributes> NamespaceOps::MakeNode(InodeNumber parent, std::string_view n
                                           uint64_t device, Caller caller) {
   if ((mode & kTypeMask) == 0) mode |= kRegularType;
   if ((mode & kTypeMask) == kDirectoryType || (mode & kTypeMask) == kSymlinkType) {
-    return Status(StatusCode::kInvalidArgument, "directories and links are not made as nodes");
+    return Status(StatusCode::kInvalidArgument, "mknod makes no directories or symbolic links");
   }
   return MakeInode(parent, name,
                    {.mode = mode,
@@ -262,7 +263,7 @@ Status NamespaceOps::RemoveName(InodeNumber parent, std::string_view name, bool 
     {
       InodeLock lock({from, inode}, InodeLock::Mode::kExclusive);
       SILTFS_ASSIGN_OR_RETURN(auto entry, names_.FindName(parent, name));
-      if (!entry || entry->inode != inode->number) continue;  // it changed before it was locked
+      if (!entry || entry->inode != inode->number) continue;  // changed before the locks were taken
       SILTFS_RETURN_IF_ERROR(RemoveNameLocked(*from, name, *entry, *inode, directory));
     }
     lifetimes_.RemoveIfUnused(inode->number);

@@ -8,10 +8,9 @@
 
 namespace siltfs {
 
-// Walks up from `directory`: kInvalidArgument if `ancestor` is on the way. The caller holds
-// rename_mutex_.
 Status RenameOps::CheckNotInside(InodeNumber directory, InodeNumber ancestor) const {
-  // Damaged parents may form a cycle. Brent's algorithm finds it: the walk meets its mark again.
+  // In damaged metadata, the parents may form a cycle. Brent's algorithm finds the cycle: the walk
+  // meets the directory `mark` again.
   InodeNumber mark = directory;
   for (uint64_t steps = 1, next_mark = 2; directory != kRootInode; ++steps) {
     if (directory == ancestor)
@@ -42,8 +41,8 @@ Status RenameOps::Rename(InodeNumber parent, std::string_view name, InodeNumber 
   SILTFS_RETURN_IF_ERROR(store_.metadata().WaitForRoom());
   InodePtr from_directory = inodes_.Get(parent);
   InodePtr to_directory = inodes_.Get(new_parent);
-  // Only a directory that moves to another parent needs this lock, but its type is known only once
-  // it is locked.
+  // Only the move of a directory to another parent needs this lock. But whether the source is a
+  // directory is known only when its inode is locked, and this lock comes first in the lock order.
   std::optional<MutexLock> tree_lock;
   if (parent != new_parent) tree_lock.emplace(rename_mutex_);
   for (;;) {
@@ -61,7 +60,7 @@ Status RenameOps::Rename(InodeNumber parent, std::string_view name, InodeNumber 
       const bool source_same = source_entry && source_entry->inode == source->number;
       const bool target_same =
           target_entry ? target && target_entry->inode == target->number : !target;
-      if (!source_same || !target_same) continue;  // it changed before it was locked
+      if (!source_same || !target_same) continue;  // changed before the locks were taken
       for (const InodePtr& inode : all) SILTFS_RETURN_IF_ERROR(inodes_.LoadAndFlush(*inode));
       SILTFS_RETURN_IF_ERROR(RenameLocked({*from_directory, name, source_entry, source.get()},
                                           {*to_directory, new_name, target_entry, target.get()},
@@ -130,8 +129,8 @@ Status RenameOps::Replace(const Place& from, const Place& to, int64_t now, Chang
     // The name existed before, and keeps its place in the directory.
     DirectoryNames::PutName(to.directory, to.name, source, to.entry->cookie, change);
   } else if (&from.directory == &to.directory) {
-    // The entry keeps its place. If it moved to the end, a listing under way would meet it again
-    // after each rename.
+    // The entry keeps its place in the listing. If a rename moved it to the end, a program that
+    // renames the entries while it lists the directory would meet each of them again.
     DirectoryNames::PutName(to.directory, to.name, source, from.entry->cookie, change);
     ++to.directory.record.entries;
   } else {

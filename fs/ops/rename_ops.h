@@ -1,4 +1,5 @@
-// Renames: within a directory and across, over an existing entry, or by exchange.
+// Renames: within a directory or to another one, to a free name, over an existing entry, or as an
+// exchange of two entries.
 //
 // Thread-safety: every call from any thread. Lock order: rename_mutex_, then the inodes concerned.
 // Errors: those of FileSystem. Durability: none; a rename is durable with its commit.
@@ -32,7 +33,7 @@ class RenameOps {
                 std::string_view new_name, RenameMode mode);
 
  private:
-  // A name, the directory it is in and the inode it means; all locked and loaded.
+  // A name, its directory, and the inode that has this name. Both inodes are locked and loaded.
   struct Place {
     Inode& directory;
     std::string_view name;
@@ -42,8 +43,8 @@ class RenameOps {
   Status RenameLocked(const Place& from, const Place& to, RenameMode mode);
   Status Replace(const Place& from, const Place& to, int64_t now, Change& change);
   static void Exchange(const Place& from, const Place& to, int64_t now, Change& change);
-  // Walks up from `directory`: kInvalidArgument if `ancestor` is on the way. The caller holds
-  // rename_mutex_.
+  // Walks from `directory` up to the root. Returns kInvalidArgument if it meets `ancestor`. The
+  // caller holds rename_mutex_.
   Status CheckNotInside(InodeNumber directory, InodeNumber ancestor) const;
 
   const StoreContext& store_;
@@ -51,8 +52,9 @@ class RenameOps {
   InodeLifetimes& lifetimes_;
   ChangeApplier& changes_;
   DirectoryNames& names_;
-  Mutex rename_mutex_;  // held while an entry moves to another directory, so that the tree above it
-                        // does not change
+  // Held while an entry moves to another directory, so that no other rename changes the directories
+  // above it.
+  Mutex rename_mutex_;
 };
 
 }  // namespace siltfs

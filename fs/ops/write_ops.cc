@@ -5,13 +5,14 @@
 namespace siltfs {
 namespace {
 
-// An overlay with fewer raw bytes is not folded to relieve memory: they are the tail of a stream,
-// or soon dropped. The target of a shorter copy is not folded first, either.
+// When overlays take too much memory, an overlay with fewer raw bytes than this is not folded: the
+// bytes are the tail of a stream, or FoldThread drops them from memory. The target of a copy is not
+// folded first, either, if the copy is shorter than this.
 constexpr uint64_t kWorthFolding = 256u << 10;
-// Raw bytes that remain when their commit closes are written to metadata's log and tables, and
-// dropped by the fold. Folding them at once is faster. So a file that gets more raw bytes than this
-// in one commit is folded while it is being written. Raw bytes of an earlier commit may wait for
-// more writes to the same chunks.
+// When a group closes, the raw bytes of its operations are written to metadata's log and tables,
+// and a later fold removes them again. Folding earlier is faster. So if a file gets more raw bytes
+// than this in one commit, it is folded while it is being written. Raw bytes of an earlier commit
+// were already written, and may wait for more writes to the same chunks.
 constexpr uint64_t kMaxFreshRawBytes = 1u << 20;
 
 }  // namespace
@@ -24,9 +25,9 @@ Status WriteOps::Write(InodeNumber number, uint64_t offset, ByteView data, Privi
   const SequencedWrite turn(inode->write_sequencer, offset, data.size());
   const ChunkStore::Use use(store_.chunks());
   SILTFS_RETURN_IF_ERROR(store_.metadata().WaitForRoom());
-  // Earlier writes may have filled the disk while this one waited for its turn. Data accepted on a
-  // full disk could not become chunks. As raw bytes, the data would take metadata's part of the
-  // reserve.
+  // Earlier writes may have filled the disk while this write waited to be admitted. Data that is
+  // accepted on a full disk could not become chunks. It would stay raw bytes, and take metadata's
+  // part of the reserve.
   SILTFS_RETURN_IF_ERROR(store_.CheckRoom(0));
   InodeLock lock(inode, InodeLock::Mode::kExclusive);
   SILTFS_RETURN_IF_ERROR(inodes_.LoadContent(*inode));
@@ -60,7 +61,7 @@ Status WriteOps::Allocate(InodeNumber number, AllocateMode mode, uint64_t offset
   if (mode == AllocateMode::kReserve && end > record.size) {
     SILTFS_ASSIGN_OR_RETURN(const SpaceInfo space, store_.GetSpace());
     if (end - std::max(offset, record.size) > space.available_bytes)
-      return Status(StatusCode::kNoSpace, "the disk has less than is to be allocated");
+      return Status(StatusCode::kNoSpace, "the disk has less space than the range needs");
   }
   const ContentTally before(record);
   if (mode == AllocateMode::kZero) FileContent::PunchHole(record, inode->overlay, offset, length);
@@ -76,7 +77,7 @@ Result<uint64_t> WriteOps::CopyRange(InodeNumber source_number, uint64_t source_
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
   SILTFS_RETURN_IF_ERROR(store_.CheckRoom(kBytesPerName));
   const ChunkStore::Use use(store_.chunks());
-  // Long folds are done before both files are locked.
+  // Fold here what takes long, before both files are locked.
   SILTFS_RETURN_IF_ERROR(folds_.FoldForCopy(source_number));
   if (length >= kWorthFolding) SILTFS_RETURN_IF_ERROR(folds_.FoldForCopy(target_number));
   SILTFS_RETURN_IF_ERROR(store_.metadata().WaitForRoom());
@@ -127,8 +128,8 @@ Status WriteOps::ApplyContent(Inode& inode, const ContentTally& before, Change& 
   const bool pressure = overlay_memory_.UnderPressure();
   if (pressure) fold_thread_.Wake();
   const bool fold_for_room = pressure && inode.overlay.plain_bytes() >= kWorthFolding;
-  // Raw bytes after the end of the recipe are left alone: a stream there may be waiting for earlier
-  // data.
+  // Do not fold early if there are changes beyond the end of the recipe. They may belong to a
+  // stream whose earlier data has not arrived yet.
   const bool fold_before_commit =
       inode.fresh_raw_bytes > kMaxFreshRawBytes && inode.overlay.end() <= inode.record.recipe_limit;
   if (!fold_for_room && !fold_before_commit && !FileContent::NeedsFold(inode.overlay))

@@ -28,7 +28,7 @@ Status CheckXattrList(const MetadataStore& metadata, const Inode& inode,
         return true;
       }));
   if (bytes <= kMaxXattrListBytes) return Status::Ok();
-  return Status(StatusCode::kNoSpace, "the attributes' names would not fit a listing");
+  return Status(StatusCode::kNoSpace, "the list of attribute names would be too long");
 }
 
 }  // namespace siltfs

@@ -20,8 +20,8 @@ Status CheckXattrName(std::string_view name) {
   return Status::Ok();
 }
 
-// Returns the mode without set-id bits. Set-group-id stays if the group may not execute: then it
-// has no effect on execution.
+// Returns the mode without set-id bits. The set-group-id bit stays if the group may not execute,
+// because it then gives no privileges.
 uint32_t WithoutSetId(uint32_t mode) {
   mode &= ~kSetUserId;
   return (mode & kGroupExecute) != 0 ? mode & ~kSetGroupId : mode;
@@ -58,7 +58,7 @@ Status XattrOps::SetXattr(InodeNumber number, std::string_view name, std::string
   SILTFS_RETURN_IF_ERROR(inodes_.LoadAndFlush(*inode));
   SILTFS_ASSIGN_OR_RETURN(auto present, store_.metadata().Get(XattrKey(number, name)));
   if (present && mode == XattrMode::kCreate)
-    return Status(StatusCode::kAlreadyExists, "the attribute is there");
+    return Status(StatusCode::kAlreadyExists, "the attribute exists already");
   if (!present && mode == XattrMode::kReplace) return NoAttribute();
   if (IsAclName(name)) return acls_.SetAcl(*inode, name, value, present.has_value(), mode);
   if (!present) SILTFS_RETURN_IF_ERROR(CheckXattrList(store_.metadata(), *inode, name));
@@ -88,7 +88,8 @@ Status XattrOps::RemoveXattr(InodeNumber number, std::string_view name) {
   InodeLock lock(inode, InodeLock::Mode::kExclusive);
   SILTFS_RETURN_IF_ERROR(inodes_.LoadAndFlush(*inode));
   SILTFS_ASSIGN_OR_RETURN(auto present, store_.metadata().Get(XattrKey(number, name)));
-  // A redundant list is not stored, so its absence is no error.
+  // A list that says the same as the permission bits is not stored. So removing a list that is not
+  // stored is not an error.
   if (!present) return IsAclName(name) ? Status::Ok() : NoAttribute();
   if (name == kDefaultAclName) inode->default_acl.reset();
   Change change;

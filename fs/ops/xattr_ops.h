@@ -1,4 +1,4 @@
-// Extended attributes, and the privileges of executable files that a change removes.
+// Extended attributes, and the removal of the privileges of executable files.
 //
 // Thread-safety: every call from any thread. Errors: those of FileSystem. Durability: none; changes
 // are durable with their commit.

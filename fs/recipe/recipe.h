@@ -9,6 +9,7 @@
 //
 // Recipes are canonical: the list of entries alone decides every node and the root. Two holes are
 // never adjacent, no entry is empty, and a level that fits into the inode gets no nodes.
+// recipe_splice.h describes the only recipes that are not canonical.
 //
 // Thread-safety: as for a plain value. Errors: kCorruption for malformed bytes.
 #pragma once

@@ -66,7 +66,7 @@ Status RecipeBuilder::CloseNode(uint8_t level) {
   const Bytes node =
       level == 0 ? EncodeNode(entries_, totals) : EncodeNode(level, children_[level], totals);
   SILTFS_ASSIGN_OR_RETURN(const ChunkName name, nodes_.PutNode(node));
-  entries_.clear();  // level 0 is empty whenever a node above it ends
+  entries_.clear();  // if level > 0, they are empty already
   if (level > 0) children_[level].clear();
   return AddChild(level + 1, {name, static_cast<uint32_t>(node.size()), totals.covered_bytes,
                               totals.chunk_count, totals.hole_bytes});
@@ -80,14 +80,15 @@ bool RecipeBuilder::AnyAtOrAbove(uint8_t level) const {
 }
 
 bool RecipeBuilder::MayReuse(uint8_t level, bool last) const {
-  // The subtree must be in step: at its first items, a node begins on every level below. So no node
-  // may be open there.
+  // In the old tree, a node begins at the subtree's first entry on every level below `level`. The
+  // new tree must have the same node boundaries, so no node may be open on these levels.
   if (level == 0 || level > Recipe::kMaxHeight || ended_ || hole_ > 0) return false;
   for (uint8_t below = 0; below < level; ++below) {
     if (!Empty(below)) return false;
   }
-  // A node that ended by its names is too large for the inode. The last node may be small enough.
-  // If it stood alone, it would have to become the root.
+  // The last node of a level may have so few items that they fit into the inode. If it were the
+  // only node of its level, its items would have to become the root. Any other node has too many
+  // items for the inode.
   return !last || AnyAtOrAbove(level);
 }
 

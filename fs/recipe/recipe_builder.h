@@ -22,8 +22,8 @@ class RecipeBuilder {
 
   // Appends an entry; adjacent holes become one.
   Status Append(const RecipeEntry& entry);
-  // Ends the current hole. Call this only if the next entry is not a hole. AppendSubtree needs the
-  // call, because it does not see the first entry of its subtree.
+  // Ends the current hole. Call this only if the next entry is not a hole. AppendSubtree requires
+  // the call, because it does not read the first entry of its subtree.
   Status EndHole();
 
   // AppendSubtree appends a subtree of a canonical tree without reading it; its node has level

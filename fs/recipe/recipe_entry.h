@@ -1,8 +1,8 @@
 // The items of recipes and their encoding: entries (a chunk or a hole) and references to recipe
 // nodes.
 //
-// The decoders accept hostile bytes: they check each field and every sum, and allocate at most the
-// caller's limit on the number of items. Formats: docs/format.md, "Recipe".
+// The decoders accept hostile bytes: they check each field and every sum, and allocate memory only
+// for the number of items that the caller passes. Formats: docs/format.md, "Recipe".
 #pragma once
 
 #include <compare>

@@ -1,9 +1,9 @@
 // A node of a recipe's tree: its encoding, the rule for where nodes end, and the interface of the
 // store that keeps nodes.
 //
-// Decoding accepts hostile bytes (docs/format.md, "Recipe node"). The checksum is not part of the
-// node, but of the chunk that stores it. Thread-safety: RecipeNode as for a plain value; a
-// NodeStore may be called from any thread.
+// Decoding accepts hostile bytes (docs/format.md, "Recipe node"). A node has no checksum of its
+// own, because the block that stores it as a chunk has one. Thread-safety: as for a plain value for
+// a RecipeNode; a NodeStore may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@
 namespace siltfs {
 
 // The rule for where the nodes of a level end. A node has at least `min` items. From item number
-// `min` on, it ends at the first item that is not a hole and has zeros under `mask` in the last
-// byte of its name. It ends after `max` items at the latest. Only the last node of a level may be
-// shorter. The minimums for leaves and for other levels exceed the inode's capacity, so a level
-// that fits into the inode has no nodes.
+// `min` on, it ends after the first item with a matching name: all bits of `mask` are zero in the
+// name's last byte. Holes have no name and never match. The node ends after `max` items at the
+// latest. Only the last node of a level may have fewer than `min` items. For leaves and for other
+// levels, `min` exceeds the inode's capacity, so a level that fits into the inode has no nodes.
 struct NodeCut {
   size_t min;
   size_t max;

@@ -49,7 +49,8 @@ void RecipeReader::Next() {
 
 void RecipeReader::Finish(Status outcome) {
   valid_ = outcome.ok() && !cursor_.AtEnd();
-  // Don't assign OK over OK: the caller would have to check the new Status in each round.
+  // Do not assign OK over OK. The program aborts if an assigned Status is never read
+  // (SILTFS_CHECK_STATUS), so the caller would have to read status() after each call.
   if (!outcome.ok() || !status_.ok()) status_ = std::move(outcome);
 }
 

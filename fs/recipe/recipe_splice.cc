@@ -37,7 +37,8 @@ Status RecipeSplicer::Copy(Walk& from, uint64_t end, bool finish) {
     if (cursor.level() == 0) {
       SILTFS_ASSIGN_OR_RETURN(const RecipeEntry part, TakeEntry(from, end));
       SILTFS_RETURN_IF_ERROR(builder_.Append(part));
-      // Another entry follows, and a recipe has no adjacent holes.
+      // Another entry of the same recipe follows. If this one is a hole, the next one is not,
+      // because a recipe has no adjacent holes. So the hole ends here.
       if (from.position() < end) SILTFS_RETURN_IF_ERROR(builder_.EndHole());
       continue;
     }

@@ -1,15 +1,16 @@
-// Changes a recipe: keeps parts of the old one and replaces the rest, also by parts of another
-// recipe. The new recipe shares every node outside the changes with the old one.
+// Changes a recipe: keeps parts of the old recipe, and replaces the rest by new entries or by parts
+// of another recipe. The new recipe shares every node outside the changes with the old one.
 //
-// The result is canonical: equal to the recipe built from its whole list of entries. Nodes are read
-// only around a change, a few at each level: before it, and after it until new nodes begin where
-// old nodes begin (the nodes fall in step). All other subtrees are reused without being read.
+// The result is canonical: equal to the recipe built from its whole list of entries. Only a few
+// nodes around a change are read at each level. After the change, nodes are read until new nodes
+// begin where old nodes begin (the nodes *fall in step*). All other subtrees are reused without
+// being read.
 //
-// Sometimes the nodes do not fall in step: in thousands of entries without a name that ends a node,
-// such as one repeated chunk, or in a crafted tree whose nodes break the rule. Once kMostOutOfStep
-// nodes after a change were read, the splicer ends the open nodes early and reuses the old ones.
-// Such a recipe is valid, but not canonical. This bounds the work, because a few nodes that share
-// their subtrees can represent 2^44 entries.
+// Sometimes the nodes do not fall in step. One case is thousands of entries without a name that
+// ends a node, for example one repeated chunk. Another case is a crafted tree with nodes that break
+// the rule. When kMostOutOfStep nodes after a change were read, the splicer ends the open nodes
+// early and reuses the old ones. The result is a valid recipe, but not canonical. The limit is
+// necessary, because a few nodes that share their subtrees can represent 2^44 entries.
 //
 // Not thread-safe; the NodeStore must outlive the splicer; the old recipe is copied. Errors: those
 // of RecipeReader and RecipeBuilder; kInvalidArgument for a boundary inside a chunk or out of
@@ -29,8 +30,8 @@ namespace siltfs {
 // Walks the old recipe from its first byte to its last and inserts new entries, in bounded memory.
 class RecipeSplicer {
  public:
-  // The most nodes of the old tree that are read after a change. Nodes that follow the rule fall in
-  // step after some ten.
+  // The most nodes of the old tree that are read after a change. Nodes that follow the rule usually
+  // fall in step after about ten nodes.
   static constexpr size_t kMostOutOfStep = 1024;
 
   RecipeSplicer(NodeStore& nodes, const Recipe& old)
@@ -61,7 +62,7 @@ class RecipeSplicer {
   // A position in a recipe; it may be inside a hole.
   struct Walk {
     RecipeCursor cursor;
-    uint64_t within = 0;  // passed bytes of the hole at the cursor
+    uint64_t within = 0;  // bytes of the hole at the cursor that are before the position
     uint64_t position() const { return cursor.offset() + within; }
   };
 

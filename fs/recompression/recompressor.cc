@@ -12,7 +12,7 @@
 namespace siltfs {
 namespace {
 
-// How often the thread looks for work.
+// The longest pause before the background thread checks again whether the store is quiet.
 constexpr std::chrono::seconds kPoll{1};
 constexpr std::chrono::milliseconds kShortest{1};
 // The pauses after a full disk, and after segments that could not be recompressed yet because the
@@ -201,8 +201,8 @@ Status Recompressor::Replace(const Candidate& candidate, const SegmentRecord& af
   const Status intended =
       deps_.metadata.WriteThrough({{ReplacementKey(candidate.id), after.Encode()}});
   if (!intended.ok()) {
-    // After a failure other than kNoSpace it is unknown whether the intent is durable. The old file
-    // is in place, and recovery decides by the file in place.
+    // After a failure other than kNoSpace it is unknown whether the intent is durable. This does no
+    // harm: the old file is in place, so recovery keeps the old record.
     DiscardRewrite(deps_.env, options_.store, candidate.id).IgnoreError("the file is not needed");
     return Judge(intended);
   }
@@ -210,8 +210,8 @@ Status Recompressor::Replace(const Candidate& candidate, const SegmentRecord& af
     return deps_.segments.store().Replace(
         candidate.id, BuiltReplacement(deps_.env, options_.store, candidate.id));
   });
-  // It is unknown which file is durably in place, and must not be guessed. The next mount finds
-  // out.
+  // After a failed installation it is unknown which file is durably in place. So metadata stays as
+  // it is, and the next mount finds out by reading the file.
   if (!installed.ok()) return deps_.log.Fail(installed);
   deps_.account.CountRecompressed(candidate.record.length, after.length);
   Drop(candidate.id);

@@ -5,12 +5,13 @@
 // A replacement takes four steps, and each is durable before the next one begins. The new file is
 // written beside the old one. The *intent* is written to metadata. The new file is renamed over the
 // old one. The new record replaces the intent in metadata. After a crash, the file that is in place
-// shows which record is right (segment_replacement.h). Readers continue meanwhile
+// shows which record is right (segment_replacement.h). The segment can be read during all steps
 // (segment_cache.h).
 //
 // A segment is recompressed only if it is sealed, metadata records it as sealed, and the index has
-// its entries durably. Merged blocks get raised sequences, but because of this condition a replay
-// never has to put entries of such a segment.
+// its entries durably. The last condition is needed because a merged block gets the highest
+// sequence of its source blocks. In a replay, this would change the order of entries. The condition
+// ensures that a replay after a crash need not put entries of such a segment.
 //
 // Thread-safety: every call from any thread. One segment is rewritten at a time. Memory: a few
 // blocks and zstd contexts while a segment is rewritten; 64 bytes for each segment that awaits
@@ -48,7 +49,7 @@ inline constexpr uint32_t kRecompressedBlockBytes = 512U << 10;
 struct RecompressionOutcome {
   uint64_t segments = 0;      // rewritten
   uint64_t kept = 0;          // unchanged, because a rewrite saves nothing
-  uint64_t left = 0;          // damaged, or not ready yet
+  uint64_t left = 0;          // damaged, a victim of GC, or not yet durable in the index
   uint64_t bytes_before = 0;  // file sizes of segments rewritten and kept
   uint64_t bytes_after = 0;
 };
@@ -72,9 +73,10 @@ class Recompressor final : public CommittedSegments {
     uint32_t block_plain_bytes = kRecompressedBlockBytes;
     uint64_t needed_bytes = 0;                       // that must be free on the disk
     std::function<void(const std::string&)> report;  // called with damage; may be empty
-    // True: the segment is skipped for now. May be empty.
+    // If it returns true, the segment is skipped for now. May be empty.
     std::function<bool(SegmentId)> is_victim = {};
-    // True: the segment is known to be damaged, and dropped until the next mount. May be empty.
+    // Returns true if the segment is known to be damaged. Such a segment is dropped until the next
+    // mount. May be empty.
     std::function<bool(SegmentId)> is_damaged = {};
     // The background thread reads this many uncompressed bytes of old and new files per second (0:
     // unlimited), and rests after each block.
@@ -82,7 +84,7 @@ class Recompressor final : public CommittedSegments {
     BackgroundJob::Wait wait = {};  // BackgroundJob::Options
   };
   Recompressor(const Dependencies& dependencies, Options options);
-  // Stops.
+  // Calls Stop.
   ~Recompressor() override;
 
   // Adds a sealed segment after its record was committed. Segments that need no recompression are
@@ -101,10 +103,12 @@ class Recompressor final : public CommittedSegments {
   // Starts a thread that recompresses the segments that are ready, whenever the store is quiet.
   void StartInBackground();
 
-  // Ends the thread and a running Recompress, soon; no other begins.
+  // Ends the background thread and makes a running Recompress return soon. After that no segment is
+  // recompressed.
   void Stop() { job_.Stop(); }
 
-  // Appends owed metadata changes: those that could not be written because the disk was full.
+  // Appends the owed metadata changes to `mutations`. A change is owed if it could not be written
+  // because the disk was full.
   void TakeOwed(std::vector<Mutation>& mutations);
 
  private:
@@ -136,12 +140,13 @@ class Recompressor final : public CommittedSegments {
   // Reports why a segment cannot be rewritten, and drops it until the next mount.
   void LeaveAlone(const Candidate& candidate, const Status& why, RecompressionOutcome& outcome);
   Result<PreparedRewrite> PrepareSegment(SegmentId id, const Pace& pace);
-  // Returns `failure`; fails the log first, unless `failure` is OK or kNoSpace.
+  // Returns OK and kNoSpace unchanged. For any other failure, fails the log and returns the status
+  // of SegmentLog::Fail.
   Status Judge(Status failure);
 
-  // The background's pass. Returns the pause before the next one.
+  // Makes a pass on the background thread. Returns the pause before the next pass.
   std::chrono::nanoseconds PassInBackground();
-  // Rests in proportion to the bytes read, then as long as the store is in use.
+  // Rests in proportion to the bytes read, and then waits until the store is quiet.
   Status PaceInBackground(uint64_t plain_bytes);
 
   const Dependencies deps_;
@@ -149,7 +154,7 @@ class Recompressor final : public CommittedSegments {
   BackgroundJob job_;
   std::vector<Mutation> owed_ SILTFS_GUARDED_BY(job_.run_mutex());
 
-  Mutex mutex_;  // taken after the job's
+  Mutex mutex_;  // locked after the mutexes of job_
   std::map<SegmentId, SegmentRecord> candidates_ SILTFS_GUARDED_BY(mutex_);
 };
 

@@ -1,5 +1,5 @@
-// Estimates of the work of garbage collection, as of the last commit: the value of kGarbageKey.
-// Correctness must not depend on them.
+// Estimates of how much garbage collection can remove, as of the last commit: the value of
+// kGarbageKey. Correctness must not depend on these estimates.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace siltfs {
 struct GarbageRecord {
   // File content removed or replaced since the last collection; approximate.
   uint64_t released_bytes = 0;
-  // Dead data that the last count found in sealed segments, minus the data removed since then:
-  // bytes in segment files, the number of data chunks, and their uncompressed bytes.
+  // The dead data that the last collection counted in sealed segments, without the data that was
+  // removed since then: bytes in segment files, data chunks, and their uncompressed bytes.
   uint64_t dead_bytes = 0;
   uint64_t dead_chunks = 0;
   uint64_t dead_plain_bytes = 0;

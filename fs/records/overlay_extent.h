@@ -1,6 +1,6 @@
 // One extent of a file's overlay, the mutable part of its content: the value of the key (inode,
 // offset). Extents of a file do not overlap; each overrides the recipe in its range. Encoding:
-// docs/format.md, "Overlay".
+// docs/format.md, "Overlay extent".
 #pragma once
 
 #include <cstdint>

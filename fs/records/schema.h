@@ -13,8 +13,8 @@
 
 namespace siltfs {
 
-// The first byte of every key. The comments name the rest of the key, if there is one, or the
-// value.
+// The first byte of every key. Each comment names the rest of the key. If a key is only this byte,
+// the comment names the value, or the header that describes the value.
 enum class Table : char {
   kDamage = 'b',           // segment id, ordinal: damage_record.h
   kCommitNumber = 'c',     // metadata_store.h
@@ -27,7 +27,7 @@ enum class Table : char {
   kInode = 'i',            // inode
   kOverlay = 'o',          // inode, offset
   kIdRanges = 'r',         // IdRanges, segment_record.h
-  kReplacement = 'p',      // segment id: the record that holds once its file is replaced
+  kReplacement = 'p',      // segment id: the intent, its record after its file is replaced
   kRemovedSegment = 'g',   // segment id: unreferenced; its file is to be removed
   kSegment = 's',          // segment id
   kOrphan = 'u',           // inode without a name, to be removed when it is no longer in use
@@ -79,8 +79,8 @@ std::optional<std::string_view> ParseXattrName(std::string_view key);
 inline constexpr std::string_view kCollisionsKey = "h";
 inline constexpr std::string_view kIdRangesKey = "r";
 inline constexpr std::string_view kGarbageKey = "w";
-// A key without a value. If it is present, all segments were compared with the index once, and the
-// table kSecondary has been complete since then.
+// A key without a value. If it is present, all segments were compared with the index at some time,
+// and the table kSecondary has been complete since that time.
 inline constexpr std::string_view kNotesKey = "e";
 inline constexpr std::string_view kScrubKey = "v";
 

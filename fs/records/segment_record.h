@@ -1,5 +1,5 @@
 // A segment as of the last commit: the value of the key (segment id). Bytes of the file up to
-// `length` are committed: a bad block below `length` is damage, and a bad block above is a torn
+// `length` are committed. A bad block below `length` is damage; a bad block beyond it is a torn
 // tail (docs/crash-model.md, I4).
 #pragma once
 
@@ -20,7 +20,7 @@ struct SegmentRecord {
   uint64_t length = 0;  // bytes of the file that are durable
   uint64_t chunks = 0;
   uint64_t plain_bytes = 0;
-  uint64_t first_sequence = 0;  // of its blocks; both 0 without blocks
+  uint64_t first_sequence = 0;  // of its blocks; both sequences are 0 if it has no blocks
   uint64_t last_sequence = 0;
   // Sealed and in its final form: not recompressed again.
   bool recompressed = false;

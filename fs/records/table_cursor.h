@@ -1,4 +1,4 @@
-// Walks one table whose keys begin with an inode number.
+// Walks a table with keys that begin with an inode number.
 #pragma once
 
 #include <limits>

@@ -38,7 +38,7 @@ using SegmentEntriesPtr = std::unique_ptr<SegmentEntries>;
 // Makes the device begin to read all block heads at once.
 void BeginReadingHeads(const SegmentReader& reader) {
   const auto table = reader.ReadBlockTable();
-  if (!table.ok()) return;  // a hint
+  if (!table.ok()) return;  // reading ahead only makes the replay faster
   for (const BlockPlace& place : table->blocks)
     reader.file().BeginRead(place.block_offset, kHeadBytes);
 }
@@ -48,15 +48,16 @@ ScanOptions ExtentOf(const SegmentReader& reader, const SegmentRecord& record) {
   ScanOptions options;
   options.committed_length = record.length;
   if (!record.sealed) return options;
-  // A damaged footer does not mean damaged blocks: scan the blocks as far as they extend.
+  // The blocks may be whole even if the footer is damaged. In this case scan as far as blocks can
+  // extend.
   const auto trailer = reader.ReadTrailer();
   options.committed_length = options.end =
       trailer.ok() ? trailer->data_end : LastDataEnd(record.length, record.chunks);
   return options;
 }
 
-// Appends the chunks in [begin, end) that the footer knows to read.lost. The footer does not know
-// chunks that were lost before the segment was sealed.
+// For the lost ordinals [begin, end), appends to read.lost the chunks for which the footer has a
+// name prefix and a tag. It has none for chunks that were lost before the segment was sealed.
 void NoteLost(const SegmentFooter& footer, uint32_t begin, uint32_t end, SegmentEntries& read) {
   DamagedBlock lost{read.id, begin, {}};
   const auto pass = [&](uint32_t next) {
@@ -125,7 +126,7 @@ class SegmentQueue {
 
   SegmentQueue(size_t count, unsigned threads, Read read)
       : count_(count), most_ahead_(threads * kAheadPerThread), read_(std::move(read)) {
-    // The caller reads a single segment itself.
+    // If there is only one segment, Take reads it on the caller's thread.
     if (count < 2) return;
     for (size_t i = 0; i < std::min<size_t>(threads, count); ++i)
       threads_.emplace_back([this] { Work(); });
@@ -183,8 +184,9 @@ class SegmentQueue {
   std::vector<std::thread> threads_;
 };
 
-// Passes entries on in batches, each with the sequence of the batch's first block. From the last
-// block's sequence, the index would conclude that it has the earlier blocks already.
+// Passes entries to `put` in batches, each with the sequence of the batch's first block. If a batch
+// had the sequence of its last block, the index could count the batch's earlier blocks as durable
+// before their entries are.
 class Batches {
  public:
   explicit Batches(const ReplayOptions& options) : options_(options) {
@@ -192,7 +194,8 @@ class Batches {
   }
 
   Status Add(std::span<const IndexEntry> entries, uint64_t sequence) {
-    // If segment records are damaged, the segments may come in the wrong order.
+    // If segment records are damaged, segments may come in the wrong order. The sequences that are
+    // passed to `put` must not decrease even then.
     last_ = std::max(last_, sequence);
     if (batch_.empty()) first_ = last_;
     batch_.insert(batch_.end(), entries.begin(), entries.end());
@@ -236,7 +239,7 @@ class Merge {
     heap_.push({first, std::make_shared<Cursor>(Cursor{std::move(segment), 0, 0})});
     return Status::Ok();
   }
-  // Passes the next block on.
+  // Passes the next block to the batches.
   Status Advance() {
     const Next next = heap_.top();
     heap_.pop();

@@ -3,8 +3,9 @@
 //
 // Only the head of each block is read: it has the names, and takes some bytes for each chunk.
 // Several segments are read at a time, ahead of the caller. Their blocks are passed to `put` in the
-// order of their sequences, as when they were first put. So if a chunk is stored twice, the later
-// place wins. After a crash during a replay, the index says up to which block it is complete.
+// order of their sequences, as when they were first put. So if a chunk is stored twice, the index
+// leads to the later place. If a crash interrupts a replay, the next replay continues at the
+// index's durable sequence.
 //
 // Thread-safety: any thread, while no thread appends to the segments; `put` and `report` are called
 // on the caller's thread. Memory: 36 bytes for each chunk of the segments in memory. These are a

@@ -1,8 +1,9 @@
-// Recovers segments after an unclean shutdown: seals the segments that were open. (Then
-// block_replay.h enters the chunks into the index that it may lack.)
+// Recovers segments after an unclean shutdown: seals the segments that were open. After this, the
+// replay (block_replay.h) enters the chunks that the index may lack.
 //
-// Errors: kCorruption if metadata is older than the blocks say (docs/crash-model.md, I5); the mount
-// is refused then. Damage within segments is passed to `report`, and left for reads to find.
+// Errors: kCorruption if a block was written after a commit that metadata does not have
+// (docs/crash-model.md, I5); then the mount is refused. Damage within segments is passed to
+// `report`, and is not an error; a read of a damaged chunk finds it again.
 #pragma once
 
 #include <functional>
@@ -27,19 +28,21 @@ struct StoreIdentity {
   uint64_t last_commit = 0;  // that metadata has
 };
 
-// Seals or removes every segment that was not sealed at the last commit, and removes the rest of
-// unfinished changes (SegmentStore::Recover). Updates `records`, and appends the same changes to
-// `changes`. On return all changes except the records are durable.
+// Seals or removes every segment that was not sealed at the last commit, and removes what
+// unfinished changes have left (SegmentStore::Recover). Updates `records`, and appends the same
+// changes to `changes`. On return the changes of the segments are durable; the caller must write
+// `changes` to metadata.
 Status RecoverSegments(Env& env, SegmentStore& segments, const StoreIdentity& identity,
                        SegmentRecords& records, std::vector<Mutation>& changes,
                        const ReportFinding& report);
 
-// Puts the sealed segments that are still in the files in which they were built
-// (SegmentStore::FinishPuts). They stay there if the SegmentStore is full.
+// Puts into the SegmentStore the sealed segments that are still in the files in which they were
+// built (SegmentStore::FinishPuts). If the SegmentStore is full, they stay in these files.
 Status PutSealedSegments(SegmentStore& segments, const SegmentRecords& records);
 
-// Does the same for one segment that a clean unmount left unsealed, and that has changed since.
-// Returns its record afterwards: the same one if nothing of the segment could be saved.
+// Seals one segment, as RecoverSegments does. Call it for a segment that a clean unmount left
+// unsealed and that was damaged after that. Returns the segment's new record, or `record` if
+// nothing of the segment could be saved.
 Result<SegmentRecord> RecoverSegment(Env& env, SegmentStore& segments,
                                      const StoreIdentity& identity, SegmentId id,
                                      const SegmentRecord& record, const ReportFinding& report);

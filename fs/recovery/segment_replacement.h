@@ -1,7 +1,7 @@
 // Resolves replacements of segments that were unfinished when the store was last open.
 //
 // Before SegmentStore::Replace gives a segment a new content, metadata durably gets the *intent*:
-// the record that the segment will have then. After the replacement, which is durable, one write
+// the record that the segment gets by the replacement. After the durable replacement, one write
 // makes the intent the segment's record and drops the intent. Between these two writes, the content
 // that is in place shows which record is right. Every opening of a store resolves the intents:
 // mounts for reading or writing, and checks.

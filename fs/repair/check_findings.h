@@ -20,8 +20,8 @@
 
 namespace siltfs {
 
-// Identifies a finding across checks, although its message may differ: its code, path, offset and
-// inode.
+// The code, path, offset and inode of a finding. Two checks report the same finding with the same
+// values, but perhaps with different messages.
 using FindingPlace =
     std::tuple<std::string, std::string, std::optional<uint64_t>, std::optional<uint64_t>>;
 FindingPlace PlaceOf(const Finding& finding);

@@ -69,7 +69,8 @@ class ContentRepair {
         ranges.begin(), ranges.end(), offset,
         [](uint64_t wanted, const LostRange& candidate) { return wanted < candidate.offset; });
     if (range != ranges.end() && range->offset < offset + length) return true;
-    // Ranges seldom overlap, so checking the previous range suffices.
+    // CheckAndKeep has merged overlapping ranges, so of the ranges that begin at or before `offset`
+    // only the last one can reach beyond it.
     return range != ranges.begin() && std::prev(range)->offset + std::prev(range)->length > offset;
   }
 
@@ -105,7 +106,8 @@ class ContentRepair {
     RecipeVisitor visitor;
     visitor.node = [&](const RecipeChild& node, uint8_t level, uint64_t offset) {
       if (!IsFound(ranges, offset, node.covered_bytes)) return false;
-      // A subtree that is suspect as a whole is visited once, however often it occurs.
+      // If one range contains all of the subtree, all its chunks are suspect. Then the subtree is
+      // visited only once, even if it occurs in several places.
       return !IsInOne(ranges, offset, node.covered_bytes) || collected_.Insert(node, level);
     };
     visitor.entry = [&](const RecipeEntry& entry, uint64_t offset) {

@@ -1,8 +1,9 @@
 // Repairs files that refer to unreadable chunks or recipe nodes: keeps the files, and replaces the
 // lost ranges by holes.
 //
-// A chunk counts as lost only if no segment has a readable copy, whatever the index holds. The new
-// recipes' nodes are durable before anything refers to them; then all files change in one write.
+// A chunk counts as lost only if no segment has a readable copy. The entries of the index do not
+// matter for this. The nodes of the new recipes are durable before anything refers to them. After
+// that, one write changes all files.
 //
 // Not thread-safe. Memory: the names of the suspect chunks, and the changes. Errors: Env's, and the
 // key-value store's.

@@ -1,6 +1,6 @@
-// Recomputes metadata values that follow from other metadata: an inode's numbers of entries,
-// attributes and subdirectories, its overlay's totals, a directory's next cookie, the store's
-// counters, and the limit of used inode numbers. This loses nothing and needs no choice.
+// Recomputes metadata values that follow from other metadata. These are an inode's numbers of
+// entries, attributes and subdirectories, its overlay's totals, a directory's next cookie, the
+// store's counters, and the limit of used inode numbers. This loses nothing and needs no choice.
 #pragma once
 
 #include "fs/repair/metadata_edit.h"

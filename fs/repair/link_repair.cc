@@ -126,7 +126,7 @@ class LinkPass {
     if (slot.names > 0) {
       orphan = false;
       if (!directory) links = slot.names;
-      if (directory && links == 0) links = 2;  // subdirectories are added later
+      if (directory && links == 0) links = 2;  // RepairCounters adds the subdirectories
       if (directory && slot.names == 1) parent = slot.seen_in;
     } else if (options_.all && !(slot.orphan && slot.links == 0)) {
       orphan = false;
@@ -134,8 +134,8 @@ class LinkPass {
       SILTFS_ASSIGN_OR_RETURN(parent, lost_and_found_.TakeIn(slot.number, slot.type));
     }
     if (orphan != slot.orphan) edit_.Remove(OrphanKey(slot.number));
-    // Of a directory's links only zero or nonzero matters here: RepairCounters recounts them later
-    // if they are not 0.
+    // For a directory it matters here only whether the number of links is 0. RepairCounters counts
+    // the links again later if it is not 0.
     const bool same_links = directory ? (links == 0) == (slot.links == 0) : links == slot.links;
     if (same_links && (!directory || parent == slot.parent)) return Status::Ok();
     SILTFS_ASSIGN_OR_RETURN(const auto value, edit_.snapshot().Get(InodeKey(slot.number)));

@@ -1,9 +1,9 @@
 // Makes names and inodes agree: the number of an inode's names, the parent of a directory, the
-// types in names, and the orphan marks. This runs only with `all`, because it needs a choice: an
+// types in names, and the orphan marks. Two repairs need a choice and are made only with `all`. An
 // inode without a name gets one in /lost+found, and a directory with several names keeps one of
 // them.
 //
-// Works in passes over the inodes, like the check; each pass is a step of its own.
+// Works in passes over the inodes, like the check. Each pass writes its changes atomically.
 #pragma once
 
 #include "fs/kv/kv_store.h"

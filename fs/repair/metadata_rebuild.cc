@@ -70,8 +70,8 @@ class Rebuild {
     SILTFS_ASSIGN_OR_RETURN(engine_, FindMetadataEngine(state_.superblock.metadata_engine));
     SILTFS_ASSIGN_OR_RETURN(const bool there, engine_->has_files(env_, MetadataPath(store_)));
     SILTFS_ASSIGN_OR_RETURN(const bool salvaged, IsThere(env_, SalvagedMetadataPath(store_)));
-    // If `meta` exists, the store may have been mounted and changed since the interrupted repair:
-    // salvage again.
+    // If `meta` has files, the store may have been mounted and changed since the interrupted
+    // repair. Then the result of that repair is not used, and the files are salvaged again.
     rebuilt_.resumed = salvaged && !there;
     if (!there && !salvaged) {
       return Status(StatusCode::kCorruption,
@@ -135,7 +135,8 @@ class Rebuild {
       SILTFS_RETURN_IF_ERROR(SyncNames(env_, store_));
       SILTFS_RETURN_IF_ERROR(Move(MetadataPath(store_), DamagedMetadataPath(store_)));
     }
-    if (!there) SILTFS_RETURN_IF_ERROR(RemoveAll(env_, MetadataPath(store_)));  // it has no data
+    // Without metadata files, any object of this name has no data.
+    if (!there) SILTFS_RETURN_IF_ERROR(RemoveAll(env_, MetadataPath(store_)));
     SILTFS_ASSIGN_OR_RETURN(const bool ledger, IsThere(env_, NewLedgerPath(store_)));
     if (ledger) SILTFS_RETURN_IF_ERROR(Move(NewLedgerPath(store_), LedgerPath(store_)));
     return Move(SalvagedMetadataPath(store_), MetadataPath(store_));

@@ -1,13 +1,13 @@
-// Rebuilds metadata that its engine cannot open or read from the readable parts of its files
-// (fs/kv/metadata_engine.h).
+// Rebuilds metadata that its engine (fs/kv/metadata_engine.h) cannot open or cannot read. The new
+// metadata is made from the readable parts of the damaged files.
 //
 // The damaged files are only read. The salvaged entries are written to meta.new, with store-wide
 // records that allow the store to be opened (record_rebuild.h). When meta.new is durable, it is
-// renamed to meta.salvaged; then meta becomes meta.damaged, the new ledger replaces the old one,
-// and meta.salvaged becomes meta. Each step is durable before the next. So an interruption leaves
-// either the damaged metadata unchanged, or no meta at all: then no mount opens the store, and the
-// next repair continues. The disk must have room for the damaged and the new metadata; otherwise
-// nothing is changed.
+// renamed to meta.salvaged. After this, meta becomes meta.damaged, the new ledger replaces the old
+// one, and meta.salvaged becomes meta. Each step is durable before the next one begins. So after an
+// interruption, either the damaged metadata is unchanged, or there is no meta. Without meta, no
+// mount opens the store, and the next repair continues. The disk must have room for the damaged and
+// the new metadata; otherwise nothing is changed.
 //
 // The damaged files are kept, because other tools may read more of them.
 //
@@ -41,8 +41,8 @@ struct MetadataRebuildOptions {
 
 Result<RebuiltMetadata> RebuildMetadata(Env& env, const MetadataRebuildOptions& options);
 
-// Removes the leftovers of an interrupted rebuild from a store with whole metadata. Durable with
-// the next sync of the store's directory.
+// Removes the leftovers of an interrupted rebuild from a store with whole metadata. The removal
+// becomes durable with the next sync of the store's directory.
 Status RemoveRebuildLeftovers(Env& env, const std::string& store);
 
 }  // namespace siltfs

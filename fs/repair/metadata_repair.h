@@ -26,7 +26,7 @@ struct MetadataRepairOptions {
 
 struct MetadataRepairResult {
   uint64_t changes = 0;        // changed keys
-  std::vector<uint64_t> lost;  // inodes whose records were removed
+  std::vector<uint64_t> lost;  // inodes with removed records
 };
 
 Result<MetadataRepairResult> RepairMetadata(KvStore& kv, const MetadataRepairOptions& options);

@@ -63,7 +63,8 @@ class NameRepair {
     return highest;
   }
 
-  // Removes malformed cookies, and cookies whose name has another cookie; adds missing names.
+  // Removes malformed cookies, and each cookie with a name that has another cookie. If a cookie's
+  // name is missing, adds the name, or removes the cookie if it must not have a name.
   Status RepairCookies() {
     const KeyRange range = RangeOf(Table::kDirectoryCookie, directory_);
     const auto iterator = edit_.snapshot().NewIteratorBelow(range.end);
@@ -123,7 +124,7 @@ class NameRepair {
       if (cookie->inode != entry->inode || cookie->type != entry->type) PutCookie(*entry, name);
       return Status::Ok();
     }
-    // Don't use another name's cookie or an invalid number: allocate a new one.
+    // The cookie belongs to another name, or its number is invalid. Allocate a new one.
     if (cookie.ok() || entry->cookie < kFirstCookie) {
       entry->cookie = next_cookie_++;
       edit_.Put(key, entry->Encode());

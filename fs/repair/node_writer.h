@@ -2,8 +2,9 @@
 // segments are sealed before anything refers to the nodes. Nodes that are stored already are not
 // written again.
 //
-// Not thread-safe. Errors: Env's; kInvalidArgument if a segment is out of limits. Without Finish
-// the written nodes stay unreferenced, and the next mount removes or collects them.
+// Not thread-safe. Errors: Env's; kNoSpace if the nodes need more segments than segment_limit
+// allows. If Finish is not called, nothing refers to the written nodes. The next mount then removes
+// them, or GC does.
 #pragma once
 
 #include <memory>

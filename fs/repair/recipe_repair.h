@@ -1,9 +1,9 @@
 // Replaces lost chunks and unreadable nodes of recipes by holes.
 //
-// A node with a loss is replaced by one new node, only once, however many places refer to it. Nodes
-// without a loss stay unchanged. So the work is bounded by the number of stored nodes, not by the
-// number of entries a recipe represents. A new tree is valid, but not canonical near the losses:
-// its nodes may be shorter than the rule in recipe_node.h allows.
+// A new node replaces each node with a loss. It is made once, even if many places refer to the old
+// node. Nodes without a loss stay unchanged. So the work is bounded by the number of stored nodes,
+// not by the number of entries that a recipe represents. A new tree is valid, but not canonical
+// near the losses: its nodes may be shorter than the rule in recipe_node.h allows.
 //
 // Not thread-safe. Errors: those of the node stores. Memory: some 100 bytes per node with a loss,
 // in addition to the SubtreeSet.
@@ -30,7 +30,7 @@ class RecipeRepair {
       : nodes_(nodes), writer_(writer), is_lost_(std::move(is_lost)) {}
 
   // Replaces the recipe if it has losses; returns whether it had any. Adds each lost range to
-  // `lost`. After kMostRanges ranges of a file, each whole subtree with losses is added as one
+  // `lost`. After the first kMostRanges ranges of a file, each subtree with losses is added as one
   // range.
   Result<bool> Repair(uint64_t inode, Recipe& recipe, std::vector<LostRange>& lost);
 

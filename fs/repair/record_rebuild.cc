@@ -21,7 +21,9 @@
 namespace siltfs {
 namespace {
 
-// More commits than any store makes between two mounts. (A mount writes the superblock.)
+// More commits than any store makes between two mounts. Each mount writes the number of the last
+// commit to the superblock. So the commit numbers in the store's blocks exceed the superblock's
+// number by less than this.
 constexpr uint64_t kCommitsBeyond = uint64_t{1} << 40;
 
 std::optional<uint64_t> NumberIn(std::string_view value) {
@@ -165,7 +167,8 @@ void RecordRebuild::SurveyIndex(Env& env, const std::string& store, const Superb
   highest_sequence_ = std::max(highest_sequence_, (*index)->durable_sequence());
 }
 
-// Returns ranges above all numbers seen in use, because lost records may have used more.
+// Returns ranges that end well above all numbers seen in use, because lost records may have used
+// higher numbers.
 IdRanges RecordRebuild::Ids() const {
   IdRanges ids = ids_;
   ids.epoch = std::max(ids.epoch, highest_sequence_ >> IdAllocator::kSequenceBits);

@@ -1,12 +1,12 @@
 // Rebuilds the store-wide records of metadata with losses, so that the store can be opened and no
 // number in use is allocated again.
 //
-// Salvaged records may be older than the lost ones, so they are only lower bounds. Numbers in use
-// are also collected from every key and name, from the segments and from the index. The number of
-// the last commit is set far above any number that a superblock, header or block of the store can
-// hold (docs/crash-model.md, I5). Segment records come from the segments' footers. Replacement
-// intents and notes of secondary copies are dropped: the files show which segments were replaced,
-// and the next mount makes the notes again.
+// Salvaged records may be older than the lost ones, so the numbers in them are only lower bounds.
+// Numbers in use are also collected from every key and name, from the segments and from the index.
+// The number of the last commit is set far above any number that a superblock, header or block of
+// the store can hold (docs/crash-model.md, I5). Segment records are made from the segments'
+// footers. Intents and notes of secondary copies are dropped, because the files show which segments
+// were replaced, and the next mount makes the notes again.
 //
 // Not thread-safe. Memory: the segments' records. Errors: Env's, if the segments cannot be listed.
 #pragma once
@@ -29,8 +29,9 @@ namespace siltfs {
 
 class RecordRebuild {
  public:
-  // Call for each salvaged entry. Returns whether to keep the entry unchanged. False if the entry
-  // is malformed, or if Finish replaces it where needed.
+  // Call for each salvaged entry. Returns whether to keep the entry unchanged. Returns false if the
+  // entry is malformed, if Finish makes the records of its kind again, or if the store can do
+  // without it.
   bool Keep(std::string_view key, std::string_view value);
 
   // Call once, after the last Keep. Returns the new records.

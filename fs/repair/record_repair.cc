@@ -80,7 +80,8 @@ class RecordRepair {
         malformed = true;
       }
     }
-    // RepairLinks repairs names that refer to the root.
+    // The entries of the inode, if it is a directory. RepairNames and RepairLinks repair the names
+    // that refer to the inode.
     auto entries = KeysOf(names_, Table::kDirectoryEntry, number);
     const auto cookies = KeysOf(cookies_, Table::kDirectoryCookie, number);
     entries.insert(entries.end(), cookies.begin(), cookies.end());

@@ -1,6 +1,7 @@
-// Repairs unreadable and missing inodes, and removes keys that belong to no table. If such an inode
-// has names below it, it was a directory and becomes one again, so that no name is lost. All
-// remains of other such inodes are removed. A missing root is created again.
+// Repairs unreadable and missing inodes, and removes keys that belong to no table. If an unreadable
+// or missing inode has directory entries, it was a directory. It becomes a directory again, so that
+// no name is lost. For all other unreadable or missing inodes, every key is removed. A missing root
+// is created again.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct RecordRepairOptions {
   FileOwner owner = {};  // of recreated directories
 };
 
-// Collects the changes. Adds the files whose records are removed to `lost`.
+// Collects the changes. If the unreadable record of an inode is removed, adds the inode to `lost`.
 Status RepairRecords(MetadataEdit& edit, const RecordRepairOptions& options,
                      std::vector<uint64_t>& lost);
 

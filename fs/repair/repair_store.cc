@@ -125,7 +125,7 @@ Result<RepairReport> Repair::Run() {
   if (!any_copy) return NoStoreAt(env_, store_);
   SILTFS_RETURN_IF_ERROR(Lock());
   SILTFS_ASSIGN_OR_RETURN(CheckFindings found, Check());
-  // Whole metadata needs no salvaged copy.
+  // If the metadata is readable, the results of an interrupted rebuild are not needed.
   if (all() && !IsUnreadable(found)) SILTFS_RETURN_IF_ERROR(RemoveRebuildLeftovers(env_, store_));
   std::set<FindingPlace> before;
   for (int round = 0; round < kMostRounds && !found.findings.empty(); ++round) {
@@ -136,7 +136,7 @@ Result<RepairReport> Repair::Run() {
     if (!changed) break;
     SILTFS_ASSIGN_OR_RETURN(found, Check());
   }
-  // Results of a crash are not findings, but are recovered here.
+  // What a crash has left unfinished is not a finding. A mount and an unmount recover it here.
   if (found.findings.empty() && !found.report.clean_shutdown.value_or(true)) {
     SILTFS_ASSIGN_OR_RETURN(const bool recovered, Recover());
     if (recovered) {
@@ -157,16 +157,18 @@ RepairReport Repair::Report(const CheckFindings& last) {
 }
 
 Result<bool> Repair::Round(const CheckFindings& found) {
-  // The other findings rely on the superblock, which may belong to another store.
+  // All other findings rely on the superblock that the check has used, which may belong to another
+  // store. So resolve this first.
   if (found.Has("superblock-mismatch")) return ResolveSuperblockMismatch(env_, store_, *segments_);
   if (found.Has("superblock")) return false;
-  // If metadata is unreadable, "metadata-lost" may follow from that.
+  // Metadata that is older than the store must not be changed. But if metadata is unreadable, this
+  // may be the only reason for "metadata-lost".
   if (found.Has("metadata-lost") && !IsUnreadable(found)) return false;
   SILTFS_ASSIGN_OR_RETURN(bool changed, RepairSuperblock(found));
   SILTFS_ASSIGN_OR_RETURN(const bool lock, RepairLock(found));
   SILTFS_ASSIGN_OR_RETURN(const bool reserve, RepairReserve(found));
   changed |= lock || reserve;
-  // Without metadata the segments are unknown.
+  // The other repairs need the metadata, so salvage it first. The next round repairs the rest.
   if (IsUnreadable(found)) {
     SILTFS_ASSIGN_OR_RETURN(const bool salvaged, SalvageUnreadable());
     return changed | salvaged;
@@ -187,8 +189,8 @@ Result<bool> Repair::RepairSuperblock(const CheckFindings& found) {
   return true;
 }
 
-// Removes an object in the lock's place, except a directory that is not empty: it may hold user
-// data.
+// Removes an object in the place of the lock file. A directory that is not empty stays, because it
+// may hold user data.
 Result<bool> Repair::RepairLock(const CheckFindings& found) {
   if (!found.Has("lock")) return false;
   const std::string path = LockPath(store_);
@@ -370,7 +372,7 @@ Result<bool> Repair::RepairMetadataOf(const CheckFindings& found) {
 Result<bool> Repair::RepairContentsOf(const CheckFindings& found) {
   if (!all() || found.lost.empty()) return false;
   SILTFS_ASSIGN_OR_RETURN(auto lost, RepairContents(*session_, options_.check, found.lost));
-  // The inodes' totals follow from their recipes.
+  // The recipes and overlays have changed, so the totals that follow from them are computed again.
   SILTFS_ASSIGN_OR_RETURN(const auto statistics,
                           RepairMetadata(*session_->kv, {.all = false, .now = 0, .detached = {}}));
   const bool changed = !lost.empty() || statistics.changes > 0;
@@ -412,8 +414,8 @@ Result<bool> Repair::Recover() {
   }
   SILTFS_RETURN_IF_ERROR(Lock());
   if (recovered.ok()) return true;
-  // The next check reports what prevents opening; other errors, such as those of a failing device,
-  // end the repair.
+  // If damage prevents opening, the next check reports it. Other errors, such as those of a failing
+  // device, end the repair.
   if (recovered.Is(StatusCode::kCorruption)) return false;
   return recovered;
 }

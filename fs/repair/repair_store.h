@@ -7,12 +7,12 @@
 // (into /lost+found), malformed overlays. Files keep their readable content; lost ranges become
 // holes, and each is reported.
 //
-// If RocksDB cannot open or read the metadata, kAll rebuilds it from its readable parts
-// (metadata_rebuild.h) and then repairs the rest; kSafe leaves it unchanged. Neither mode changes a
-// store whose metadata is whole but older than the store (docs/crash-model.md, I5). A store without
-// any segments or any metadata is not changed either, because the missing part may be on a disk
-// that is not mounted. If the store was not unmounted, or counts as such after the repairs, it is
-// at last recovered as by a mount and an unmount.
+// If the metadata engine cannot open or read the metadata, kAll rebuilds the metadata from its
+// readable parts (metadata_rebuild.h) and then repairs the rest; kSafe leaves it unchanged. Neither
+// mode changes a store with metadata that is whole but older than the store (docs/crash-model.md,
+// I5). If all segments or all metadata are missing, the store is not changed either, because the
+// missing part may be on a disk that is not mounted. If the store was not unmounted, or counts as
+// not unmounted after the repairs, the last step recovers it with a mount and an unmount.
 //
 // After an interruption at any write, another repair can continue, and no readable data is lost:
 // each step is durable before another step relies on it.

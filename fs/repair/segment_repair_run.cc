@@ -22,7 +22,7 @@ bool HasAny(const std::set<std::string>& codes, std::initializer_list<std::strin
                      [&codes](std::string_view code) { return codes.contains(std::string(code)); });
 }
 
-// A chunk of one zero byte that replaces lost chunks.
+// Returns the record of a chunk of one zero byte, which replaces lost chunks.
 Result<ChunkRecord> MakeFiller(const Superblock& superblock) {
   SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, ChunkNamer::Create(superblock.uuid.bytes));
   constexpr std::array<uint8_t, 1> kByte = {0};
@@ -74,7 +74,8 @@ class SegmentRun {
     return std::optional<std::string>();
   }
 
-  // Renames the object. It is kept, like objects moved aside earlier, because it may be user data.
+  // Renames the object instead of removing it, because it may be user data. Objects that were moved
+  // aside earlier stay, too.
   Status MoveAside(const std::string& path) {
     std::string aside = path + ".stray";
     auto there = session_.env.GetFileInfo(aside);

@@ -22,11 +22,13 @@ namespace siltfs {
 using SegmentFindings = std::map<SegmentId, std::set<std::string>>;
 
 // Rewrites headers, footers and records; returns the number of changed segments. Removes
-// "segment-truncated" from the findings of the changed segments.
+// "segment-truncated" from the findings of the changed segments, so that DropDamage leaves them
+// alone if this was their only damage.
 Result<uint64_t> RepairSegments(RepairSession& session, SegmentFindings& findings);
 
-// Removes damaged chunks from segments, and removes the records of segments without a whole block
-// or without a file. The chunks must be unreferenced. Returns the number of changed segments.
+// Removes damaged chunks from segments. Removes segments without a whole block, and the records of
+// segments without a file. Nothing may refer to the damaged chunks. Returns the number of changed
+// segments.
 Result<uint64_t> DropDamage(RepairSession& session, const SegmentFindings& findings);
 
 }  // namespace siltfs

@@ -1,5 +1,6 @@
-// Repairs the superblock's two copies. An unusable copy is rewritten from the other. If the copies
-// belong to different stores, the copy of the segments' store is used.
+// Repairs the superblock's two copies. An unusable copy is rewritten from the other copy. If the
+// copies belong to different stores, the copy that belongs to the same store as the segments is
+// used.
 //
 // The caller holds the store's lock. Errors: Env's; kCorruption if no copy is usable.
 #pragma once

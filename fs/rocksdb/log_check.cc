@@ -29,7 +29,7 @@ size_t BytesBeforeRecycled(ByteView block) {
     const size_t length = header.U16();
     const uint8_t type = header.U8();
     if (IsRecycled(type)) return at;
-    // In both cases RocksDB's reader skips the rest of the block.
+    // In each of these two cases RocksDB's reader skips the rest of the block.
     if (type == 0 && length == 0) break;
     if (length > block.size() - at - kHeaderBytes) break;
     at += kHeaderBytes + length;

@@ -87,11 +87,11 @@ class LogReader {
       record_offset_ = offset;
       open_ = true;
     }
-    if (type < kWhole || type > kLast) return;  // contains no changes
+    if (type < kWhole || type > kLast) return;  // fragments of other types hold no changes
     if (!open_) return Lose(bytes.size(), offset);
     record_.insert(record_.end(), bytes.begin(), bytes.end());
     if (type != kWhole && type != kLast) return;
-    // Bytes lost before a whole record are not a torn end.
+    // Bytes that were lost before this whole record are not a torn tail.
     result_.lost_bytes += std::exchange(pending_, 0);
     ++result_.records;
     if (!visit_(record_)) result_.lost_bytes += record_.size();
@@ -118,10 +118,10 @@ class LogReader {
   const uint64_t end_;
   const uint64_t synced_;
   const std::function<bool(ByteView record)>& visit_;
-  Bytes record_;  // its fragments so far
+  Bytes record_;  // the fragments so far of the unfinished record
   uint64_t record_offset_ = 0;
   bool open_ = false;
-  uint64_t pending_ = 0;  // bytes lost since the last record; may be a torn end
+  uint64_t pending_ = 0;  // bytes lost since the last whole record; may be a torn tail
   uint64_t pending_begin_ = 0;
   LogSalvage result_;
 };

@@ -24,8 +24,8 @@ namespace siltfs {
 
 struct LogSalvage {
   uint64_t records = 0;
-  // Bytes of lost records. A torn tail is not counted: bytes after the last whole record that are
-  // not known to be synced.
+  // Bytes of lost records. A torn tail is not counted. It consists of the bytes after the last
+  // whole record, if they begin beyond the bytes that are known to be synced.
   uint64_t lost_bytes = 0;
 };
 
@@ -34,8 +34,8 @@ struct LogSalvage {
 Result<LogSalvage> SalvageLog(const File& file, uint64_t end, uint64_t synced,
                               const std::function<bool(ByteView record)>& visit);
 
-// Visits the changes in a record of a write-ahead log, in order. Returns false if the record is
-// malformed; the changes before the malformed place have been visited then.
+// Visits the changes in a record of a write-ahead log, in order. If the record is malformed, visits
+// the changes before the malformed place and returns false.
 bool ReadLoggedChanges(ByteView record, const std::function<void(StoredChange change)>& visit);
 
 }  // namespace siltfs

@@ -1,10 +1,10 @@
 // Finds RocksDB's live files by its MANIFEST, so that they can be read without RocksDB.
 //
 // A MANIFEST is a log (log_salvage.h) of edits. An edit is a sequence of fields; a field is a tag
-// (a varint) and its data. Only the added and removed tables are needed, and the first log that is
-// not in tables yet.
+// (a varint) and its data. Only these fields are needed: the tables that are added and removed, and
+// the number of the first log with changes that are not in tables yet.
 //
-// Pure; any thread.
+// A pure function; any thread.
 //
 // Source: RocksDB, VersionEdit::EncodeTo and DecodeFrom.
 #pragma once

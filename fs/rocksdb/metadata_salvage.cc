@@ -78,7 +78,7 @@ class Salvage {
     const StoredChange& first = a.reader->change();
     const StoredChange& second = b.reader->change();
     if (IsBefore(first, second) != IsBefore(second, first)) return IsBefore(second, first);
-    return a.number < b.number;  // the same change twice
+    return a.number < b.number;  // two tables have the same change
   }
   void Push(OpenTable table) {
     open_.push_back(std::move(table));
@@ -209,7 +209,8 @@ class Salvage {
                               .expected = expected});
   }
 
-  // Opens the tables that begin at or before the current change of the open ones.
+  // Opens the waiting tables with a first change that does not come after the next change of the
+  // open tables.
   Status OpenWaiting() {
     while (!waiting_.empty() &&
            (open_.empty() || !IsBefore(open_.front().reader->change(), waiting_.back().first))) {
@@ -257,7 +258,7 @@ class Salvage {
     return change;
   }
 
-  static constexpr uint64_t kFooterBytes = 53;  // the footer is not a block
+  static constexpr uint64_t kFooterBytes = 53;  // not a block, so TableSalvage counts it as lost
 
   Env& env_;
   const std::string& directory_;

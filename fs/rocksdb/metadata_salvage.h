@@ -1,14 +1,16 @@
 // Reads all undamaged entries of a damaged key-value store (rocksdb_store.h), without RocksDB;
 // read-only.
 //
-// Reads the tables and logs whose checksums are right (table_salvage.h, log_salvage.h) and merges
-// them: the newest change of a key, by number, wins. The MANIFEST selects the live files if the
-// sync ledger confirms it; otherwise all files are used. So if the newest change of a key is lost,
-// an older change shows: an older value, or a value that had been removed.
+// Reads the table blocks and log records with right checksums (table_salvage.h, log_salvage.h) and
+// merges them. Of all changes of a key, the one with the highest number is used. The MANIFEST
+// selects the live files if the sync ledger confirms that it is whole. Otherwise all files are
+// used. If the newest change of a key is lost, the result has the state before this change: an
+// older value, or a value that had been removed.
 //
-// Any thread. Memory: 1 MiB and a block for each table being read, the first key of every table,
-// and the logs' changes. Tables whose keys overlap are read at the same time, some twenty. Errors:
-// damaged or missing files are no error; Env's if the directory cannot be listed, and `visit`'s.
+// Any thread. Memory: 1 MiB and a block for each table being read, the first change of every table,
+// and the changes in the logs. Tables with overlapping keys are read at the same time; these are
+// some twenty. Errors: Env's if the directory cannot be listed, and those of `visit`. Damaged or
+// missing files are no error.
 #pragma once
 
 #include <functional>

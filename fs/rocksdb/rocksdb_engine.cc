@@ -33,7 +33,7 @@ Result<MetadataSalvage> Salvage(
   return SalvageMetadata(env, options.path, options.ledger_path, visit);
 }
 
-// A write goes into a write buffer as a whole.
+// All mutations of a write go into the same write buffer.
 uint64_t MostWriteBytes(uint64_t disk_bytes) { return MetadataBufferBytes(disk_bytes) / 2; }
 
 }  // namespace

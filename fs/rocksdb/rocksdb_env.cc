@@ -149,7 +149,7 @@ class LogWatch {
 
   SyncLedger& ledger_;
   const std::string path_;
-  Mutex mutex_;  // taken before the ledger's
+  Mutex mutex_;  // locked before the ledger's mutex
   StreamingChecksum checksum_ SILTFS_GUARDED_BY(mutex_);
   uint64_t length_ SILTFS_GUARDED_BY(mutex_) = 0;
   bool failed_ SILTFS_GUARDED_BY(mutex_) = false;
@@ -285,7 +285,8 @@ class EnvFileSystem final : public rocksdb::FileSystem {
   IOStatus FileExists(const std::string& path, const IOOptions& /*options*/,
                       IODebugContext* /*debug*/) override {
     const auto info = env_.GetFileInfo(path);
-    // For its IDENTITY, which it can recreate, RocksDB accepts only OK and NotFound.
+    // RocksDB creates its file IDENTITY if this call returns NotFound, and reads it after OK. So
+    // another object of this name must count as missing.
     if (info.ok() && info->type != FileType::kRegular && path.ends_with("/IDENTITY"))
       return IOStatus::NotFound(path);
     return ToRocksDbLookup(info.status());
@@ -344,9 +345,10 @@ class EnvFileSystem final : public rocksdb::FileSystem {
                       IODebugContext* /*debug*/) override {
     Status status = Withdraw(from);
     if (status.ok()) status = Withdraw(to);
-    // Sync the directory before CURRENT refers to the new MANIFEST. RocksDB syncs the names of the
-    // MANIFEST and of its tables only afterwards. If the file system makes names durable in another
-    // order, a crash would then leave neither the old metadata nor the new.
+    // Sync the directory before CURRENT refers to the new MANIFEST. RocksDB itself syncs the names
+    // of the MANIFEST and of its tables only after this rename. Without the sync, a file system
+    // could make the rename durable before these names. A crash between the two would leave neither
+    // the old metadata nor the new.
     const size_t slash = to.rfind('/');
     const bool names_manifest = to.substr(slash + 1) == "CURRENT";
     if (status.ok() && names_manifest) status = env_.SyncDirectory(to.substr(0, slash));

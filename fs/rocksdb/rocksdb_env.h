@@ -1,12 +1,12 @@
 // RocksDB's file system over Env, so that the metadata's files use the same device as all other
-// files: the machine's, or a simulated one with power cuts and failing calls.
+// files. The device is the machine's, or a simulated one with power cuts and failing calls.
 //
 // Threads and clocks remain RocksDB's own. Thread-safety: as RocksDB requires of a file system.
 // Errors: kNoSpace becomes RocksDB's NoSpace, and kCorruption becomes Corruption. kNotFound becomes
 // NotFound or PathNotFound, as in RocksDB's own file system. All other errors become IOError with
-// the Status's text. The end of a table is checked before it is opened (table_check.h). Durability:
-// RocksDB's Sync is File::Sync, a directory's Fsync is SyncDirectory. Nothing is preallocated,
-// mapped or read ahead here.
+// the Status's text. The end of a table is checked before RocksDB opens the table (table_check.h).
+// Durability: RocksDB's Sync calls File::Sync, and its Fsync of a directory calls SyncDirectory.
+// This file system does not preallocate, map or read ahead.
 #pragma once
 
 #include <cstdint>

@@ -72,9 +72,9 @@ class BackgroundListener final : public rocksdb::EventListener {
     NoteEvent();
   }
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override {
-    // If there is no room for the next log, RocksDB considers the last log torn and never resumes.
-    // kHardError allows it to resume. This is safe, because siltfs syncs the log with each write,
-    // so no part of the log was only in memory.
+    // If the disk has no room for the next log, RocksDB assumes that the last log is torn, and does
+    // not resume. The severity kHardError allows it to resume. This is safe: siltfs syncs the log
+    // with each write, so no part of the log was only in memory.
     if (reason == rocksdb::BackgroundErrorReason::kMemTable && error->IsNoSpace()) {
       *error = rocksdb::Status(*error, rocksdb::Status::Severity::kHardError);
     }
@@ -120,7 +120,7 @@ class BackgroundListener final : public rocksdb::EventListener {
   rocksdb::Status error_ SILTFS_GUARDED_BY(mutex_);
 };
 
-// The database and the objects its options point to; shared by the store and all its readers.
+// The database and the objects its options point to; shared by the store and its snapshots.
 struct Database {
   Database(Env& on, std::string at, std::unique_ptr<SyncLedger> with, ManifestLengths lengths)
       : env(on),
@@ -269,7 +269,7 @@ class RocksDbStore final : public KvStore {
   Status WaitUntilNone(const std::string& property) SILTFS_REQUIRES(mutex_);
 
   const std::shared_ptr<Database> database_;
-  Mutex mutex_;  // one write at a time: the next one depends on the result
+  Mutex mutex_;  // one write at a time: its result decides how the next write is made
   Status failure_ SILTFS_GUARDED_BY(mutex_);  // set once: all later writes fail
 };
 
@@ -293,17 +293,17 @@ Status RocksDbStore::WriteFrom(const std::function<void(MutationSink&)>& fill) {
   return written;
 }
 
-// Ensures that there is data in memory to flush, because Resume begins a new log only then. Without
-// a new log, the next write would follow a torn write, and RocksDB would abort the process or
-// refuse all calls permanently. The data is the removal of a key that never existed, which is in no
-// log.
+// Ensures that there is data in memory to flush, because Resume begins a new log only if there is
+// such data. Without a new log, the next write would follow a torn write, and RocksDB would abort
+// the process or refuse all calls permanently. The data is the removal of a key that never existed.
+// It is not written to the log.
 Status RocksDbStore::KeepMemoryOccupied() {
   rocksdb::WriteOptions options;
   options.disableWAL = true;
   // This begins the next write buffer if the current one is full.
   SILTFS_RETURN_IF_ERROR(Heed(database_->db->Delete(options, kNeverPresentKey)));
-  // Suppose that a write to the log found the disk full before the flush of a full buffer began.
-  // RocksDB would forget that flush, and Resume would wait for it for ever.
+  // Wait until the flush of a full buffer has begun. If a write to the log found the disk full
+  // before that, RocksDB would forget the flush, and Resume would wait for it forever.
   return WaitUntilNone(rocksdb::DB::Properties::kMemTableFlushPending);
 }
 
@@ -334,7 +334,7 @@ Status RocksDbStore::Heed(const rocksdb::Status& answer) {
 Status RocksDbStore::ResumeIfFull() {
   const rocksdb::Status known = database_->background->error();
   if (!known.IsNoSpace()) return StatusFrom(known, database_->path);
-  // If there is no room to flush the memory, Resume may wait for a flush that never began.
+  // If the disk has no room to flush the memory, Resume may wait for a flush that never begins.
   if (SpaceIsShort(database_->write_buffer_bytes)) return StatusFrom(known, database_->path);
   SILTFS_ASSIGN_OR_RETURN(const rocksdb::Status error, TakeErrorToResumeAfter());
   // Flushes the memory and starts a new log, so that no write follows the torn end of the old one.
@@ -343,10 +343,11 @@ Status RocksDbStore::ResumeIfFull() {
   return StatusFrom(resumed, database_->path);
 }
 
-// Pauses background work, because RocksDB reports a background error before it enters its error
-// state, and Resume does nothing until then. While background work is paused, RocksDB has entered
-// that state and reports no new errors. If an error were dropped while RocksDB stays in that state,
-// all calls would fail permanently.
+// RocksDB reports a background error to the listener first, and then enters its error state. Resume
+// does nothing before RocksDB is in that state. So this function pauses background work. During the
+// pause RocksDB reports no new error, and it is in the error state if the listener has an error.
+// The caller must call Resume after this function has removed an error from the listener. Without
+// Resume, RocksDB would stay in the error state, and all calls would fail permanently.
 Result<rocksdb::Status> RocksDbStore::TakeErrorToResumeAfter() {
   SILTFS_RETURN_IF_ERROR(StatusFrom(database_->db->PauseBackgroundWork(), database_->path));
   const rocksdb::Status error = database_->background->error();
@@ -373,22 +374,24 @@ Status RocksDbStore::WaitUntilNone(const std::string& property) {
     const rocksdb::Status error = database_->background->error();
     uint64_t count = 0;
     const bool none = !database_->db->GetIntProperty(property, &count) || count == 0;
-    // A compaction that found the disk full does not stop flushes.
+    // An error kNoSpace may come from a compaction that found the disk full. It does not stop
+    // flushes.
     if (none && (error.ok() || error.IsNoSpace())) return Status::Ok();
     if (!error.ok()) return StatusFrom(error, database_->path);
     database_->background->WaitForEventAfter(seen);
   }
 }
 
-// Verifies block by block first, which locates the damage. RocksDB then skips some blocks
-// (partitioned filters), so each file is also verified as a whole.
+// First verifies each block, which locates the damage. RocksDB's VerifyChecksum skips some blocks
+// (partitioned filters), so VerifyFileChecksums then verifies each file as a whole.
 Status RocksDbStore::VerifyChecksums() const {
   rocksdb::Status verified = database_->db->VerifyChecksum();
   if (verified.ok()) verified = database_->db->VerifyFileChecksums(rocksdb::ReadOptions());
   return StatusFrom(verified, database_->path);
 }
 
-// A read-only database replays the log into memory and never flushes it.
+// Counts the changes in memory. In a read-only database these are all changes in the logs, because
+// RocksDB replays the logs into memory and does not flush them.
 uint64_t RocksDbStore::LoggedChanges() const {
   uint64_t sum = 0;
   for (const std::string& property : {rocksdb::DB::Properties::kNumEntriesActiveMemTable,
@@ -402,7 +405,8 @@ uint64_t RocksDbStore::LoggedChanges() const {
 uint64_t RocksDbStore::DiskBytes() const {
   const auto files = database_->env.ListDirectory(database_->path);
   if (!files.ok()) {
-    // Informative only: without the directory use RocksDB's own size.
+    // The size is only information for users. So if the directory cannot be listed, return the size
+    // of the tables, which RocksDB knows.
     uint64_t bytes = 0;
     database_->db->GetIntProperty(rocksdb::DB::Properties::kTotalSstFilesSize, &bytes);
     return bytes;
@@ -410,7 +414,7 @@ uint64_t RocksDbStore::DiskBytes() const {
   uint64_t bytes = 0;
   for (const DirectoryEntry& file : *files) {
     const auto info = database_->env.GetFileInfo(JoinPath(database_->path, file.name));
-    if (info.ok()) bytes += info->size;  // if not ok, the file was removed meanwhile
+    if (info.ok()) bytes += info->size;  // not OK: the file was removed after it was listed
   }
   return bytes;
 }
@@ -444,8 +448,8 @@ rocksdb::BlockBasedTableOptions TableOptions() {
   cache.high_pri_pool_ratio = 0.5;
   table.block_cache = rocksdb::NewLRUCache(cache);
   table.block_size = 8u << 10;
-  // Keep partitioned indexes and filters in the block cache: whole ones would exceed the cache in a
-  // large store.
+  // Keep partitioned indexes and filters in the block cache. In a large store, indexes and filters
+  // that are not partitioned would exceed the cache.
   table.cache_index_and_filter_blocks = true;
   table.cache_index_and_filter_blocks_with_high_priority = true;
   table.pin_top_level_index_and_filter = true;
@@ -453,7 +457,7 @@ rocksdb::BlockBasedTableOptions TableOptions() {
   table.partition_filters = true;
   table.metadata_block_size = 4096;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-  // RocksDB 7.8 (Debian 12) can read files of all newer versions in this format.
+  // RocksDB 7.8 (Debian 12) can read files in this format that newer versions of RocksDB wrote.
   table.format_version = 5;
   table.checksum = rocksdb::kXXH3;  // the only one that table_check.cc supports
   return table;

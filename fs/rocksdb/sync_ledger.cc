@@ -206,7 +206,8 @@ Result<std::unique_ptr<SyncLedger>> SyncLedger::Open(Env& env, const std::string
   std::unique_ptr<SyncLedger> ledger(
       new SyncLedger(env, std::move(file).value(), std::move(state), read->next_durable));
   {
-    // Overwrite entries of removed files in older or unsynced slots: their names may be used again.
+    // Older or unsynced slots may have entries of removed files. Overwrite these entries, because
+    // the names of the files may be used again.
     MutexLock lock(ledger->mutex_);
     SILTFS_RETURN_IF_ERROR(ledger->MarkOpen());
     SILTFS_RETURN_IF_ERROR(ledger->WriteAllSlots());
@@ -246,7 +247,7 @@ Status SyncLedger::Withdraw(const std::string& path) {
 Status SyncLedger::Synced(const std::string& path, uint64_t length, uint64_t checksum) {
   MutexLock lock(mutex_);
   Synchronized& entry = entries_[std::string(NameOf(path))];
-  // A concurrent sync of more bytes has ended earlier: ignore this one.
+  // A concurrent sync of at least as many bytes has ended earlier, so this one adds nothing.
   if (length <= entry.length) return Status::Ok();
   entry = {length, checksum};
   if (IsManifest(path)) return WriteDurableSlot();
@@ -284,8 +285,8 @@ Status SyncLedger::MarkOpen() {
 std::string SyncLedger::NextSlot() {
   SyncLedgerState state;
   state.serial = ++serial_;
-  // If there are too many entries, keep those of the files with the highest numbers, which matter
-  // most.
+  // If there are too many entries, keep the last ones by name: those of the MANIFESTs, and of the
+  // logs with the highest numbers. These are needed most.
   for (auto entry = entries_.rbegin();
        entry != entries_.rend() && state.entries.size() < kSyncLedgerEntries; ++entry) {
     if (entry->second.length == 0) continue;

@@ -10,8 +10,9 @@
 // is used again.
 //
 // MANIFESTs: the ledger is never older than an acknowledged sync. The sync returns when the ledger
-// is durable, too, so nothing depends on bytes above the ledger's length. If these bytes are not
-// whole, they may be left unread, because RocksDB would refuse such a torn tail as damage.
+// is durable, too, so nothing depends on bytes above the ledger's length. RocksDB would refuse a
+// MANIFEST with a torn tail as damaged. So if it refuses the whole MANIFEST, OpenRocksDbStore lets
+// it read only the bytes up to the ledger's length.
 //
 // The file has four slots. Slots 0 and 1 are written in turn, for MANIFEST syncs, and each is
 // synced before the other is written. Slots 2 and 3 are written in turn and not synced. After any
@@ -82,8 +83,8 @@ class SyncLedger {
   static Result<std::unique_ptr<SyncLedger>> Open(Env& env, const std::string& path,
                                                   const std::string& directory);
 
-  // Whether this is the path of a log: a file that is written sequentially, synced in between, and
-  // never written after it was closed.
+  // Whether this is the path of a log, which includes MANIFESTs. A log is written sequentially, is
+  // synced between writes, and is never written after it was closed.
   static bool IsLog(const std::string& path);
   static bool IsManifest(const std::string& path);
 
@@ -114,8 +115,8 @@ class SyncLedger {
   Status WriteDurableSlot() SILTFS_REQUIRES(mutex_);
   // Leaves only the current entries on the device.
   Status WriteAllSlots() SILTFS_REQUIRES(mutex_);
-  // If a sync found the disk full: replaces the ledger's file, since the old file's content on the
-  // device is unknown.
+  // If a sync found the disk full, replaces the ledger's file, because the old file's content on
+  // the device is unknown.
   Status ReplaceIfDoubtful() SILTFS_REQUIRES(mutex_);
 
   struct Synchronized {

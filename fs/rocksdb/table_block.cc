@@ -77,7 +77,7 @@ std::optional<Bytes> UnpackLz4(ByteView packed, size_t size) {
   return plain;
 }
 
-// The first `size` uncompressed bytes of a block whose end is unknown; empty on failure.
+// The first `size` uncompressed bytes of a block with an unknown end; empty on failure.
 Bytes UnpackLz4Start(ByteView packed, size_t size) {
   Bytes plain(size);
   const auto most = static_cast<int>(size);
@@ -128,8 +128,8 @@ Length FindLength(ByteView bytes) {
     return {whole ? length : 0, kZstd};
   }
   if (!MayBeginPacked(packed)) return {};
-  // Compressed data is never longer than the uncompressed data: RocksDB would have stored the block
-  // uncompressed.
+  // Compressed data is never longer than the uncompressed data, because RocksDB would then have
+  // stored the block uncompressed.
   return {FindEnd(bytes, front + *plain, kLz4), kLz4};
 }
 

@@ -1,16 +1,17 @@
 // Finds and reads data blocks of RocksDB's tables without the table's index: the checksum in a
 // block's trailer shows where the block ends.
 //
-// A block is uncompressed, or compressed with LZ4 or zstd (preceded by the uncompressed length, a
-// varint). Uncompressed, it is a list of entries. An entry is three varints, the rest of the key,
-// and the value. The varints are the lengths of the prefix shared with the previous key, of the
-// rest of the key, and of the value. A restart is an entry that shares no prefix. The offsets of
-// the restarts (4 bytes each) and their number (4) follow the entries. A key ends in 8 bytes,
-// little-endian: the change's number, shifted left by 8, and its kind, 1 for a value and 0 for a
-// removal.
+// A block is uncompressed, or compressed with LZ4 or zstd. The uncompressed length, a varint,
+// precedes compressed bytes. The uncompressed bytes are a list of entries. An entry is three
+// varints, the rest of the key, and the value. The varints are the lengths of the prefix shared
+// with the previous key, of the rest of the key, and of the value. A restart is an entry that
+// shares no prefix. The offsets of the restarts (4 bytes each) and their number (4) follow the
+// entries. A key ends in 8 bytes, little-endian: the change's number, shifted left by 8, and its
+// kind, 1 for a value and 0 for a removal.
 //
-// Pure; any thread. Accepts hostile bytes. A block that holds no data (a filter, an index) is
-// rejected even if its checksum is right: restarts, kinds and the order of keys are all checked.
+// Pure functions; any thread. They accept hostile bytes. FindDataBlock and ParseDataBlock check the
+// restarts, the kinds and the order of the keys. So they reject a block that holds no data (a
+// filter, an index) even if its checksum is right.
 //
 // Source: RocksDB, table/block_based/block_builder.cc, table/format.cc and util/compression.h.
 #pragma once

@@ -73,7 +73,8 @@ Result<std::optional<Footer>> ReadFooter(const File& file) {
   Decoder handles(in.Raw(kHandlesBytes));
   const uint32_t version = in.U32();
   if (in.U64() != kTableMagic) return std::optional<Footer>();
-  // Older versions compressed blocks differently; RocksDB would decode these blocks wrongly.
+  // Older format versions compress blocks in another way. If a damaged footer said such a version,
+  // RocksDB would decode the table's blocks wrongly.
   if (version < kFormatVersion) {
     return Damage(
         file, footer.offset,
@@ -145,7 +146,7 @@ Result<std::optional<Bytes>> ReadProperties(const File& file) {
   Decoder in(*value);
   const std::optional<BlockHandle> properties = ReadHandle(in, metaindex.offset);
   if (!properties) {
-    return Damage(file, metaindex.offset, "the table's properties have a place outside the table");
+    return Damage(file, metaindex.offset, "the table's properties lie outside the table");
   }
   SILTFS_ASSIGN_OR_RETURN(Bytes bytes, ReadBlock(file, *properties, "properties"));
   return std::optional(std::move(bytes));

@@ -2,8 +2,8 @@
 //
 // RocksDB verifies each block of a table before it parses it, with two exceptions. The footer has
 // no checksum. The properties block is parsed before it is verified, because of tables written by
-// other tools. One flipped bit, the highest of its last byte, makes RocksDB expect a hash index in
-// it: an assertion fails, and the process aborts. So both are checked here.
+// other tools. If the highest bit of the block's last byte is flipped, RocksDB expects a hash index
+// in the block, an assertion fails, and the process aborts. So CheckTable checks both.
 //
 // A table in format version 5, which siltfs has always used (numbers are little-endian, a handle is
 // a block's offset and its size, each a varint64):

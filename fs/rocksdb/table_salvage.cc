@@ -8,8 +8,8 @@
 namespace siltfs {
 namespace {
 
-// Tables stay far below this (rocksdb_store.cc: a new table is begun after some megabytes). A
-// longer file is crafted to keep its reader busy.
+// Tables stay far below this size, because RocksDB begins a new table after some megabytes
+// (rocksdb_store.cc). A longer file is crafted to keep its reader busy.
 constexpr uint64_t kMostTableBytes = uint64_t{64} << 20;
 
 constexpr size_t kBufferBytes = 1u << 20;

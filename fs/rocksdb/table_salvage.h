@@ -35,7 +35,8 @@ class TableSalvage {
   // Counts so far.
   uint64_t changes_read() const { return changes_read_; }
   uint64_t lost_bytes() const { return lost_bytes_; }
-  // The number of changes by the table's properties. Unset while unknown; final at the end.
+  // The number of changes according to the table's properties; unset if they were not found yet.
+  // Final when the table was read to its end.
   std::optional<uint64_t> changes_expected() const { return changes_expected_; }
 
  private:

@@ -12,7 +12,8 @@
 namespace siltfs {
 namespace {
 
-// At the gentle pace all rests are this many times longer while the store is in use.
+// A gentle scrub rests after each block. While the store is in use, a rest is this many times as
+// long.
 constexpr int kLongerInUse = 4;
 
 }  // namespace
@@ -66,12 +67,13 @@ Status Scrubber::ScrubAll(ScrubPace pace) {
   return Status::Ok();
 }
 
-// A segment may be recompressed or removed while it is verified. The findings are then about a file
-// that no longer exists, and are dropped.
+// A segment may be recompressed or removed while it is verified. Then the findings are about a file
+// that no longer exists, and are dropped. After a recompression the new file is verified.
 Status Scrubber::ScrubSegment(SegmentId id, const SegmentRecord& record, ScrubPace pace) {
   for (;;) {
     SILTFS_RETURN_IF_ERROR(CheckRunning());
-    // After a failed replacement it is unknown which file is in place.
+    // After a failed replacement it is unknown which file is in place. The recompressor has then
+    // failed the log, so the scrub ends here instead of repeating the verification forever.
     SILTFS_RETURN_IF_ERROR(deps_.log.failure());
     const auto opened = deps_.segments.Open(id);
     if (deps_.segments.IsRemoved(id)) {
@@ -127,7 +129,8 @@ void Scrubber::Note(SegmentId id, const SegmentFindings& findings) {
   statistics_.damaged_blocks += findings.damaged.size();
   statistics_.damaged_chunks += findings.damaged_chunks();
   if (findings.footer_damaged) ++statistics_.damaged_footers;
-  // No new chunk may be a duplicate of a damaged one, even of one put a moment ago.
+  // From now on no new chunk may be a duplicate of a newly listed chunk. The pipeline could still
+  // find one by its name, so it must forget the names of the chunks that it has appended.
   if (deps_.damage.Replace(id, findings.damaged, findings.end_ordinal))
     deps_.pipeline.ForgetAppended();
   for (const std::string& sentence : findings.sentences) Report(sentence);

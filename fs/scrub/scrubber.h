@@ -6,10 +6,10 @@
 // unmount, the next scrub continues behind the last verified segment, and its statistics cover all
 // parts. After a complete scrub, the next one begins with the first segment again.
 //
-// Thread-safety: every call from any thread; one scrub at a time, the next waits. Memory:
-// segment_scrub.h. Errors: kIoError if the device fails again and again; failures to write
-// metadata, which end all writing. After kNoSpace the scrub goes on, but its progress is not
-// written: a later scrub cannot continue there.
+// Thread-safety: every call from any thread. One scrub runs at a time, and others wait for it.
+// Memory: segment_scrub.h. Errors: kIoError if the device fails for many blocks in a row. Any
+// failure to write metadata, except kNoSpace, ends the scrub and all writing to the store. After
+// kNoSpace the scrub goes on without writing its progress, so a later scrub cannot continue there.
 #pragma once
 
 #include <functional>
@@ -41,7 +41,7 @@ class Scrubber {
     SegmentCache& segments;
     BlockPipeline& pipeline;
     DamageList& damage;
-    const StoreActivity& activity;  // at the gentle pace, a scrub slows down unless it is quiet
+    const StoreActivity& activity;  // a gentle scrub is slower unless the store is quiet
     CommitPort& metadata;
   };
   struct Options {
@@ -53,9 +53,10 @@ class Scrubber {
     uint64_t bytes_per_second = 64u << 20;           // uncompressed bytes, at the gentle pace
   };
   Scrubber(const Dependencies& dependencies, Options options);
-  ~Scrubber();  // stops
+  ~Scrubber();  // calls Stop
 
-  // Encloses a scrub: its preparations, Scrub, and the processing of its outcome.
+  // A caller keeps a Call while it prepares a scrub, calls Scrub and processes the outcome.
+  // Interrupt ends only the scrubs of callers that have a Call.
   class Call {
    public:
     explicit Call(Scrubber& scrubber) : caller_(scrubber.job_) {}
@@ -63,15 +64,16 @@ class Scrubber {
    private:
     const BackgroundJob::Caller caller_;
   };
-  // Verifies all segments that were sealed at the last commit. Call it within a Call; scrubs are
-  // serialised.
+  // Verifies the segments in the metadata of the last commit. If the last scrub was not complete,
+  // skips the segments that it has verified. The caller must have a Call. Scrubs run one after
+  // another.
   Result<ScrubOutcome> Scrub(ScrubPace pace);
-  // Ends the scrubs of the current Calls soon; they are not complete. The next scrub continues
-  // where they stopped.
+  // Makes the scrubs of all current Calls return soon with incomplete outcomes. The next scrub
+  // continues where they stopped.
   void Interrupt() { job_.Interrupt(); }
-  // Returns kInterrupted in Calls that Interrupt ended, and after Stop.
+  // Returns kInterrupted to a caller with a Call that Interrupt has ended, and after Stop.
   Status CheckRunning() { return job_.CheckRunning(); }
-  // Ends running scrubs soon; no other begins.
+  // Makes running scrubs return soon, and all later scrubs at once. Their outcomes are incomplete.
   void Stop() { job_.Stop(); }
 
  private:
@@ -87,9 +89,10 @@ class Scrubber {
   void NoteLost(SegmentId id, const SegmentRecord& record, const Status& why)
       SILTFS_REQUIRES(job_.run_mutex());
   void Note(SegmentId id, const SegmentFindings& findings) SILTFS_REQUIRES(job_.run_mutex());
-  // Also writes the changes of the damage list that metadata does not have yet.
+  // Writes the progress, or deletes it from metadata if `progress` is empty. Also writes the
+  // changes of the damage list that metadata does not have yet.
   Status WriteProgress(std::optional<std::string> progress);
-  // Reports the first kMostReported sentences only.
+  // Reports the first kMostReported sentences, and one that says that there is more.
   void Report(const std::string& sentence) SILTFS_REQUIRES(job_.run_mutex());
 
   const Dependencies deps_;

@@ -11,7 +11,8 @@
 namespace siltfs {
 namespace {
 
-// If a device fails for more blocks in a row, it does not just have a few bad places: it is gone.
+// If reads fail for more blocks in a row, the device as a whole has failed, and not only a few
+// places on it. Then the verification ends.
 constexpr uint32_t kMostDeviceFailures = 16;
 
 // Tries twice: a block that can be read at the second attempt is not damaged.
@@ -95,7 +96,7 @@ Result<uint32_t> SegmentScrub::VerifyBlock(const OpenSegment& segment,
   ++findings_.blocks;
   findings_.chunks += damaged.chunks.size();
   Say(segment.reader->path(), found.place.block_offset, damaged,
-      block.ok() ? "no whole block has them" : block.status().cause());
+      block.ok() ? "no whole block contains them" : block.status().cause());
   const uint32_t end = damaged.end_ordinal();
   findings_.damaged.push_back(std::move(damaged));
   SILTFS_RETURN_IF_ERROR(pace_(found.bytes));
@@ -123,7 +124,7 @@ void SegmentScrub::NoteRest(const OpenSegment& segment, const SegmentRecord& rec
     const uint64_t count = std::min<uint64_t>(record.chunks - ordinal, DamagedBlock::kMostChunks);
     DamagedBlock damaged{segment.id, ordinal, std::vector<DamagedChunk>(count)};
     findings_.chunks += count;
-    Say(segment.reader->path(), 0, damaged, "the segment ends before them");
+    Say(segment.reader->path(), 0, damaged, "the segment ends before these chunks");
     findings_.damaged.push_back(std::move(damaged));
     ordinal += static_cast<uint32_t>(count);
     findings_.end_ordinal = ordinal;

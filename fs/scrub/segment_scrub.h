@@ -1,9 +1,9 @@
 // Verifies one segment, sealed or still growing. It verifies the footer and every block's
 // checksums, decompresses every block, and computes every chunk's name and tag again.
 //
-// Thread-safety: one object a thread; the store may be in use. Memory: a block, and a footer.
-// Errors: kIoError if the device fails again and again; those of `pace`. Damage is a finding, not
-// an error.
+// Thread-safety: one object for each thread; the store may be in use. Memory: a block and a footer.
+// Errors: kIoError if the device fails for many blocks in a row, and the errors of `pace`. Damage
+// is a finding, not an error.
 #pragma once
 
 #include <functional>
@@ -29,13 +29,14 @@ struct SegmentFindings {
 
 class SegmentScrub {
  public:
-  // Called after each block with its uncompressed bytes (for a damaged block, with the size that it
-  // should have); a failure ends the verification and is returned. May wait.
+  // Called after each block with the number of its uncompressed bytes. For a damaged block, the
+  // number is an upper bound of its bytes in the file, or 0 if that is unknown. May wait. A failure
+  // ends the verification, which returns it.
   using Pace = std::function<Status(uint64_t bytes)>;
   SegmentScrub(SegmentCache& segments, ChunkVerifier verifier, Pace pace);
 
-  // Returns the findings. `record`: the segment's record in metadata. A segment that is not sealed
-  // may have grown since.
+  // Returns the findings. `record`: the segment's record in metadata. If the segment is not sealed,
+  // it may have grown since the record was written.
   Result<SegmentFindings> Verify(const OpenSegment& segment, const SegmentRecord& record);
 
  private:

@@ -157,7 +157,7 @@ void BlockPipeline::Work() {
 }
 
 Status BlockPipeline::Encode(const Block& block, EncodedBlock& encoded) const {
-  // Copies, because pending chunks are read from the block meanwhile.
+  // Does not change the block, because other threads may read pending chunks from it at this time.
   Compression compression = options_.compression;
   if (block.kind == SegmentKind::kRecipeNodes) compression.codec = BlockCodecId::kNone;
   auto result = codec_.Encode(block.content, compression);
@@ -205,8 +205,8 @@ bool BlockPipeline::IsStuck() {
 
 Status BlockPipeline::AppendAgain() {
   {
-    // A thread that is appending now may have found the disk full, although it has room by now:
-    // wait for it, then try.
+    // A thread that is appending now may have found the disk full before space became free. So wait
+    // until this thread is done, and then try again.
     MutexLock lock(mutex_);
     while (appending_) progress_.Wait(mutex_);
   }
@@ -301,8 +301,8 @@ Status BlockPipeline::MoveEntries(std::span<const Move> moves,
     const uint64_t sequence = log_.TakeSequence();
     Status put = index_.Put(entries, sequence);
     if (!put.Is(StatusCode::kNoSpace)) return put;
-    // The index is complete without these entries: it leads to the old places, or already to the
-    // new ones.
+    // The index does not need these entries: for each name it leads to the old place, or already to
+    // the new one. So this PutAgain abandons the entries that are missing.
     SILTFS_RETURN_IF_ERROR(index_.PutAgain({}, sequence));
     return put;
   });

@@ -2,8 +2,9 @@
 // and compresses full blocks on worker threads. It appends these blocks to the segment log in the
 // order in which they filled, and enters their chunks into the index.
 //
-// Larger blocks take less space, but reading one chunk from a larger block costs more. A full block
-// keeps growing while so few bytes are queued that the workers would soon wait.
+// Larger blocks take less space, but reading one chunk from a larger block costs more. A full data
+// block keeps growing only while the store is not busy, that is, while few bytes are queued for the
+// workers.
 //
 // A chunk is *pending* from Add until its index entry is made. While it is pending, the pipeline
 // finds it by its name and returns its tag and bytes. The pipeline remembers its name and tag for a
@@ -44,9 +45,9 @@ class BlockPipeline {
     size_t worker_threads = 1;
     size_t capacity_bytes = 0;              // required
     size_t block_plain_bytes = 128u << 10;  // a block is full when it holds this much
-    // A data block grows to this size while at most this many bytes per worker are queued. A value
-    // no larger than block_plain_bytes turns growth off. Then the speed of threads does not decide
-    // which chunks share a block.
+    // A full data block grows up to this size while at most this many bytes per worker are queued.
+    // A value no larger than block_plain_bytes turns growth off. Without growth, the speed of the
+    // threads has no influence on which chunks share a block.
     size_t idle_block_plain_bytes = 0;
     size_t chunk_max = 64u << 10;
     Compression compression;  // of data blocks; recipe nodes stay uncompressed
@@ -58,16 +59,17 @@ class BlockPipeline {
 
   enum class Outcome : uint8_t {
     kAdded,      // the chunk was new
-    kDuplicate,  // a pending chunk has this name and tag
-    kCollision,  // a pending chunk has this name and another tag
+    kDuplicate,  // a pending or remembered chunk has this name and tag
+    kCollision,  // a pending or remembered chunk has this name and another tag
     kLookAgain,  // too much was appended since `looked_at`: look into the index again
   };
 
   // Returns the current point in the order of blocks. The index has the entries of all blocks that
   // were appended before this point.
   uint64_t Now();
-  // Adds a chunk, unless one of its name is pending. The index must not have had the chunk at
-  // `looked_at`, a point that Now returned. Copies `bytes`, 1 to kMaxBlockPlainBytes. After
+  // Adds a chunk, unless a chunk of the same name is pending or remembered. Before the call the
+  // caller must have called Now, and then have looked into the index without finding the chunk.
+  // `looked_at` is the point that Now returned. Copies `bytes`, 1 to kMaxBlockPlainBytes. After
   // kNoSpace nothing was added.
   Result<Outcome> Add(SegmentKind kind, const ChunkRecord& record, ByteView bytes,
                       uint64_t looked_at);
@@ -99,9 +101,9 @@ class BlockPipeline {
     // A place to which the index led, but where the chunk is missing or damaged.
     std::optional<Location> misled = {};
   };
-  // Makes the index lead to `to` for each name, unless the index leads to another valid place by
-  // now. Not valid are `from` (compared by segment and ordinal), `misled`, and segments that are
-  // removed or soon will be (`gone`).
+  // Makes the index lead to `to` for each name, unless it leads to another valid place by now.
+  // These places are not valid: `from` (compared by segment and ordinal), `misled`, and any place
+  // in a segment that is removed or soon will be (`gone`).
   Status MoveEntries(std::span<const Move> moves, const std::function<bool(SegmentId)>& gone);
   // Returns a sequence. When the index is durable up to this sequence, all moves so far are durable
   // in it.
@@ -154,7 +156,8 @@ class BlockPipeline {
   // True if the next block in turn is appended and only its index entries are missing. The index
   // must not get later entries first: it records up to which sequence it is complete.
   bool IsNotIndexed() const SILTFS_REQUIRES(mutex_);
-  // Waits until no other thread has the turn to append, and takes it.
+  // Waits until no other thread has the turn to append, and takes the turn. If the next block is
+  // appended but not indexed, tries first to put its index entries.
   Status TakeTurn() SILTFS_EXCLUDES(mutex_);
   // Calls `work` while holding the turn to append, and returns its status. Any error except
   // kNoSpace becomes the failure of the pipeline.

@@ -1,5 +1,5 @@
-// The receiver of sealed segments. The segment log passes each sealed segment to it once a commit
-// has recorded the segment as sealed; the log no longer changes the segment then.
+// The receiver of sealed segments. When a commit has recorded a segment as sealed, the segment log
+// passes the segment to the receiver. From then on the log does not change the segment.
 //
 // Thread-safety: Add is called on the commit thread, without a lock.
 #pragma once

@@ -75,10 +75,11 @@ class DamageList {
   // Ascending.
   std::vector<DamagedBlock> All() const SILTFS_EXCLUDES(mutex_);
 
-  // Returns the changes that metadata does not have yet, as far as is known.
+  // Returns the changes that no CommitDone has confirmed yet. Metadata may have some of them
+  // already; writing them again does no harm.
   std::vector<Mutation> Changes() const SILTFS_EXCLUDES(mutex_);
-  // Appends the same changes to the mutations of a commit. CommitDone says that the changes
-  // appended last are durable.
+  // Appends the same changes to the mutations of a commit. When the commit is durable, the caller
+  // confirms the changes that the last TellChanges appended by calling CommitDone.
   void TellChanges(std::vector<Mutation>& mutations) SILTFS_EXCLUDES(mutex_);
   void CommitDone() SILTFS_EXCLUDES(mutex_);
 

@@ -20,7 +20,7 @@ void NameChunks(SegmentCache& segments, const OpenSegment& segment, DamagedBlock
     return;
   }
   if (!footer.status().Is(StatusCode::kInvalidArgument))
-    return;  // sealed; a part of a damaged footer proves nothing
+    return;  // the segment is sealed, and no part of its damaged footer can be trusted
   const auto window = segments.Window(segment.id, damaged.first_ordinal,
                                       static_cast<uint32_t>(damaged.chunks.size()));
   if (!window.ok()) return window.status().IgnoreError("then the chunks are unknown");

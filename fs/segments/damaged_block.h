@@ -4,7 +4,8 @@
 // A block's checksum covers its payload as a whole, so all its chunks are lost together. Their
 // names and tags come from the block's head if it is undamaged. Otherwise they come from the
 // segment's footer, verified as a whole, or from the table of the segment's writer. If none of
-// these can be read, only the place of the one chunk is known.
+// these can be read, only the places of the chunks are known. If the block table cannot be read
+// either, only the place of the one chunk is known.
 //
 // Thread-safety: any thread. Cost: reads a block's head, and in the worst case a whole footer.
 #pragma once

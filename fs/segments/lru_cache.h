@@ -30,7 +30,7 @@ class LruCache {
 
   // Replaces the old value. A value that costs more than the capacity is not kept.
   void Put(const Key& key, std::shared_ptr<Value> value, size_t cost) SILTFS_EXCLUDES(mutex_) {
-    std::list<Entry> evicted;  // destroyed without the lock
+    std::list<Entry> evicted;  // destroyed after the lock is released
     MutexLock lock(mutex_);
     if (auto found = by_key_.find(key); found != by_key_.end()) Remove(found->second, evicted);
     if (cost > capacity_) return;

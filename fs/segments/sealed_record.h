@@ -1,5 +1,6 @@
-// The record of a sealed segment, made from the trailer at the end of its footer. Recovery writes
-// it, and checks compare with it.
+// The record of a sealed segment, made from the trailer at the end of its footer. Recovery and
+// recompression write such a record to metadata. Checks and scrubs compare the record in metadata
+// with it.
 #pragma once
 
 #include "fs/records/segment_record.h"

@@ -44,8 +44,8 @@ void SegmentCache::SetRecompressed(SegmentId segment) {
 }
 
 void SegmentCache::Remove(SegmentId segment) {
-  // This is the first step: a thread that opened the segment before checks IsRemoved again after it
-  // has cached the reader.
+  // This must be the first step. Another thread in Open may cache a reader after the Erase below;
+  // it then checks IsRemoved again and erases the reader itself.
   removed_->Add(segment);
   readers_.Erase(segment);
   for (const SegmentFile file : {SegmentFile::kOriginal, SegmentFile::kRecompressed})
@@ -84,8 +84,9 @@ Result<std::vector<FooterChunk>> SegmentCache::Window(SegmentId segment, uint32_
   return opened->reader->ReadFooterWindow(first_ordinal, count);
 }
 
-// If the footer is damaged, the blocks are scanned. Otherwise all chunks of a recompressed segment
-// would be lost with its footer: the offsets in index entries are not valid in its file.
+// If the footer is damaged, the blocks are scanned. Without the scan, all chunks of a recompressed
+// segment would be lost with its footer, because the offsets in index entries are not valid in its
+// file.
 Result<SegmentCache::CachedTablePtr> SegmentCache::TableOf(const OpenSegment& segment) {
   const bool cacheable = segment.file != SegmentFile::kUnknown;
   if (cacheable) {
@@ -116,7 +117,8 @@ Result<SegmentCache::CachedTablePtr> SegmentCache::ScannedTableOf(const OpenSegm
       return NotEmpty(segment, std::move(table));
   }
   auto scanned = segment.reader->ScanBlockTable();
-  // That no block is whole is remembered, too: a scan reads all of the file.
+  // If no block is whole, an empty table is cached, because another scan would read the whole file
+  // again.
   const bool hopeless = scanned.status().Is(StatusCode::kCorruption);
   if (!scanned.ok() && !hopeless) return std::move(scanned).status();
   auto table = std::make_shared<const CachedTable>(
@@ -140,7 +142,8 @@ bool SegmentCache::HasWriter(const OpenSegment& segment) const {
 
 Result<std::optional<BlockTable::Found>> SegmentCache::FindBlockByScan(const OpenSegment& segment,
                                                                        uint32_t ordinal) {
-  if (HasWriter(segment)) return std::optional<BlockTable::Found>();  // its table is in memory
+  // The writer's table in memory, which FindBlock has used, has all blocks. A scan finds no others.
+  if (HasWriter(segment)) return std::optional<BlockTable::Found>();
   SILTFS_ASSIGN_OR_RETURN(const auto table, ScannedTableOf(segment));
   return table->blocks.Find(ordinal);
 }

@@ -5,11 +5,11 @@
 // offsets (recompressor.h). Threads that have the old file open go on reading it. So an offset is
 // valid only together with its file; OpenSegment holds them together.
 //
-// Thread-safety: every call from any thread; none holds a lock over I/O. Memory: kTableBytes at
-// most for the block tables of the segments used last, 8 bytes a block (some 5 KiB for a segment of
-// usual blocks). 4 bytes for each recompressed segment, and for each removed one. Errors: kNotFound
-// for a segment that is not there (an index entry that points into it is a miss), kCorruption and
-// kIoError as SegmentReader.
+// Thread-safety: every call from any thread; no call holds a lock during I/O. Memory: at most
+// kTableBytes for the block tables of the segments used last, and 4 bytes for each recompressed or
+// removed segment. A block table has 8 bytes for each block, some 5 KiB for a segment of usual
+// blocks. Errors: kNotFound if the segment does not exist (then an index entry that leads into it
+// counts as missing), and kCorruption and kIoError from SegmentReader.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ namespace siltfs {
 // The files that a segment has during its life.
 enum class SegmentFile : uint8_t {
   kOriginal,      // written by the log; index entries have its offsets as hints
-  kRecompressed,  // the final one
+  kRecompressed,  // the final file: it is not replaced again
   kUnknown,       // one of the two, opened during a replacement: its data must not be cached
 };
 
@@ -45,7 +45,8 @@ class SegmentCache {
   SegmentCache(SegmentStore& store, StoreUuid uuid, const BlockCodec& codec, const SegmentLog* log,
                size_t open_files, std::vector<SegmentId> recompressed = {});
 
-  // Where the segments are. To replace or remove one, call Replace or Remove, too.
+  // The place of the sealed segments. A caller that replaces or removes a segment there must also
+  // call Replace or Remove of this class.
   SegmentStore& store() const { return store_; }
 
   Result<OpenSegmentPtr> Open(SegmentId segment);
@@ -73,18 +74,18 @@ class SegmentCache {
   // which file is in place, and nothing of the segment is cached any more.
   Status Replace(SegmentId segment, const std::function<Status()>& install)
       SILTFS_EXCLUDES(files_mutex_);
-  // The segment's current file counts as the recompressed one.
+  // From now on the segment's current file counts as the recompressed one.
   void SetRecompressed(SegmentId segment) SILTFS_EXCLUDES(files_mutex_);
 
-  // Call when the segment is about to be removed permanently. From now on it is not found; its file
-  // is closed when all users have released it.
+  // Call when the segment is about to be removed permanently. From now on Open does not find the
+  // segment. The segment's file is closed when all users have released it.
   void Remove(SegmentId segment) SILTFS_EXCLUDES(files_mutex_);
   bool IsRemoved(SegmentId segment) const { return removed_->Contains(segment); }
   // All removed segments; may outlive the cache.
   std::shared_ptr<const SegmentSet> removed() const { return removed_; }
 
  private:
-  // The table of a segment with as many blocks as it can have takes 3 MiB.
+  // The block table of a segment with the largest possible number of blocks takes 3 MiB.
   static constexpr size_t kTableBytes = 4u << 20;
 
   static uint64_t TableKey(SegmentId segment, SegmentFile file) {

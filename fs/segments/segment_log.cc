@@ -130,7 +130,7 @@ Result<SegmentLog::WriterPtr> SegmentLog::OpenSegment(LogStream stream) {
   auto created = SegmentWriter::Create(env_, options_.store, {options_.uuid, id}, KindOf(stream),
                                        last_commit, writer_options);
   MutexLock lock(mutex_);
-  // After a failure other than kNoSpace there may be a file with this id.
+  // After a failure other than kNoSpace a file with this id may exist, so the id is not used again.
   if (!created.status().Is(StatusCode::kNoSpace)) next_segment_ = id + 1;
   if (!created.ok()) return std::move(created).status();
   WriterPtr writer = std::move(created).value();
@@ -175,11 +175,11 @@ Result<AppendedBlock> SegmentLog::Append(LogStream stream, const EncodedBlock& b
 }
 
 Status SegmentLog::WaitToSeal(size_t most) {
-  // The value of sealed_count_ to wait for. Segments that fill up meanwhile do not prolong the
-  // wait.
+  // The value of sealed_count_ to wait for. Segments that fill up during the wait do not prolong
+  // it.
   const uint64_t enough = sealed_count_ + sealing_.size() - std::min(most, sealing_.size());
-  // An attempt that began before the call does not count: it may have found the disk full, although
-  // it has room by now.
+  // A seal attempt that began before this call does not count, because it may have found the disk
+  // full before space became free.
   const uint64_t before = seals_begun_;
   if (!seal_delay_.ok()) {
     seal_now_ = true;
@@ -198,14 +198,14 @@ Status SegmentLog::SyncAll(std::vector<std::pair<SegmentId, SegmentRecord>>& cha
     MutexLock lock(mutex_);
     if (!failure_.ok()) return failure_;
     for (const Tracked& tracked : tracked_) {
-      // The file of a segment without a block may still be removed.
+      // A segment without a block gets no record, because RemoveEmpty may still remove its file.
       if (tracked.writer->block_count() > 0) writers.emplace_back(tracked.writer, tracked.stream);
     }
   }
   std::vector<SegmentRecord> records;
   for (const auto& [writer, stream] : writers) {
-    // While blocks are appended, the counts may include blocks beyond the length. Callers of
-    // SyncAll stop the appends for which this matters.
+    // If blocks are appended at this time, the counts in the record may include blocks beyond its
+    // length. Callers of SyncAll stop the appends for which this matters.
     if (!writer->sealed()) {
       Status synced = writer->Sync();
       if (!synced.ok()) return Fail(synced);

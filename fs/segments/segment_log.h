@@ -6,7 +6,8 @@
 // with kNoSpace, changes nothing, and may be repeated. Any other failure of a segment is permanent,
 // and so is every failed sync, even with kNoSpace; later Appends and Syncs return it as kReadOnly.
 // Durability: SyncAll. A thread of the log seals full segments, which syncs them, and puts them
-// into the SegmentStore; on a full disk or a full SegmentStore it retries until it succeeds.
+// into the SegmentStore. If the disk or the SegmentStore is full, the thread retries until it
+// succeeds.
 #pragma once
 
 #include <array>
@@ -69,8 +70,8 @@ class SegmentLog {
     // Called without a lock before a segment for moved chunks is created, with its id; a failure
     // prevents the creation. May be empty.
     std::function<Status(SegmentId)> before_moved = {};
-    // Called for every sealed segment after it was put and its record was committed; the log no
-    // longer changes it. May be empty.
+    // Called for every sealed segment after it was put into `segments` and its record was
+    // committed. From then on the log does not change the segment. May be empty.
     std::function<void(SegmentId, const SegmentRecord&)> retired = {};
   };
   // `sealed` is called on the log's thread after a segment was sealed.
@@ -78,11 +79,12 @@ class SegmentLog {
   // Ends the thread; unsynced blocks stay unsynced.
   ~SegmentLog();
 
-  // Continues a segment that a clean unmount left unsealed. Errors: SegmentWriter::Resume's; the
-  // log is unchanged then.
+  // Continues a segment that a clean unmount left unsealed. Returns the errors of
+  // SegmentWriter::Resume; the log is then unchanged.
   Status Resume(SegmentId segment, const SegmentRecord& record);
 
-  // The next commit gets this record of a segment that is no longer written to.
+  // Adds a record to those that the next SyncAll returns. The record is that of a segment to which
+  // the log does not write.
   void Tell(SegmentId segment, const SegmentRecord& record);
 
   Result<AppendedBlock> Append(LogStream stream, const EncodedBlock& block);
@@ -93,8 +95,8 @@ class SegmentLog {
   // since the last completed commit.
   Status SyncAll(std::vector<std::pair<SegmentId, SegmentRecord>>& changed);
 
-  // The records of the last SyncAll are durable in metadata, with this commit. Blocks appended from
-  // now on carry its number.
+  // Call it when commit `number` is durable: the commit has the records that the last SyncAll
+  // appended. Blocks that are appended from now on carry this number.
   void CommitDone(uint64_t number);
 
   // Makes the log read-only. From then on Append and SyncAll fail with a kReadOnly status that has
@@ -110,13 +112,14 @@ class SegmentLog {
   // when no more blocks are appended.
   Status RemoveEmpty();
 
-  // Returns when all segments being sealed now are sealed, or none can be sealed for now.
+  // Waits until the segments that are being sealed now are sealed. Also returns if a retry of
+  // sealing finds the disk full, and after a failure or StopSealing.
   void WaitUntilSealed();
 
   // The writer of a segment that is open or not yet sealed; null for all others.
   std::shared_ptr<const SegmentWriter> WriterOf(SegmentId segment) const;
 
-  // Of segments created or grown since the log was opened.
+  // The growth of the segments that were created or resumed since the log was opened.
   struct Growth {
     uint64_t stored_bytes = 0;
     uint64_t not_recompressed_bytes = 0;  // of new data
@@ -170,7 +173,7 @@ class SegmentLog {
   uint64_t seals_begun_ SILTFS_GUARDED_BY(mutex_) = 0;
   uint64_t sealed_count_ SILTFS_GUARDED_BY(mutex_) = 0;
   Status seal_delay_ SILTFS_GUARDED_BY(mutex_);  // kNoSpace: the first in sealing_ has to wait
-  uint64_t delayed_seal_ SILTFS_GUARDED_BY(mutex_) = 0;  // number of that attempt, by seals_begun_
+  uint64_t delayed_seal_ SILTFS_GUARDED_BY(mutex_) = 0;  // seals_begun_ at the last attempt's start
   bool seal_now_ SILTFS_GUARDED_BY(mutex_) = false;      // retry without waiting
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::thread sealer_;

@@ -1,4 +1,4 @@
-// A set of segment ids: existing segments, or victims.
+// A set of segment ids, for example of the removed segments or of the victims.
 //
 // Thread-safety: every call from any thread; Contains of an empty set takes no lock. Memory: 4
 // bytes an id. No errors.

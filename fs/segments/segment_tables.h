@@ -12,7 +12,7 @@ namespace siltfs {
 
 // The records of all segments.
 Result<SegmentRecords> ReadSegmentRecords(const KvSnapshot& metadata);
-// The future records of segments with files that are being replaced (segment_replacement.h).
+// The intents: records that segments get when their files are replaced (segment_replacement.h).
 Result<SegmentRecords> ReadReplacements(const KvSnapshot& metadata);
 // Segments that are to be removed: nothing refers to them any more.
 Result<std::vector<SegmentId>> ReadRemovedSegments(const KvSnapshot& metadata);

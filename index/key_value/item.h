@@ -26,8 +26,9 @@ struct Item {
 Bytes EncodeItem(const Item& item);
 // Size of EncodeItem's result.
 size_t ItemSize(size_t key_size, size_t value_size);
-// Returns the size of the whole item that begins with `beginning`: at least kMaxItemHeaderSize
-// bytes of the item, or all of it. kCorruption if no item begins with these bytes.
+// Returns the size of the whole item whose first bytes are `beginning`. `beginning` must have at
+// least kMaxItemHeaderSize bytes, or be the whole item. kCorruption if no item begins with these
+// bytes.
 Result<size_t> ItemSizeOf(ByteView beginning);
 // Decodes the item that occupies all of `bytes`; returns views into `bytes`. kCorruption if they
 // are not exactly one item.

@@ -13,7 +13,7 @@ namespace {
 
 // The segment id that marks an entry with its whole item in the slot.
 constexpr SegmentId kInlineSegment = UINT32_MAX;
-// Retries of a lookup if its segment is reclaimed before the lookup reads it.
+// Most retries of a lookup whose segment is removed by Reclaim before the lookup reads it.
 constexpr int kMostChases = 8;
 
 bool IsInline(const Location& location) { return location.segment == kInlineSegment; }
@@ -21,8 +21,8 @@ bool IsInline(const Location& location) { return location.segment == kInlineSegm
 std::string IndexDirectory(const std::string& store) { return JoinPath(store, "index"); }
 std::string ValuesDirectory(const std::string& store) { return JoinPath(store, "values"); }
 
-// Bucket bits of a LogStore with these slots that is as large as one with 2^bits buckets and the
-// smallest slots.
+// Returns the bucket bits for LogStores with slots of this layout. They make a LogStore as large as
+// one that has 2^bits buckets and the smallest slots.
 unsigned BucketBitsFor(const SlotLayout& layout, unsigned bits) {
   const unsigned doublings = layout.bits() - SlotLayout::kLeastBits;
   return bits > doublings + 1 ? bits - doublings : 1;
@@ -35,8 +35,8 @@ Result<bool> HasFiles(Env& env, const std::string& directory) {
   return !listing->empty();
 }
 
-// Called without a manifest of the store. The index's and values' directories stay empty until that
-// manifest is durable, so files in them mean that the manifest was lost.
+// Called if the store has no manifest. The directories of the index and of the values stay empty
+// until the manifest is durable. So files in them mean that the manifest was lost.
 Status CheckNotLost(Env& env, const KeyValueOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(const bool entries, HasFiles(env, IndexDirectory(options.directory)));
   SILTFS_ASSIGN_OR_RETURN(const bool values, HasFiles(env, ValuesDirectory(options.directory)));
@@ -46,8 +46,8 @@ Status CheckNotLost(Env& env, const KeyValueOptions& options) {
       .At(options.directory);
 }
 
-// Fails if there are values but the index has no files: the index's manifest is written before the
-// first value is appended.
+// Fails if there are values but the index has no files. The index's manifest is written before the
+// first value is appended, so in this case the index was lost.
 Status CheckIndexNotLost(Env& env, const SiltIndexOptions& index, const ValueLog& values) {
   if (index.accept_lost_entries || values.segments().empty()) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(const bool there, HasFiles(env, index.directory));
@@ -120,7 +120,8 @@ Result<std::unique_ptr<KeyValueStore>> KeyValueStore::Open(Env& env,
   index.read_only = options.read_only;
   index.slot_bits = manifest.layout.bits();
   index.bucket_bits = BucketBitsFor(manifest.layout, options.index.bucket_bits);
-  index.serve_early = false;  // replay calls Holds of the value log
+  // The replay in SiltEngine::Open calls Holds, so it must end before ForgetRecovered below.
+  index.serve_early = false;
   SILTFS_RETURN_IF_ERROR(CheckIndexNotLost(env, index, *log));
   std::unique_ptr<KeyValueStore> store(new KeyValueStore(options, manifest, std::move(log)));
   SILTFS_ASSIGN_OR_RETURN(store->engine_, SiltEngine::Open(env, index, store.get()));
@@ -149,7 +150,8 @@ Status KeyValueStore::CheckWritable() const {
                             : Status::Ok();
 }
 
-// An attacker can choose keys but not names, and so cannot find two keys with the same name.
+// An attacker can choose keys, but does not know the secret. So the attacker cannot compute names,
+// and cannot find two keys with the same name.
 Result<ChunkName> KeyValueStore::NameOf(ByteView key) const {
   Bytes input(secret_.begin(), secret_.end());
   input.insert(input.end(), key.begin(), key.end());
@@ -200,7 +202,7 @@ Result<std::optional<Bytes>> KeyValueStore::ReadCurrentItem(const ChunkName& nam
     if (!again) return std::optional<Bytes>();
     if (again->location == gone || chase == kMostChases) {
       return Status(StatusCode::kCorruption,
-                    fmt::format("is missing, but has the item of {}", name.ToHex()))
+                    fmt::format("is missing, but the index has the item of {} there", name.ToHex()))
           .At(item.status().path());
     }
     found = std::move(*again);
@@ -297,8 +299,8 @@ Status KeyValueStore::Verify(const std::function<void(const IndexFinding&)>& rep
 
 // --- Writing ---
 
-// Fails after Close. That is checked under the lock, because Close may have run while the call
-// waited for the lock.
+// Fails after Close. CheckWritable is called under the lock, because Close may run while Put waits
+// for the lock.
 Status KeyValueStore::Put(ByteView key, ByteView value) {
   if (key.size() > kMaxKeySize) return TooLong("key", key.size(), kMaxKeySize);
   if (value.size() > kMaxValueSize) return TooLong("value", value.size(), kMaxValueSize);

@@ -92,12 +92,11 @@ class KeyValueStore : private EntryOwner {
   // Looks up all `keys` at once; values[i] belongs to keys[i] and is empty if the key is absent.
   // After an error the values that could not be read are empty; the other values are right.
   Status Get(std::span<const ByteView> keys, std::span<std::optional<Bytes>> values);
-  // Calls `visit` once for each key, in no order, as of some moment during the call; stops at the
-  // first failure of `visit`. `visit` may call the store.
+  // Calls `visit` once for each key that exists at some moment during the call, in no particular
+  // order. Stops at the first failure of `visit`. `visit` may call the store.
   Status ForEach(const std::function<Status(const Item&)>& visit);
   // Reads everything; calls `report` with each fault: the faults of ChunkIndex::Verify, and
-  // "value-damaged", "item-damaged". Fails only if the verification can't
-  // continue.
+  // "value-damaged", "item-damaged". Fails only if the verification can't continue.
   Status Verify(const std::function<void(const IndexFinding&)>& report);
 
   // --- Writing ---
@@ -143,8 +142,8 @@ class KeyValueStore : private EntryOwner {
   Result<std::optional<Found>> Find(const ChunkName& name);
   // Reads all bytes of an entry's item. kNotFound if its segment was removed.
   Result<Bytes> ReadItem(const ChunkName& name, const Found& found) const;
-  // Like ReadItem, but looks the name up again if its segment was removed. Empty if the name was
-  // deleted meanwhile.
+  // Like ReadItem, but looks the name up again if its segment was removed. Empty if this second
+  // lookup finds that the name was deleted.
   Result<std::optional<Bytes>> ReadCurrentItem(const ChunkName& name, Found found);
   Result<std::optional<Bytes>> ValueOf(ByteView key, const ChunkName& name, Found found);
   Status Enter(const SlotEntry& entry) SILTFS_REQUIRES(write_mutex_);

@@ -35,8 +35,9 @@ void Add(KeyValueStats& sum, const KeyValueStats& stats) {
 
 std::string DirectoryOf(size_t slot_size) { return fmt::format("{:04}", slot_size); }
 
-// An id is an index into the sizes, so inserting or removing a size would change the meaning of
-// ids. A missing larger instance is allowed: creating instances may have been interrupted.
+// An InstanceId is an index into slot_sizes, so inserting or removing a size would change the
+// meaning of the ids that callers keep. Instances with larger slots than all existing ones may be
+// missing: they are new, or their creation was interrupted.
 Status CheckSameInstances(Env& env, const SegregatedOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(const auto entries, env.ListDirectory(options.directory));
   std::vector<std::string> there;

@@ -1,12 +1,12 @@
 // Segregated stores (SILT, section 4, "Variable-Length Key-Values"): several key-value stores with
 // slots of different sizes, each for the items that just fit its slots. Then small items do not
 // waste large slots, and items of medium size need no second read. An item that fits no slot goes
-// into the store with the smallest slots, and mostly into its value log.
+// into the store with the smallest slots; most of its bytes are then in the value log.
 //
 // "SILT can choose the best instance for a new key and return an opaque key containing the instance
 // ID to the application": Put returns the instance, and the caller must pass it to Get and Delete.
 // The same key in another instance is another item. To replace an item after its size has changed,
-// delete it from the old instance after the new one is flushed.
+// delete it from the old instance after a Flush has made the new item durable.
 //
 // Thread-safety, errors, durability: key_value_store.h. Each instance is flushed separately.
 #pragma once

@@ -31,7 +31,8 @@ Status Validate(const ValueLogOptions& options) {
   return ValidateCompression(options.compression);
 }
 
-// Whether a block may be begun, with any number of records: the number is not known yet.
+// Whether the segment takes another block. Its number of records is not known yet, so there must be
+// room for the most records that a block can have.
 bool HasRoomForABlock(const SegmentWriter& writer) {
   return !writer.IsFull() && writer.chunk_count() + kMaxBlockChunks <= kMaxSegmentChunks;
 }
@@ -146,8 +147,8 @@ Status ValueLog::WriteOpenBlock() {
   {
     MutexLock lock(state_mutex_);
     if (open_block_.empty()) return Status::Ok();
-    // A copy, because readers use the open block until it is written, and it stays if the write
-    // fails.
+    // Copy the open block, because readers use it until it is written, and it stays open if the
+    // write fails.
     plain = open_block_.block();
   }
   const std::shared_ptr<SegmentWriter> to = writer();
@@ -223,7 +224,7 @@ Status ValueLog::Sync() {
     SILTFS_RETURN_IF_ERROR(WriteOpenBlock());
     to = writer();
   }
-  // Other threads may append meanwhile. Earlier segments were synced when they were sealed.
+  // Other threads may append during this sync. Earlier segments were synced when they were sealed.
   if (!to) return Status::Ok();
   Status synced = to->Sync();
   return synced.ok() ? Status::Ok() : Fail(std::move(synced));
@@ -251,7 +252,8 @@ Result<SegmentReaderCache::Reader> ValueLog::ReaderOf(SegmentId id) const {
   }
   auto opened = SegmentReader::Open(env_, options_.directory, IdentityOf(id), codec_);
   MutexLock lock(state_mutex_);
-  // The segment may have been removed meanwhile; a cached reader would keep its space.
+  // The segment may have been removed while it was being opened. A cached reader would then keep
+  // its disk space allocated.
   if (!segments_.contains(id)) {
     opened.status().IgnoreError("the segment was removed");
     return NoSuchSegment(id);
@@ -266,7 +268,8 @@ Result<SegmentReaderCache::Reader> ValueLog::ReaderOf(SegmentId id) const {
 Result<DecodedBlockPtr> ValueLog::ReadBlockAt(const SegmentReader& reader, uint32_t offset,
                                               size_t record_bytes) const {
   block_reads_.fetch_add(1, std::memory_order_relaxed);
-  // The largest expected block, if it was written with today's options.
+  // Space of the records in the largest expected block. This assumes that the block was written
+  // with the current options.
   const size_t records =
       std::max<size_t>(options_.block_bytes, OpenValueBlock::CostOf(record_bytes));
   return reader.ReadBlock(offset, kBlockHeaderSize + records);
@@ -310,7 +313,8 @@ bool ValueLog::Holds(const ChunkName& name, const Location& location) const {
 void ValueLog::ForgetRecovered() {
   MutexLock lock(state_mutex_);
   recovered_.clear();
-  // The next write of the manifest drops the list; until then the list on disk does no harm.
+  // The manifest on disk keeps the list until it is written again. An opening before that only
+  // reads the footers of the listed segments once more.
   incomplete_.clear();
 }
 
@@ -376,7 +380,8 @@ Status ValueLog::Remove(SegmentId id) {
   const std::string path = SegmentPath(options_.directory, id);
   ValueSegment segment;
   {
-    // First remove it from the map: a reader that misses the file then returns kNotFound.
+    // First remove the segment from the map. Then a Read that finds no file returns kNotFound, not
+    // kCorruption.
     MutexLock lock(state_mutex_);
     const auto found = segments_.find(id);
     if (found == segments_.end()) return NoSuchSegment(id);

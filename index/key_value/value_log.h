@@ -15,8 +15,8 @@
 // there is room. The first other write failure is permanent: every later Append, Sync,
 // SealOpenSegment and Remove returns it, because the device's contents are unknown. Open the log
 // again to continue. A failed Remove is not such a failure. Reads always continue. Memory: about
-// 100 bytes per segment, the open block, and until ForgetRecovered 24 bytes per record of segments
-// that a crash has left unsealed. Ownership: `env` must outlive the log.
+// 100 bytes per segment, and the open block. Until ForgetRecovered, also at most 24 bytes per
+// record of segments that a crash has left unsealed. Ownership: `env` must outlive the log.
 #pragma once
 
 #include <atomic>
@@ -94,14 +94,14 @@ class ValueLog {
 
   Status Sync();
 
-  // Whether Read would find the record at `location`, which may have been noted before a crash
-  // without a sync of the record. Does not access the device. For a sealed segment it tests that
-  // the segment exists. For a segment that a crash left unsealed it tests the records found when
-  // opening.
+  // Whether Read would find the record at `location`. The index may have kept a location whose
+  // record was lost in a crash, because the record was not synced. Does not access the device. For
+  // a sealed segment Holds tests only that the segment exists. For a segment that a crash left
+  // unsealed, Holds tests the records that opening has found.
   bool Holds(const ChunkName& name, const Location& location) const;
-  // Call this when everything that refers to the log is durable. Holds is then no longer needed for
-  // records appended before this opening. Until this call, later openings also know which records
-  // are missing in segments that a crash left unsealed.
+  // Call this when all entries that refer to the log are durable, and Holds will not be called
+  // again for records that were appended before this opening. Without this call, the next opening
+  // also finds out which records are missing in segments that a crash left unsealed.
   void ForgetRecovered();
 
   struct SegmentInfo {

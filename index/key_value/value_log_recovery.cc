@@ -50,8 +50,8 @@ class Recovery {
   }
   void EnterUseless(SegmentId id, uint64_t file_bytes);
   Status Salvage(SegmentId id, uint64_t size);
-  // Seals or removes an unsealed segment. False if nothing was sealed: the segment was removed or
-  // is unreadable.
+  // Seals or removes the segment if it is unsealed. Returns whether the segment is now sealed; if
+  // not, it was removed or is unreadable.
   Result<bool> SealOrRemove(SegmentId id, uint64_t size);
   Status EnterSalvaged(SegmentId id);
   Status Scan(SegmentId id, const ReadableFile& file, uint64_t size);
@@ -271,8 +271,8 @@ Result<RecoveredValueLog> RecoverValueLog(Env& env, const std::string& directory
   std::vector<SegmentId> incomplete = IncompleteOf(trailers, manifest.incomplete);
   if (incomplete != manifest.incomplete) {
     manifest.incomplete = std::move(incomplete);
-    // Write the manifest before sealing the segments: otherwise they would look complete after a
-    // power cut.
+    // Write the manifest before sealing the segments. Otherwise a power cut after the sealing would
+    // make them look complete.
     if (!read_only) SILTFS_RETURN_IF_ERROR(WriteValueLogManifest(env, directory, manifest));
   }
   SILTFS_ASSIGN_OR_RETURN(FoundValueSegments segments,

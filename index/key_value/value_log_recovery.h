@@ -5,9 +5,10 @@
 // damage, because blocks after a lost write may have survived. A segment is removed only if it was
 // never sealed and has no whole block.
 //
-// Cost: the trailer of a sealed segment is read; an unsealed one is read whole and copied.
-// Thread-safety: none needed; it runs before other calls. Errors: Env's, also kNoSpace if the disk
-// has no room for the copy; kNeedsNewer. Damage in a segment is counted and is no error.
+// Cost: the trailer of a sealed segment is read. An unsealed segment is read whole, and copied if
+// the disk has room. Thread-safety: none needed; it runs before other calls. Errors: Env's, also
+// kNoSpace if the disk has too little room to seal a segment; kNeedsNewer. Damage in a segment is
+// counted and is no error.
 #pragma once
 
 #include <cstdint>

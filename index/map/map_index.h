@@ -1,9 +1,9 @@
-// The simplest engine: a map in memory, written whole at each Flush. The baseline that other
-// engines are measured against and the oracle they are tested against.
+// The simplest engine: a map in memory, written whole at each Flush. Benchmarks compare the costs
+// of other engines with this one, and tests compare their answers with it.
 //
 // Thread-safety, errors and durability: index/chunk_index.h. A snapshot replaces its predecessor
-// atomically, so a failed Flush may be repeated. Memory: about 80 bytes per entry, and 32 more
-// during a Flush. When not to use it: beyond some hundred thousand chunks.
+// atomically, so a failed Flush may be repeated. Memory: about 80 bytes per entry, 32 more during a
+// Flush, and 80 more during ForEach. When not to use it: beyond some hundred thousand chunks.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// A string of bits. The first is the lowest bit of the first byte.
+// A string of bits. The first bit is the lowest bit of the first byte.
 //
 // Thread-safety: as for plain values.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace siltfs {
 
-// Appends bits to a buffer it owns.
+// Appends bits to a buffer that it owns.
 class BitWriter {
  public:
   // Writes the lowest `count` bits of `bits`, lowest first; the others must be zero. count <= 32.
@@ -39,8 +39,8 @@ class BitWriter {
   unsigned pending_bits_ = 0;
 };
 
-// Reads bits of a buffer that it does not own. It does not know the buffer's end: a read at bit
-// position p needs the 8 bytes from p / 8 on.
+// Reads bits of a buffer that it does not own. It does not know the buffer's end, so the caller
+// must ensure that for a read at bit position p the 8 bytes from byte p / 8 on are in the buffer.
 class BitReader {
  public:
   static constexpr unsigned kPeekBits = 57;
@@ -49,7 +49,7 @@ class BitReader {
 
   uint64_t position() const { return position_; }
 
-  // The next bits, the first one lowest; at least kPeekBits of them.
+  // Returns the next bits, the first one as the lowest bit. At least kPeekBits of them are valid.
   uint64_t Peek() const {
     uint64_t word;
     std::memcpy(&word, data_ + (position_ >> 3), sizeof word);

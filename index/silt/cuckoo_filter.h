@@ -2,8 +2,8 @@
 // table's order. The entry of place i lies in slot i of the HashStore's file, so only tags are
 // kept. They take 2 bytes per place: 17.3 bits per entry at the occupancy a LogStore reaches.
 //
-// The table's stash is included: its entries lie in the slots after the places. Thread-safety:
-// const, so any thread may call. Memory: 2 bytes per place.
+// The table's stash is included: its entries lie in the slots after the places. Thread-safety: a
+// filter never changes, so any thread may call. Memory: 2 bytes per place.
 #pragma once
 
 #include <vector>
@@ -27,13 +27,14 @@ class CuckooFilter {
   bool Occupied(size_t slot) const;
   size_t memory_bytes() const;
 
-  // The slots that may hold a key of this hash; in no order. A key is stored once.
+  // Returns the slots that may hold a key of this hash. Their order has no meaning, because a key
+  // is stored only once.
   CuckooTable::Candidates Find(uint64_t hash) const;
   void Prefetch(uint64_t hash) const;
   // Whether a lookup of this hash has this slot among its candidates.
   bool Finds(uint64_t hash, uint32_t slot) const;
 
-  // The filter as bytes for flash; docs/format.md, "SILT HashStore".
+  // Returns the filter as bytes for flash. Format: docs/format.md, "SILT HashStore".
   std::string Encode() const;
   // kCorruption if the bytes are not as Encode writes them.
   static Result<CuckooFilter> Decode(unsigned bucket_bits, ByteView bytes);

@@ -34,8 +34,9 @@ inline CuckooPlace CuckooPlaceOf(uint64_t hash, unsigned bucket_bits) {
           .tags = {static_cast<uint16_t>(tag | second), static_cast<uint16_t>(tag | first)}};
 }
 
-// A bucket's four tags are compared as one word: way w is bits 16 w to 16 w + 15. A set of ways is
-// a word in which the highest bits of these ways are set.
+// A bucket has four places, called ways. The tags of all ways are compared as one word, in which
+// way w has the bits 16 w to 16 w + 15. A set of ways is a word in which the highest bit of each of
+// these ways is set.
 static_assert(kBucketWays * 16 == 64 && kTagBits == 15);
 inline constexpr uint64_t kEveryWay = 0x0001'0001'0001'0001;
 inline constexpr uint64_t kHighestOfWays = kEveryWay * kTagValid;

@@ -67,9 +67,10 @@ bool CuckooTable::PutInFreeWay(uint32_t bucket, uint16_t tag, uint32_t value) {
   return true;
 }
 
-// Puts the key in the place of another entry, and moves that entry into its other bucket. It goes
-// on in this way until a moved entry finds a free way. If none does, it undoes all moves and
-// returns false.
+// Puts the key in the place of another entry, and moves that entry into its other bucket. If that
+// bucket is full, too, the moved entry takes the place of a third one, and so on, until a moved
+// entry finds a free place. After kMaxDisplacements moves without a free place, undoes all moves
+// and returns false.
 bool CuckooTable::Displace(const CuckooPlace& place, uint32_t value) {
   struct Undo {
     size_t index;

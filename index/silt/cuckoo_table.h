@@ -38,7 +38,7 @@ class CuckooTable {
   static constexpr size_t kMaxDisplacements = 128;
   static constexpr size_t kStashSize = 8;
 
-  // The values of the entries that may be the key's.
+  // The values of the entries that may belong to the key.
   class Candidates {
    public:
     size_t size() const { return count_; }
@@ -69,7 +69,8 @@ class CuckooTable {
   Candidates Find(uint64_t hash) const;
   void Prefetch(uint64_t hash) const;
 
-  // Inserts a key that is not in the table. False: refused, and nothing has changed.
+  // Inserts a key that is not in the table. Returns false if the table refuses the key; then
+  // nothing has changed.
   bool Insert(uint64_t hash, uint32_t value);
 
   // Changes the value of the key's entry from `from` to `to`. False if there is no such entry.

@@ -5,8 +5,8 @@
 namespace siltfs {
 namespace {
 
-// Whether the slot is empty: a free place of the table, or an entry lost in a damaged page of a
-// log.
+// Returns whether the slot is empty. It is empty if its place in the table was free, or if its
+// entry was in a damaged page of the converted log.
 bool IsHole(const IndexEntry& entry) { return entry.name == ChunkName{}; }
 
 }  // namespace
@@ -19,8 +19,8 @@ uint64_t EntryMerge::UnsortedEntries() const {
 
 Status EntryMerge::Run(const Visit& visit) {
   const uint64_t unsorted = UnsortedEntries();
-  // Hashes are uniform, so ranges of equal width hold equal numbers of entries, plus or minus the
-  // square root: a tenth of the room is reserved for that.
+  // Hashes are uniform, so ranges of equal width hold about equal numbers of entries; they deviate
+  // by about the square root of the number. A tenth of the room is reserved for this deviation.
   const size_t rest_size = options_.layout.rest_size();
   const uint64_t room =
       std::max<uint64_t>(1, options_.sort_memory_bytes / (sizeof(Item) + rest_size) * 9 / 10);
@@ -113,7 +113,7 @@ void EntryMerge::SortAndDropOld() {
 }
 
 // Implements the rule of table 3: of two entries with equal keys, the one in the SortedStore is
-// older; a tombstone removes it.
+// older and is dropped. If the newer one is a tombstone, it is dropped, too.
 Status EntryMerge::MergeRange(SortedCursor& sorted, uint64_t last_hash, const Visit& visit) {
   for (const Item& item : items_) {
     while (sorted.item() && sorted.item()->key < item.key) {

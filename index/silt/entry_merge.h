@@ -1,11 +1,11 @@
-// Visits the entries of some stores of one partition in order; of each name only the newest entry
-// (SILT, section 3.3, table 3). Used to merge HashStores and a SortedStore into a new SortedStore,
-// and to list an index.
+// Visits the entries of the given stores of one partition in order. Of each name it visits only the
+// newest entry (SILT, section 3.3, table 3). It is used to merge HashStores and a SortedStore into
+// a new SortedStore, and to list an index.
 //
 // The SortedStore is read once from front to back. The other stores are not in this order; sorting
 // them on flash would write every entry once more. So their entries are sorted in memory, in as
-// many passes as the memory requires. Each pass takes the entries of a range of hashes: reads are
-// cheaper than writes.
+// many passes as the memory requires. Each pass reads all these stores and sorts the entries of one
+// range of hashes. Several passes cost only reads, which are cheaper than writes.
 //
 // Thread-safety: none; the stores are only read. Memory: `sort_memory_bytes`, and a few read
 // buffers.

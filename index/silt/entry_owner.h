@@ -1,9 +1,10 @@
 // The owner of the data that an index's entries point to, if that data cannot be rebuilt without
 // the entries.
 //
-// Entries of a chunk index are hints: one may outlive the data it points to. In a key-value store
-// entries are the truth. So the data they point to must be durable before they are, and after a
-// crash an entry counts only if its data exists.
+// Entries of a chunk index are hints: an entry may outlive the data it points to. Entries of a
+// key-value store are not hints, because they alone say which keys exist. So the data that an entry
+// points to must be durable before the entry is. After a crash an entry counts only if its data
+// exists.
 //
 // Thread-safety: MakeDurable is called by writing calls, one at a time; Holds by any thread that
 // opens a partition of the index, several at a time.

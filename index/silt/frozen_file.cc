@@ -135,7 +135,8 @@ Status FrozenFileWriter::AppendEmpty() {
   return slot.ok() ? Status::Ok() : std::move(slot).status();
 }
 
-// The buffer holds whole pages, or the last slots of the file.
+// Writes the buffer, which holds whole pages or the last slots of the file. The rest of the last
+// page is filled with zeros.
 Status FrozenFileWriter::WriteBuffer() {
   if (buffer_.empty()) return Status::Ok();
   buffer_.resize((buffer_.size() + kPageSize - 1) / kPageSize * kPageSize);
@@ -230,8 +231,8 @@ Result<MutableByteView> FrozenFileScan::Read(uint64_t offset, uint64_t size) {
   return out;
 }
 
-// Reads pages and checksums together; used if the store fits one batch. The checksums follow the
-// pages.
+// Reads all pages and their checksums, which follow the pages, with one read. Used if the pages fit
+// one batch.
 Status FrozenFileScan::ReadAll() {
   const uint32_t pages = file_.info().pages;
   SILTFS_ASSIGN_OR_RETURN(const MutableByteView got, Read(0, OffsetOfPage(pages + 1)));

@@ -1,10 +1,10 @@
-// The files of the immutable stores, HashStores and SortedStores: pages of slots, followed by their
-// checksums and the filter or trie. Written once from front to back, in large writes. Format:
-// docs/format.md, "SILT frozen store".
+// The files of the immutable stores, HashStores and SortedStores: pages of slots, followed by the
+// checksums of the pages and the filter or trie. A file is written once from front to back, in
+// large writes. Format: docs/format.md, "SILT frozen store".
 //
-// Slots fill a page, so the checksums lie behind the pages; they are not kept in memory. A lookup
-// therefore does not verify a page (an entry is a hint that the caller confirms). Scans of a whole
-// store, by a merge or a verification, check every page.
+// Slots take the whole page, so the checksums lie behind all pages; they are not kept in memory. A
+// lookup therefore does not verify the page that it reads (an entry is a hint that the caller
+// confirms). Scans of a whole store, by a merge or a verification, check every page.
 //
 // Thread-safety: a writer belongs to one thread; a FrozenFile is const. Durability: a file counts
 // only after FrozenFileWriter::Sync and the caller's SyncDirectory.
@@ -87,8 +87,8 @@ class FrozenFileWriter {
 
 class FrozenFile {
  public:
-  // Opens the file and reads its footer. kCorruption if it is not a whole frozen file with this id
-  // and layout; kNotFound.
+  // Opens the file and reads its footer. kNotFound if it is missing; kCorruption if it is not a
+  // whole frozen file with this id and layout.
   static Result<std::shared_ptr<const FrozenFile>> Open(Env& env, const std::string& directory,
                                                         const StoreFileId& id,
                                                         const SlotLayout& layout = kChunkSlots);

@@ -5,9 +5,10 @@
 namespace siltfs {
 namespace {
 
-// The slots of a log in the order of its table; kFree for a free place.
+// Stands for a free place in the result of SlotsInTableOrder.
 constexpr uint32_t kFree = UINT32_MAX;
 
+// Returns the slots of the log in the order of its table, followed by the slots of the stash.
 std::vector<uint32_t> SlotsInTableOrder(const CuckooTable& table) {
   std::vector<uint32_t> slots(table.capacity(), kFree);
   table.ForEachPlace([&](size_t place, uint16_t, uint32_t slot) { slots[place] = slot; });

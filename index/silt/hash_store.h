@@ -22,8 +22,8 @@ namespace siltfs {
 
 class HashStore {
  public:
-  // Open also reads the filter from flash; OpenWithoutFilter leaves it out of memory. kCorruption,
-  // kNotFound, kIoError.
+  // Open also reads the filter from flash; OpenWithoutFilter leaves it out of memory. Both may
+  // return kCorruption, kNotFound or kIoError.
   static Result<std::shared_ptr<const HashStore>> Open(Env& env, const std::string& directory,
                                                        const StoreFileId& id,
                                                        const SlotLayout& layout = kChunkSlots);

@@ -2,9 +2,9 @@
 // first page that is not as it was written. Format: docs/format.md, "SILT log page".
 //
 // A page is written only once, so a later write cannot tear a durable page. A slot's number in its
-// log is its byte offset / its size; slot 0 of each page is the page's header. Page numbers
-// continue across all logs of a partition, so a log's first page shows whether pages at the end of
-// the previous log are missing. Functions only, safe to call from any thread.
+// log is its byte offset divided by the slot size. The first slot of each page is the page's
+// header. Page numbers continue across all logs of a partition, so a log's first page shows whether
+// pages at the end of the previous log are missing. Functions only, safe to call from any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace siltfs {
 // The header takes one slot.
 constexpr size_t LogSlotsPerPage(const SlotLayout& layout) { return layout.slots_per_page() - 1; }
 
-// Limit of a log's pages: slot numbers are 32 bits wide.
+// Limit of the number of a log's pages. With it, slot numbers fit into 32 bits.
 inline constexpr uint32_t kMaxLogPages = 1U << 25;
 
 struct LogPageHeader {

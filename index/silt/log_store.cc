@@ -171,9 +171,10 @@ Result<LogStore::ReplayResult> LogStore::Replay(const Accepts& accepts) {
   return result;
 }
 
-// Replays one page. False: the page is not the one that was sealed next. kCorruption if the table
-// refuses an entry: it took the entry before the crash, and the same inserts in the same order give
-// the same table.
+// Replays one page. Returns false if it is not the page that was sealed next. Returns kCorruption
+// if the table refuses an entry. Before the crash a table took all entries, and the same inserts in
+// the same order give the same table. So either this table is smaller than that one, or the entries
+// were never in the log.
 Result<bool> LogStore::ReplayPage(ConstPageBytes bytes, const Accepts& accepts) {
   const auto header = CheckLogPage(layout(), bytes, id(), end_page());
   if (!header) return false;
@@ -195,7 +196,7 @@ Result<bool> LogStore::ReplayPage(ConstPageBytes bytes, const Accepts& accepts) 
   return true;
 }
 
-// Enters a replayed entry into the table. False: the table is full.
+// Enters a replayed entry into the table. Returns false if the table is full.
 Result<bool> LogStore::EnterReplayed(uint32_t slot, const IndexEntry& entry) {
   const uint64_t hash = HashOf(entry.name, config_.hash_secret);
   for (uint32_t candidate : Find(hash)) {

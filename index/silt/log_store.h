@@ -6,10 +6,10 @@
 // replays the log to build the table. A full LogStore is frozen: it stays unchanged and const until
 // its entries have moved into other stores.
 //
-// Thread-safety: const calls may run concurrently. Other calls need exclusive access, except that
-// WriteOut and Sync may run beside const calls. A const LogStore may be shared. Durability: entries
-// are durable when their page was sealed and written out and Sync returned OK thereafter. Memory:
-// the table's 6 bytes per place, and the tail.
+// Thread-safety: const calls may run concurrently, including WriteOut and Sync. Other calls need
+// exclusive access. A const LogStore may be shared. Durability: an entry is durable if Sync has
+// returned OK after the entry's page was sealed and written out. Memory: the table's 6 bytes per
+// place, and the tail.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ class LogStore {
   const SlotLayout& layout() const { return config_.layout; }
 
   StoreFileId file_id() const { return {StoreKind::kLog, config_.partition, config_.id}; }
-  // The partition's number of the page after the last sealed one.
+  // The number, in the partition, of the page that is sealed next.
   uint32_t end_page() const { return config_.first_page + sealed_pages_; }
 
   // --- Reading ---
@@ -87,11 +87,13 @@ class LogStore {
 
   // --- Writing ---
 
-  // Inserts a name that is not in the store, at the end of the tail. False: the table is full and
-  // nothing has changed. `complete` goes into the page's header if this entry fills it.
+  // Inserts a name that is not in the store, at the end of the tail. Returns false if the table is
+  // full; then nothing has changed. If this entry fills its page, `complete` is written into the
+  // page's header.
   bool Insert(uint64_t hash, const SlotEntry& entry, uint64_t complete);
-  // Replaces the entry of a name that is in the store, like Insert. False if the name is not in the
-  // store. Resident describes the name's present entry.
+  // Appends a new entry of a name that is in the store, as Insert does. The table then leads to the
+  // new entry. `old` describes the name's present entry. Returns false if the table has no such
+  // entry.
   struct Resident {
     uint32_t slot = 0;
     bool tombstone = false;
@@ -106,7 +108,7 @@ class LogStore {
   uint32_t sealed_pages() const { return sealed_pages_; }
   // The complete_sequence of the last sealed page; 0 in an empty log.
   uint64_t complete_sequence() const { return complete_sequence_; }
-  // Lowers complete_sequence(), in memory only, if it no longer holds.
+  // Lowers complete_sequence() to `sequence` if it is higher; the pages on flash do not change.
   void LowerCompleteSequence(uint64_t sequence) {
     complete_sequence_ = std::min(complete_sequence_, sequence);
   }
@@ -114,7 +116,7 @@ class LogStore {
   // Writes the sealed pages of the tail; DropWritten, which is not const, then frees their memory.
   Status WriteOut() const;
   void DropWritten();
-  // BeginSync starts writing the pages back to the device (File::BeginSync).
+  // BeginSync starts the writes of the pages to the device and does not wait (File::BeginSync).
   void BeginSync() const;
   Status Sync() const;
 

@@ -153,7 +153,8 @@ std::optional<SlotEntry> Lookup::EntryInPage(ConstPageBytes bytes) {
   if (by_page_) return FindInPage(active_->layout(), *name_, bytes);
   if (stage_ == Stage::kHashes) {
     const SlotEntry entry = version_->hashes[older_]->EntryInPage(slot_, bytes);
-    // The filter has a tag here, so the entry was in a damaged page of the converted log.
+    // The slot is empty, but the filter has a tag for it. So the entry was in a damaged page of the
+    // converted log.
     if (entry.name == ChunkName{}) NoteDamage();
     return entry;
   }
@@ -167,7 +168,7 @@ void Lookup::Take(const Status& status, ConstPageBytes bytes) {
   ++pages_read_;
   Count(Counters().flash_reads);
   if (!status.ok()) {
-    // An older entry must not replace one that can't be read.
+    // End the lookup. An older entry must not be returned instead of an entry that cannot be read.
     status_ = status;
     status_.IgnoreError("the caller checks it when the lookup has ended");
     return;
@@ -199,7 +200,7 @@ void FinishLookup(Lookup& lookup) {
 
 namespace {
 
-// Lookups begun together, so that their memory accesses overlap.
+// Number of lookups that are begun together, so that their memory accesses overlap.
 constexpr size_t kBegunTogether = 8;
 
 class BatchRun {
@@ -237,8 +238,8 @@ class BatchRun {
     size_t number = 0;
   };
 
-  // Points the request to the next page of its lookup; if that lookup has ended, to the first page
-  // of the next lookup. False if there are no more lookups.
+  // Points the request to the next page of its lookup. If that lookup has ended, points it to the
+  // first page of the next lookup. Returns false if there are no more lookups.
   bool Aim(ReadRequest& request, Running*& run) {
     for (;;) {
       if (run != nullptr) {

@@ -22,22 +22,22 @@ class Lookup {
   // `name` must outlive the lookup.
   Lookup(const ChunkName& name, uint64_t hash) : name_(&name), hash_(hash) {}
 
-  // Searches the table and the tail of the active store; call under the partition's lock. The pin
-  // of `version` must outlive the lookup.
+  // Searches the table and the tail of the active store; call under the partition's lock. `version`
+  // must stay alive until the lookup has ended. If it is null, only the active store is searched.
   void Begin(const LogStore& active, const PartitionVersion* version);
 
-  // Called instead of Begin(): the lookup finds nothing.
+  // Called instead of Begin(). The lookup then finds nothing.
   void Abandon() { stage_ = Stage::kOver; }
 
   struct PageRead {
     const File* file;
     uint64_t offset;
   };
-  // The page that must be read next; nothing when the lookup has ended.
+  // Returns the page that must be read next, or nothing if the lookup has ended.
   std::optional<PageRead> NextRead();
-  // Returns the pages that the lookup will need next unless it finds the name earlier: at most
-  // `most`, in order; the SortedStore's first page is the last. Call this while the lookup waits
-  // for a page of a HashStore.
+  // Returns, in order, at most `most` pages that the lookup will need next unless it finds the name
+  // earlier. The first page of the SortedStore is the last of them, because later pages depend on
+  // its contents. Call this while the lookup waits for a page of a HashStore.
   std::vector<PageRead> ReadsToCome(size_t most) const;
   // Passes in the page that was read.
   void Take(const Status& status, ConstPageBytes bytes);
@@ -52,12 +52,12 @@ class Lookup {
     return found_ && stage_ == Stage::kActive ? std::optional(slot_) : std::nullopt;
   }
   uint32_t pages_read() const { return pages_read_; }
-  // Number of damaged pages of logs, and of HashStore slots left empty because a log's page was
-  // damaged. Their entries count as absent.
+  // Number of damaged pages of logs that this lookup has read, and of HashStore slots that are
+  // empty because a log's page was damaged. Their entries count as absent.
   uint32_t damaged_pages() const { return damaged_pages_; }
   // kCorruption with the place of the first damaged page. Requires damaged_pages() > 0.
   Status Damage() const;
-  // Not OK: a page could not be read, so the result is unknown.
+  // Not OK if a page could not be read; then the result is unknown.
   const Status& status() const { return status_; }
 
  private:
@@ -118,7 +118,7 @@ class LookupBatch {
   virtual void End(size_t i, const Lookup& lookup) = 0;
 };
 
-// Runs all lookups, each read into one of the reader's pages.
+// Runs all lookups. The reads go into the reader's pages.
 void RunLookups(LookupBatch& batch, LookupReader& reader);
 
 }  // namespace siltfs

@@ -26,7 +26,8 @@ constexpr unsigned kLeastReadDepth = 4;
 // Buffers of one Get call.
 uint64_t ReadBytes(unsigned depth) { return uint64_t{2} * depth * kPageSize; }
 
-// Pages of a log with mostly new names and some that are put again.
+// Returns twice the number of pages that the entries of a full table take. So the log also has room
+// for names that are put again.
 uint32_t LogPages(unsigned bucket_bits, const SlotLayout& layout) {
   return 2 * static_cast<uint32_t>((kBucketWays << bucket_bits) / LogSlotsPerPage(layout) + 1);
 }

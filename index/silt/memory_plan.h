@@ -19,7 +19,7 @@ namespace siltfs {
 
 struct MemoryPlan {
   unsigned bucket_bits = 0;    // of new LogStores
-  uint32_t max_log_pages = 0;  // of a LogStore: a conversion reads it whole
+  uint32_t max_log_pages = 0;  // of a LogStore; a conversion reads a whole log into memory
   unsigned max_frozen_logs = 0;
   unsigned read_depth = 0;  // reads in flight for one Get call, each with two pages
   uint64_t sort_memory_bytes = 0;

@@ -41,7 +41,7 @@ class ParallelJobs {
 
   Mutex mutex_;  // no other mutex is locked under it
   size_t next_ SILTFS_GUARDED_BY(mutex_) = 0;
-  size_t failed_ SILTFS_GUARDED_BY(mutex_);  // the failed job; count_ for none
+  size_t failed_ SILTFS_GUARDED_BY(mutex_);  // the lowest failed job; count_ if none has failed
   Status failure_ SILTFS_GUARDED_BY(mutex_);
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kWays = 4;
 constexpr double kBitsPerByte = 8;
-// With more bits the model would count fractions of an entry.
+// Limit of tag_bits and bucket_bits. Up to this limit, a double counts places and entries exactly.
 constexpr unsigned kMaxBits = 48;
 
 Status Wrong(const char* cause) { return {StatusCode::kInvalidArgument, cause}; }
@@ -62,8 +62,8 @@ struct HashStoreEntries {
 HashStoreEntries Arrange(const SiltParameters& parameters, const SiltParticulars& particulars) {
   const double d = parameters.merge_entries;
   const double instances = parameters.instances;
-  // Spread evenly, instance i (0 to P - 1) holds (i + x) / P of d entries. x rises from 0 to 1 and
-  // falls back to 0 when the fullest instance merges.
+  // With staggered merges, instance i (0 to P - 1) holds d * (i + x) / P entries. x rises from 0 to
+  // 1, and falls back to 0 when the fullest instance merges.
   const double peak = particulars.staggered_merges ? d * (instances + 1) / 2 : d * instances;
   return {.average = d * instances / 2, .peak = peak};
 }
@@ -103,8 +103,9 @@ double PredictFlash(const SiltWorkload& workload, const SiltParameters& paramete
   return entries * workload.entry_bytes;
 }
 
-// Expected failed probes for a uniformly drawn key. The lookup of a key in the HashStores fails in
-// the LogStore and in half of the HashStores. The LogStore is half full on average.
+// Returns the expected number of stores in which the lookup of a uniformly drawn key fails. The
+// lookup of a key that is in a HashStore fails in the LogStore and, on average, in half of the
+// HashStores. The LogStore is half full on average.
 double StoresAskedInVain(const SiltWorkload& workload, const SiltParameters& parameters,
                          const SiltPrediction& prediction) {
   const double instance_entries = workload.entries / parameters.instances;
@@ -166,9 +167,9 @@ void Search::Note(const SiltPrediction& prediction) {
   least_memory = std::min(least_memory, prediction.peak_memory_bytes);
 }
 
-// Chooses d for these k, buckets and P. Writes fall with d; reads, flash and memory rise. The
-// smallest d within the write limit is best for reads, flash and memory; the largest d within the
-// other limits writes least.
+// Chooses d for these k, buckets and P. A greater d causes fewer writes, but takes more reads,
+// flash and memory. So the smallest d within the limit of writes is best for reads, flash and
+// memory. The largest d within the other limits writes least.
 void Search::Try(const SiltParameters& parameters) {
   const double merge_writes = limits.write_amplification - WritesBeforeMerge(particulars);
   const double least_entries = workload.entries / parameters.instances / merge_writes;

@@ -2,8 +2,8 @@
 // in writes, reads and memory, and the best choice within given limits. It is pure computation and
 // measures nothing.
 //
-// One model serves the paper's SILT and this one; they differ in SiltParticulars. With
-// PaperParticulars() the predictions match equations 4 to 8 exactly.
+// The same model is used for the paper's implementation and for this one; they differ in
+// SiltParticulars. With PaperParticulars() the predictions match equations 4 to 8 exactly.
 //
 // Like the paper, the model assumes that the number of distinct keys is constant and every put
 // replaces one of them. While an index grows, a merge also writes the added entries: at most one
@@ -106,8 +106,8 @@ struct SiltPlan {
   SiltPrediction prediction;
 };
 
-// Chooses the parameters that keep to the limits and need the least memory (at the peak), or write
-// the least. d is a multiple of a LogStore's entries, P a power of two.
+// Chooses, of the parameters that keep to the limits, those with the least peak memory or with the
+// fewest writes. d is a multiple of a LogStore's entries, and P is a power of two.
 Result<SiltPlan> ChooseSiltParameters(const SiltWorkload& workload, const SiltDevice& device,
                                       const SiltLimits& limits, const SiltParticulars& particulars,
                                       SiltPreference preference = SiltPreference::kLeastMemory);

@@ -5,10 +5,11 @@
 namespace siltfs {
 namespace {
 
-// Pages read at once. More would be wasted if a newer store has the name.
+// Pages that are read at once. If one of the first stores has the name, the pages of the other
+// stores are read needlessly, so the number is limited.
 constexpr size_t kPagesAhead = 64;
 
-// Pages in the order in which a lookup needs them.
+// Gives pages in the order in which a lookup needs them.
 class PagesAhead {
  public:
   explicit PagesAhead(LookupReader& reader)
@@ -51,7 +52,7 @@ class PagesAhead {
   LookupReader& reader_;
   const size_t most_;
   std::vector<ReadRequest> requests_;
-  size_t next_ = 0;  // the next one the lookup needs
+  size_t next_ = 0;  // the request whose page the lookup needs next
   uint64_t pages_read_ = 0;
 };
 

@@ -13,8 +13,8 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kRewriteBytes = 256U << 10;  // at once
-// A crash leaves behind a log's last page only bytes written since its last sync. A longer tail
-// does not come from a crash, and is not overwritten.
+// After a crash, only bytes that were written since the last sync follow the last valid page of a
+// log. A tail of more bytes than this does not come from a crash, and is not overwritten.
 constexpr uint64_t kMostTornBytes = uint64_t{4} << 30;
 constexpr size_t kOpeningThreads = 16;  // each waits for the device most of the time
 
@@ -229,7 +229,7 @@ std::vector<StoreFileId> Recovery::LogsOf(uint32_t p) const {
   return logs;
 }
 
-// Replays a log. False: the log does not count.
+// Replays a log. Returns false if the log does not count.
 Result<bool> Recovery::ReplayLog(const StoreFileId& file, unsigned bucket_bits,
                                  uint32_t first_page) {
   const OpenMode mode = options_.read_only ? OpenMode::kRead : OpenMode::kReadWrite;
@@ -256,7 +256,8 @@ Result<bool> Recovery::ReplayLog(const StoreFileId& file, unsigned bucket_bits,
     replayed = replay(manifest_.bucket_bits);
   }
   SILTFS_RETURN_IF_ERROR(replayed);
-  // Logs after a gap are dropped: their page numbers would fit again once new pages fill the gap.
+  // A log after a gap does not count, and Finish removes it. If it stayed, its page numbers would
+  // fit again after new pages have filled the gap.
   if (found.replayed.valid_pages == 0 && !found.replayed.all_valid) return false;
   states_[file.partition].found.push_back(std::move(found));
   return true;
@@ -318,9 +319,10 @@ Status Recovery::FinishLog(const FoundLog& found) {
   return found.file->Sync();
 }
 
-// If the process is killed between Truncate and Sync, the next process finds nothing to cut or
-// sync. A power cut could then bring the tail back behind a page that was written meanwhile, as its
-// valid successor. So the tail is overwritten with zeros first; on a full disk this may fail.
+// If this process is killed between Truncate and Sync, the next process finds nothing to cut or
+// sync, and may write a page in place of the torn one. A power cut could then bring back the rest
+// of the tail, and its pages would look like valid successors of the new page. So the tail is
+// overwritten with zeros first; a failure of this on a full disk is ignored.
 Status Recovery::CutTail(File& file, uint64_t end) {
   SILTFS_ASSIGN_OR_RETURN(const uint64_t size, file.Size());
   if (size - end > kMostTornBytes) {
@@ -382,7 +384,8 @@ Status Recovery::LowerClaims(const ChangeActive& change_active) {
     record.complete_sequence = std::min(record.complete_sequence, durable);
   }
   manifest_.complete_sequence = std::min(manifest_.complete_sequence, durable);
-  // Write the manifest first: the page of WriteClaim takes the number of a missing page.
+  // If durable pages are missing, the page that WriteClaim appends takes the number of the first
+  // missing page. So the manifest must first record that the log ends there.
   if (damaged_pages_ > 0) {
     SILTFS_RETURN_IF_ERROR(WriteManifest());
   } else if (lowered) {
@@ -400,7 +403,7 @@ Status Recovery::LowerClaims(const ChangeActive& change_active) {
   return Status::Ok();
 }
 
-// Appends a page with the lowered claim; of a log, the last page's claim counts.
+// Appends a page with the lowered claim, because the claim in a log's last page counts.
 Status Recovery::WriteClaim(uint32_t p, uint64_t complete, const ChangeActive& change_active) {
   LogStore& log = *states_[p].active;
   change_active(p, [&](std::shared_ptr<LogStore>& active) { active->SealPage(complete); });

@@ -3,8 +3,8 @@
 //
 // Recovery has three steps, so that an index answers before all of it was read (section 4: "SILT
 // can begin serving requests before it has loaded its indexes into memory"). Begin reads the
-// manifest and starts to list the directory, which only logs need. RecoverPartition opens the
-// stores of a partition and replays its logs; it is called when the partition is first needed.
+// manifest and starts to list the directory; only the logs need the list. RecoverPartition opens
+// the stores of a partition and replays its logs; it is called when the partition is first needed.
 // After all partitions are recovered, Finish repairs the files after a crash. Filters and tries are
 // read later, by Residency.
 //
@@ -47,8 +47,9 @@ struct RecoveredPartition {
 
 class Recovery {
  public:
-  // Begins the recovery of options.directory. `env` and `owner`, which may be null, must outlive
-  // the recovery. kInvalidArgument for invalid options, or if the index has another slot size.
+  // Begins the recovery of options.directory. `env` and `owner` must outlive the recovery; `owner`
+  // may be null. Returns kInvalidArgument for invalid options, or if the index has another slot
+  // size.
   static Result<std::unique_ptr<Recovery>> Begin(Env& env, const SiltIndexOptions& options,
                                                  EntryOwner* owner = nullptr);
 
@@ -56,7 +57,8 @@ class Recovery {
   unsigned bucket_bits() const { return manifest_.bucket_bits; }
   unsigned partition_bits() const { return manifest_.partition_bits; }
   const SlotLayout& layout() const { return manifest_.layout; }
-  // True: entries are the truth, and the index must not continue after losing some to damage.
+  // True if entries are not hints (entry_owner.h), and the index must not continue if damage has
+  // destroyed some.
   bool needs_all_entries() const { return owner_ != nullptr && !options_.accept_lost_entries; }
 
   // Opens a partition's stores. Call once for each partition. LogStores get tables of `bucket_bits`
@@ -95,7 +97,7 @@ class Recovery {
   std::vector<StoreFileId> LogsOf(uint32_t p) const;  // the logs that count, oldest first
   Status MakeManifest();
   Status WriteManifest();
-  // Opens the i-th HashStore, or the SortedStore after the last.
+  // Opens the i-th HashStore or, if i is the number of HashStores, the SortedStore.
   Status OpenStore(uint32_t p, size_t i, PartitionVersion& version) const;
   Status ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& version);
   Result<bool> ReplayLog(const StoreFileId& file, unsigned bucket_bits, uint32_t first_page);
@@ -129,7 +131,7 @@ class Recovery {
   uint64_t durable_sequence_ = UINT64_MAX;
   uint64_t damaged_pages_ = 0;
 
-  Mutex files_mutex_;  // nothing else is taken under it
+  Mutex files_mutex_;  // only the mutex of listing_ is taken under it
   std::unique_ptr<ParallelJobs> listing_ SILTFS_GUARDED_BY(files_mutex_);  // destroyed first
 };
 

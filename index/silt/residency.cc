@@ -10,8 +10,8 @@ namespace {
 // Memory of a HashStore or SortedStore without its filter or trie.
 constexpr uint64_t kStoreBytes = 1024;
 
-// Items that are loaded together. Meanwhile Drop and Backlog wait, and each item takes three times
-// the memory of a filter.
+// Items that are loaded together. While they are loaded, Drop and Backlog wait, and each item takes
+// three times the memory of a filter.
 constexpr size_t kLoadedTogether = 64;
 constexpr size_t kLoadingThreads = 8;
 
@@ -182,8 +182,8 @@ Status Residency::Load(const Item& item) {
   return Status::Ok();
 }
 
-// Leaves the item out until the index is opened again. If one slice of a filter is unreadable, its
-// other slices are dropped, too.
+// Leaves the item out until the index is opened again. If one slice of a filter is unreadable, the
+// filter's other slices are dropped, too.
 void Residency::DoWithout(const Item& item, const Status& why) {
   const bool slice = item.kind == Item::Kind::kSlice;
   if (why.Is(StatusCode::kCorruption))

@@ -26,9 +26,9 @@ class Residency {
 
   // Frees the filters and tries that do not fit.
   void Drop();
-  // Reads filters or tries that fit and are not in memory from flash: one, or several in parallel
-  // if the index has threads. False if there are none. An unreadable one is left out until the
-  // index is opened again; its store works without it. Damage is counted.
+  // Reads from flash a filter, trie or slice that fits and is not in memory, or several in parallel
+  // if the index has threads. Returns false if there are none. An unreadable filter, trie or slice
+  // is left out until the index is opened again; its store works without it. Damage is counted.
   bool LoadSome();
   // Number of filters, tries and slices still to be read.
   size_t Backlog();

@@ -188,8 +188,8 @@ Result<std::shared_ptr<const RibbonSlice>> RibbonFile::ReadSlice(unsigned number
   slice->reserve(shape_.slice_words());
   const size_t block_bytes = shape_.block_words * sizeof(uint64_t);
   uint64_t checksum = 0;
-  // The buffer has pages of its own. Loading threads are short-lived; with buffers on the heap,
-  // each would leave a heap behind.
+  // The buffer has pages of its own. Loading threads are short-lived. With a buffer on the heap,
+  // each of these threads would leave behind an allocator heap of its own.
   PageVector<uint8_t> buffer;
   for (uint32_t block = 0; block < shape_.blocks; block += kBlocksReadAtOnce) {
     const uint32_t blocks = std::min(kBlocksReadAtOnce, shape_.blocks - block);

@@ -69,8 +69,8 @@ class RibbonFileWriter {
 
 class RibbonFile {
  public:
-  // Opens the file and reads its footer. kNotFound; kCorruption if it is not the whole filter of
-  // the SortedStore with this partition, id and fingerprint.
+  // Opens the file and reads its footer. kNotFound if it is missing; kCorruption if it is not the
+  // whole filter of the SortedStore with this partition, id and fingerprint.
   static Result<std::shared_ptr<const RibbonFile>> Open(Env& env, const std::string& directory,
                                                         const StoreFileId& store,
                                                         unsigned partition_bits,

@@ -74,8 +74,9 @@ class RibbonBlock {
   std::vector<uint64_t> rows_;  // by start; 0: none
 };
 
-// A slice: shape.slice_words() words. Even small slices get pages of their own. Every merge
-// replaces them by slightly larger ones; on the heap, each replaced slice left a hole of its size.
+// A slice: shape.slice_words() words. Even a small slice gets pages of its own. Every merge
+// replaces slices by slightly larger ones. On the heap, each replaced slice would leave a hole of
+// its size.
 using RibbonSlice = std::vector<uint64_t, PageAllocator<uint64_t, 4 << 10>>;
 
 // The slices of one filter that are in memory. Copies with more or fewer slices share them.
@@ -92,7 +93,8 @@ class RibbonFilter {
   unsigned slices() const { return static_cast<unsigned>(slices_.size()); }
   uint64_t memory_bytes() const { return slices() * shape_.slice_bytes(); }
 
-  // Returns false if no key has this hash. Always true for a key's hash, and if there is no slice.
+  // Returns false only if no key has this hash. Returns true for the hash of each key, and for
+  // every hash if there is no slice.
   bool MayContain(uint64_t hash) const;
   // Prefetches the words that MayContain reads first.
   void Prefetch(uint64_t hash) const;

@@ -22,9 +22,9 @@ constexpr size_t kMostIdleReaders = 4;
 // Threads that sync logs. A sync waits for the device; on a busy machine it also waits for a
 // processor.
 constexpr size_t kSyncingThreads = 8;
-// A listing sorts in this multiple of a merge's sort memory. It writes nothing, so passes over
-// HashStores take most of its time: with 100 million entries 18 passes in a merge's memory, 5 with
-// this factor.
+// A listing sorts in this multiple of a merge's sort memory. A listing writes nothing, so its
+// passes over the HashStores take most of its time. With 100 million entries it would need 18
+// passes with a merge's memory, and needs 5 with this factor.
 constexpr size_t kListingSortFactor = 4;
 
 }  // namespace
@@ -109,7 +109,7 @@ class SiltEngine::GetBatch final : public LookupBatch {
     if (lookup.damaged_pages() > 0) index_.stores_.CountDamage(lookup.damaged_pages());
     if (!lookup.status().ok() && status_.ok()) status_ = lookup.status();
     if (lookup.damaged_pages() > 0 && index_.stores_.needs_all_entries()) {
-      // An older entry must not replace the lost one.
+      // Return an error, because an older entry must not be returned instead of the lost one.
       if (status_.ok()) status_ = lookup.Damage();
       return;
     }
@@ -127,7 +127,7 @@ class SiltEngine::GetBatch final : public LookupBatch {
   SiltEngine& index_;
   const std::span<const ChunkName> names_;
   const Found& found_;
-  // Keep the stores of lookups alive; pinned at a partition's first lookup.
+  // By partition. They keep the stores of lookups alive. A partition is pinned at its first lookup.
   std::vector<Partition::Pin> pins_;
   uint64_t pages_read_ = 0;
   Status status_;
@@ -295,7 +295,7 @@ bool SiltEngine::Append(Partition& partition, const SlotEntry& entry, uint64_t h
              : partition.active->Insert(hash, entry, complete_);
 }
 
-// Bounds the tail and the log: afterwards one more page fits into both.
+// Makes room in the tail and in the log. After the call one more page fits into both.
 Status SiltEngine::MakeRoom(uint32_t p) {
   const LogStore& active = Active(p);
   if (active.sealed_pages() >= max_log_pages_) return Freeze(p);
@@ -321,8 +321,8 @@ Status SiltEngine::Freeze(uint32_t p) {
   SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(maintenance_.WaitForRoom()));
   SealOpenPage(p);
   SILTFS_RETURN_IF_ERROR(WriteOut(p));
-  // The frozen log may become durable, as a HashStore, at any moment; its owner's data must be
-  // durable before.
+  // The frozen log may become durable, as a HashStore, at any moment after BeginLog. So the owner's
+  // data must be durable before.
   SILTFS_RETURN_IF_ERROR(MakeOwnerDurable());
   SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(stores_.BeginLog(p)));
   maintenance_.Wake();
@@ -376,7 +376,7 @@ Status SiltEngine::MakeOwnerDurable() {
   return owner_ == nullptr ? Status::Ok() : StopUnlessNoSpace(owner_->MakeDurable());
 }
 
-// Syncs all logs with unsynced pages, except those converted meanwhile.
+// Syncs all logs with unsynced pages, except logs that have been converted into HashStores.
 Status SiltEngine::SyncLogs() {
   std::vector<std::shared_ptr<const LogStore>> logs;
   for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
@@ -415,7 +415,8 @@ Status SiltEngine::StopUnlessNoSpace(Status status) {
                                                         : Stop(std::move(status));
 }
 
-// For the writing calls only, because they replace the active store.
+// Returns the active store. Only the writing calls may use it, because the next writing call may
+// replace the active store.
 LogStore& SiltEngine::Active(uint32_t p) {
   Partition& partition = stores_.partition(p);
   ReaderLock lock(partition.mutex);
@@ -437,8 +438,8 @@ Status SiltEngine::SetMemoryLimit(uint64_t bytes) {
   return logs_fit_ ? Status::Ok() : ShrinkLogs();
 }
 
-// Freezes active stores with tables larger than the memory plan allows: as HashStores their entries
-// take less memory. On a full disk they stay until there is room.
+// Freezes active stores with tables larger than the memory plan allows, because their entries take
+// less memory in HashStores. On a full disk these stores stay active until there is room.
 Status SiltEngine::ShrinkLogs() {
   SILTFS_RETURN_IF_ERROR(CheckWriting());
   Status shrunk = FreezeLargeLogs();

@@ -37,8 +37,8 @@ class SiltEngine {
 
   // Calls found(i, entry) with the entry of names[i] if it has one, in any order, from the calling
   // thread. After an error the names that could not be looked up are left out. If a damaged page of
-  // a log may have held a name, Get fails with kCorruption, except without an owner or if lost
-  // entries are accepted.
+  // a log may have held a name, Get fails with kCorruption, but only if there is an owner and
+  // options.accept_lost_entries is not set.
   using Found = std::function<void(size_t, const SlotEntry&)>;
   Status Get(std::span<const ChunkName> names, const Found& found);
   // Visits each live entry. If pages were damaged, it visits all other entries and then fails with
@@ -57,8 +57,8 @@ class SiltEngine {
   // --- Writing ---
 
   Status WaitUntilOpen();
-  // Inserts entries one by one: BeginPut, then Enter for each, then EndPut with their number. If
-  // one of them fails, none of them may follow.
+  // Insert entries one by one: call BeginPut, then Enter for each entry, then EndPut with their
+  // number. If one of these calls fails, the rest of the sequence must not be called.
   Status BeginPut(uint64_t complete);
   Status Enter(const SlotEntry& entry);
   Status EndPut(size_t entries);
@@ -113,11 +113,11 @@ class SiltEngine {
   std::set<uint64_t> unsynced_;  // ids of logs with pages that were written but not synced
   Status stopped_;               // why writing has ended permanently
 
-  std::atomic<uint64_t> durable_{0};  // made durable by flushes since the index was opened
+  std::atomic<uint64_t> durable_{0};  // the sequence that flushes since the opening made durable
   std::atomic<uint64_t> flash_reads_{0};
   std::atomic<uint64_t> put_flash_reads_{0};
 
-  mutable Mutex readers_mutex_;  // nothing else is taken under it
+  mutable Mutex readers_mutex_;  // only the lock of stores_.memory_plan() is taken under it
   std::vector<LookupReader> idle_readers_ SILTFS_GUARDED_BY(readers_mutex_);
 
   mutable StoreSet stores_;          // mutable: a const call may recover partitions

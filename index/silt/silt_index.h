@@ -12,8 +12,8 @@
 // contents are unknown.
 //
 // Memory: 6.5 bytes per entry in LogStores, 2.1 in HashStores, 0.04 in SortedStores;
-// hash_store_share sets how many entries are in HashStores. Open files: one per store; raise the
-// limit.
+// hash_store_share sets how many entries are in HashStores. Open files: one per LogStore and
+// HashStore, two per SortedStore. The process must raise its limit of open files.
 #pragma once
 
 #include <memory>

@@ -6,7 +6,7 @@
 namespace siltfs {
 namespace {
 
-// A SortedStore's trie, of the sparse kind (plan.h).
+// Bits per key of a SortedStore's trie, which is of the sparse kind (plan.h).
 constexpr double kSparseTrieBits = 0.3;
 // An index needs at least 2.4 MiB, plus some memory for each store (memory_plan.h).
 constexpr uint64_t kLeastMemory = 3 << 20;
@@ -35,7 +35,7 @@ Result<std::unique_ptr<ChunkIndex>> Open(Env& env, const IndexOptions& options) 
   return OpenSiltIndex(env, silt);
 }
 
-// The paper's model (plan.h) for an index with these parameters.
+// Applies the paper's model (plan.h) to an index with these parameters.
 Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
   const SiltIndexOptions options = OptionsOf(question.parameters);
   const unsigned partitions = 1U << options.partition_bits;

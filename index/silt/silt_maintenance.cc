@@ -10,10 +10,11 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kConversionsAtOnce = 8;  // under one manifest
-// How far Put may be ahead of the merges: about the entries that one merge removes with 64
-// partitions, so that the next merge can begin before Put must wait.
+// Put waits when the HashStores hold more than this multiple of their share of the entries. With 64
+// partitions the excess is about the number of entries that one merge moves to a SortedStore. So
+// the next merge can begin before Put must wait.
 constexpr double kMostShare = 1.05;
-// Entries between two checks of a merge for logs to convert.
+// After this many entries, a merge checks whether there are logs to convert, and whether to stop.
 constexpr uint64_t kEntriesBetweenLooks = 1U << 15;
 
 Status Copy(const Status& status) {
@@ -176,8 +177,8 @@ Result<bool> Maintenance::Step() {
   SILTFS_RETURN_IF_ERROR(stores_.Recover());
   const bool loaded = residency_.LoadSome();
   if (stores_.options().read_only) return loaded;
-  // Load before merging: a merge takes as long as loading everything, and lookups are slow until
-  // then.
+  // Load everything before the next merge. A merge takes as long as loading everything, and lookups
+  // are slow until everything is loaded.
   auto worked = loaded && stores_.options().background ? Convert() : ConvertOrMerge();
   if (!worked.ok() && loaded && worked.status().Is(StatusCode::kNoSpace)) {
     worked.status().IgnoreError("it is retried when everything is loaded");
@@ -215,8 +216,8 @@ Status Maintenance::CheckNotStopped() const {
   return stopping_ ? Status(StatusCode::kIoError, "the index is being closed") : Status::Ok();
 }
 
-// If entries are the truth, stores with damaged pages are not replaced: a new store would hide the
-// loss and uncover older entries.
+// If entries are not hints (entry_owner.h), stores with damaged pages are not replaced. A new store
+// would hide the loss, and lookups would find older entries.
 Status Maintenance::CheckWhole(uint64_t damaged_pages) const {
   if (damaged_pages == 0 || !stores_.needs_all_entries()) return Status::Ok();
   return Status(StatusCode::kCorruption,
@@ -260,7 +261,7 @@ Result<bool> Maintenance::Convert() {
   SILTFS_RETURN_IF_ERROR(installed);
   conversions_ += conversions.size();
   MutexLock lock(mutex_);
-  changed_.NotifyAll();  // there is room
+  changed_.NotifyAll();  // for WaitForRoom
   return true;
 }
 

@@ -55,17 +55,18 @@ class Maintenance {
   Status Rewrite(uint32_t partition);
   // The permanent failure, if any.
   Status failure() const;
-  // Ends the thread permanently, at the latest after the block being written.
+  // Ends the thread permanently. The thread abandons a merge within 32,768 entries, and does not
+  // begin another conversion.
   void Stop();
 
   size_t load_backlog() { return residency_.Backlog(); }
-  uint64_t memory_bytes() const;  // in use by a merge or conversion
+  uint64_t memory_bytes() const;  // for sorting, while a merge runs
   uint64_t merges() const { return merges_.load(std::memory_order_relaxed); }
   uint64_t conversions() const { return conversions_.load(std::memory_order_relaxed); }
 
  private:
   void Run();
-  // Does one piece of work; false if there is none.
+  // Does one piece of work. Returns false if there is none.
   Result<bool> Step();
   Result<bool> ConvertOrMerge();
   Result<bool> Convert();
@@ -92,7 +93,7 @@ class Maintenance {
   std::atomic<uint64_t> merges_{0};
   std::atomic<uint64_t> conversions_{0};
 
-  mutable Mutex mutex_;  // only the locks that GetSizes needs are taken under it
+  mutable Mutex mutex_;  // only the locks that HasRoom takes are taken under it
   CondVar changed_;
   uint64_t wakes_ SILTFS_GUARDED_BY(mutex_) = 0;
   // Ended steps, including failed ones.

@@ -1,5 +1,4 @@
 // How a SILT index is made and opened. A plain value; Recovery::Begin rejects invalid options.
-//
 #pragma once
 
 #include <cstdint>
@@ -38,8 +37,9 @@ struct SiltIndexOptions {
   uint32_t max_log_pages = 4096;
   // Pages of 4 KiB of a log that are written at once.
   uint32_t write_batch_pages = 2;
-  // Share of all entries that merges leave in HashStores. A larger share costs filter memory, a
-  // smaller one more writes (section 5: write amplification is about 2.1 + 1 / (2 share)).
+  // Share of all entries that merges leave in HashStores. A larger share takes more memory for
+  // filters; a smaller share causes more writes (section 5: write amplification is about
+  // 2.1 + 1 / (2 share)).
   double hash_store_share = 0.145;
   // A partition with more than this many HashStores is merged, because a lookup may read each of
   // them without finding its name (read amplification). Puts wait when a partition has a quarter
@@ -51,19 +51,19 @@ struct SiltIndexOptions {
   size_t sort_memory_bytes = 768U << 10;
   // Rate limit of conversions and merges; 0: none.
   uint64_t background_bytes_per_second = 0;
-  // Conversions and merges run in a thread. False: they run within Put, for tests that need a fixed
-  // order of device calls.
+  // If true, conversions and merges run in a thread of the index. If false, they run within Put,
+  // for tests that need a fixed order of device calls.
   bool background = true;
   // Initial memory limit; SetMemoryLimit changes it.
   uint64_t memory_limit = kNoMemoryLimit;
-  // True: opening returns before logs have been replayed; lookups wait for the partitions they
-  // need, other calls for all. False: opening returns when only filters and tries remain to be
-  // read. After a write failure during recovery, also on a full disk, the index must be opened
-  // again.
+  // If true, opening returns before logs have been replayed. A lookup then waits for the partitions
+  // that it needs, and other calls wait for all partitions. If false, opening returns when only
+  // filters and tries remain to be read. After a write failure during recovery, also on a full
+  // disk, the index must be opened again.
   bool serve_early = false;
-  // Used if entries are not hints (entry_owner.h). True: the index continues although damage
-  // destroyed durable entries. False: the index is not opened, lookups that meet the damage fail,
-  // and a merge that meets it ends all writing.
+  // Used if entries are not hints (entry_owner.h). If true, the index continues although damage has
+  // destroyed durable entries. If false, an index that is known to have lost entries is not opened,
+  // a lookup that finds damage fails, and a merge that finds damage ends all writing.
   bool accept_lost_entries = false;
   // Section 4's synchronous mode: entries are durable when Put returns.
   bool synchronous = false;

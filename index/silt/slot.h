@@ -101,12 +101,12 @@ inline ByteView SlotOfPage(const SlotLayout& layout, ConstPageBytes page, size_t
   return page.subspan(index * layout.slot_size(), layout.slot_size());
 }
 
-// The entry of a name among the slots of a page; nothing if absent.
+// Returns the entry of a name among the slots of a page, or nothing if it is absent.
 std::optional<SlotEntry> FindInPage(const SlotLayout& layout, const ChunkName& name,
                                     ConstPageBytes page);
 
-// Whether the entry is a tombstone: its location names no segment. A slot of zeros is one, too;
-// such slots fill the end of a partly used page. No name is all zeros.
+// Returns whether the entry is a tombstone, whose location names no segment. A slot of zeros counts
+// as a tombstone, too; such slots fill the end of a partly used page. No name is all zeros.
 inline bool IsTombstone(const IndexEntry& entry) { return entry.location.segment == kNoSegment; }
 
 // The hash by which an index finds a name: its top bits choose the partition, its low ones the

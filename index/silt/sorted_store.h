@@ -2,10 +2,10 @@
 // maps a key to its page of 4 KiB ("sparse indexing": the slots of a page share a leaf). The trie
 // takes about 0.3 bits per key with 128 slots per page. Immutable; a merge writes its successor.
 //
-// Entries are sorted by the hash of their name (OrderKey), so a lookup reads one page for any set
-// of names. The trie can be left out of memory; a lookup then searches (SortedSearch). A trie leads
-// to a page even for an absent key; if memory allows, a filter beside the trie rules out most
-// absent keys (ribbon_filter.h).
+// Entries are sorted by the hash of their name (OrderKey), so a lookup reads only one page,
+// whatever names the store holds. The trie can be left out of memory; a lookup then searches
+// (SortedSearch). A trie leads to a page even for an absent key; if memory allows, a filter beside
+// the trie rules out most absent keys (ribbon_filter.h).
 //
 // Thread-safety: const, so any thread may call. Memory: the trie, and the filter's slices that were
 // loaded. Durability: frozen_file.h. Format: docs/format.md, "SILT SortedStore".
@@ -24,7 +24,7 @@ namespace siltfs {
 
 class SortedStoreWriter {
  public:
-  // `expected_entries` sizes trie and filter; more or fewer may be appended.
+  // Trie and filter are sized for `expected_entries`; more or fewer entries may be appended.
   static Result<std::unique_ptr<SortedStoreWriter>> Create(
       Env& env, const std::string& directory, const StoreFileId& id, unsigned partition_bits,
       uint64_t expected_entries, Throttle& throttle, const SlotLayout& layout = kChunkSlots);
@@ -49,8 +49,9 @@ class SortedStoreWriter {
 
 class SortedStore {
  public:
-  // Open also reads the trie from flash; OpenWithoutTrie leaves it out of memory. kCorruption,
-  // kNotFound, kIoError. The filter's slices are not loaded, and damage of its file is no error.
+  // Open also reads the trie from flash; OpenWithoutTrie leaves it out of memory. Both may return
+  // kCorruption, kNotFound or kIoError. They do not load the filter's slices, and damage of the
+  // filter's file is no error.
   static Result<std::shared_ptr<const SortedStore>> Open(Env& env, const std::string& directory,
                                                          const StoreFileId& id,
                                                          unsigned partition_bits,
@@ -73,13 +74,13 @@ class SortedStore {
   // has only the first `slices` (<= filter_slices()). Both require filter_file().
   Result<std::shared_ptr<const SortedStore>> WithSlice() const;
   std::shared_ptr<const SortedStore> WithFirstSlices(unsigned slices) const;
-  // The filter's file. Null if there is none, if it is damaged, or if it belongs to another store;
-  // filter_damage() then gives the reason.
+  // The filter's file. Null if it is missing, if it is damaged, or if it belongs to another store;
+  // filter_damage() then gives the reason. Both are null if the file could not be read.
   const RibbonFile* filter_file() const { return filter_file_.get(); }
   const Status* filter_damage() const { return filter_damage_.get(); }
   unsigned filter_slices() const { return filter_ ? filter_->slices() : 0; }
   uint64_t filter_bytes() const { return filter_ ? filter_->memory_bytes() : 0; }  // in memory
-  // Returns false if the store has no key of this hash. Needs no read.
+  // Returns false only if the store has no key of this hash. Needs no read.
   bool MayContain(uint64_t hash) const { return !filter_ || filter_->MayContain(hash); }
   void Prefetch(uint64_t hash) const {
     if (filter_) filter_->Prefetch(hash);
@@ -121,8 +122,8 @@ class SortedStore {
 
 // Finds a key in a SortedStore without its trie in memory (SILT, section 4, "Binary search on
 // SortedStore"). Keys begin with a hash, so a key's page is interpolated from its hash and the
-// hashes around the last guess. That takes two to three reads; bisection takes log2(pages). If
-// guesses do not help, as with crafted hashes, every other step bisects.
+// hashes around the last guess. That takes two to three reads; bisection takes log2(pages). After
+// four steps every other step bisects, because guesses do not help with crafted hashes.
 //
 // Pages are not verified here. A page with keys out of order is skipped. The search turns left or
 // right only if two keys of the page agree on the direction, so a damaged entry does not hide other
@@ -134,9 +135,9 @@ class SortedSearch {
   SortedSearch() = default;
   SortedSearch(const SortedStore& store, uint64_t hash_secret, const OrderKey& key);
 
-  // The page to read next; nothing if the key is absent.
+  // Returns the page to read next, or nothing if the key is absent.
   std::optional<uint32_t> NextPage() const;
-  // Passes in the page that was read. True: the key is in this page.
+  // Passes in the page that was read. Returns true if the key is in this page.
   bool Take(uint32_t page, ConstPageBytes bytes);
 
  private:
@@ -160,7 +161,7 @@ class SortedSearch {
 // Reads a SortedStore from front to back, in order. Entries of damaged pages are left out.
 class SortedCursor {
  public:
-  // `store` may be null: nothing.
+  // If `store` is null, there are no items.
   SortedCursor(const SortedStore* store, uint64_t hash_secret);
 
   struct Item {

@@ -11,7 +11,7 @@
 namespace siltfs {
 
 struct StoreCounters {
-  std::atomic<uint64_t> probes{0};           // of the filter
+  std::atomic<uint64_t> probes{0};           // lookups that searched this store
   std::atomic<uint64_t> flash_reads{0};      // for lookups
   std::atomic<uint64_t> false_positives{0};  // reads of a slot that had another name
   std::atomic<uint64_t> bytes_written{0};

@@ -44,8 +44,8 @@ Result<std::shared_ptr<File>> CreateStoreFile(Env& env, const std::string& direc
 Result<std::shared_ptr<File>> OpenStoreFile(Env& env, const std::string& directory,
                                             const StoreFileId& file, OpenMode mode, bool direct);
 
-// Reads exactly these bytes, at any alignment; direct access needs whole blocks of 4 KiB.
-// kCorruption if the file ends earlier.
+// Returns exactly these bytes, which need not be aligned: the whole blocks of 4 KiB around them are
+// read, as direct access requires. kCorruption if the file ends earlier.
 Result<Bytes> ReadStoreRange(const File& file, uint64_t offset, size_t size);
 // The same, but reads into `buffer`, which grows as needed.
 Result<ByteView> ReadStoreRange(const File& file, uint64_t offset, size_t size,

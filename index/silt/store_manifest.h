@@ -23,7 +23,7 @@ namespace siltfs {
 struct PartitionRecord {
   uint64_t first_log_id = 0;  // logs with smaller ids are converted
   uint32_t first_page = 0;    // the number of the first page of the first log
-  // Pages from first_page up to this number are durable; a missing one is damage.
+  // The pages from first_page to before this number are durable. If one is missing, that is damage.
   uint32_t durable_page = 0;
   // All entries put with sequences up to this one are in this partition's converted logs.
   uint64_t complete_sequence = 0;
@@ -40,8 +40,8 @@ struct StoreManifest {
   SlotLayout layout = kChunkSlots;
   // All entries put with sequences up to this one are in durable pages and stores.
   uint64_t complete_sequence = 0;
-  // Ids are never reused in an index. Logs are created without a new manifest, so some may have
-  // greater ids.
+  // Ids are never reused in an index. A log is created without a new manifest, so some logs may
+  // have this id or a greater one.
   uint64_t next_id = 1;
   // A merge or conversion met damaged pages, and their entries are lost.
   bool entries_lost = false;

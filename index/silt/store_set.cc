@@ -182,7 +182,8 @@ void StoreSet::ReplaceSortedStore(uint32_t p, uint64_t id) {
 void StoreSet::RemoveUnlisted() {
   auto there = ReadStoreManifest(env_, options_.directory);
   if (!there.ok() || !there->has_value()) return;
-  // Ignore next_id: opening uses ids without writing a new manifest.
+  // Ignore next_id. An opening may use ids without writing a manifest, so the manifest in memory
+  // may have a greater next_id than the one on disk.
   (*there)->next_id = manifest_.next_id;
   if (**there != manifest_) return;
   RemoveReplaced().IgnoreError("the next manifest that is written removes them");
@@ -212,7 +213,7 @@ Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
     PartitionRecord& record = manifest.partitions[conversion.hash_file.partition];
     record.first_log_id = conversion.log->id() + 1;
     record.first_page = conversion.log->end_page();
-    // Pages behind first_page that are durable stay recorded as durable.
+    // Durable pages of later logs, which follow first_page, stay recorded as durable.
     if (static_cast<int32_t>(record.durable_page - record.first_page) < 0) {
       record.durable_page = record.first_page;
     }
@@ -304,7 +305,7 @@ Status StoreSet::RecordDurable(uint64_t complete) {
   StoreManifest manifest = manifest_;
   manifest.complete_sequence = complete;
   for (size_t p = 0; p < partitions_.size(); ++p) {
-    // The end can't move: only the calling thread writes logs.
+    // The log's end does not move during this call, because only the calling thread writes logs.
     manifest.partitions[p].durable_page = partitions_[p].Get().active->end_page();
   }
   if (manifest == manifest_) return Status::Ok();

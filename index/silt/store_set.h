@@ -54,7 +54,8 @@ class StoreSet {
   uint64_t hash_secret() const { return hash_secret_; }
   unsigned partition_bits() const { return partition_bits_; }
   const SlotLayout& layout() const { return layout_; }
-  // True: entries are the truth, and the index must not continue after losing some to damage.
+  // True if entries are not hints (entry_owner.h), and the index must not continue if damage has
+  // destroyed some.
   bool needs_all_entries() const { return needs_all_entries_; }
 
   size_t partition_count() const { return partitions_.size(); }
@@ -95,7 +96,7 @@ class StoreSet {
   // pages of each partition are synced.
   Status RecordDurable(uint64_t complete);
 
-  // Over the recovered partitions.
+  // Sums and maxima over the recovered partitions.
   struct Sizes {
     uint64_t hash_entries = 0;    // in HashStores
     uint64_t sorted_entries = 0;  // in SortedStores
@@ -146,9 +147,8 @@ class StoreSet {
   Mutex recovery_mutex_;
   std::unique_ptr<Recovery> recovery_ SILTFS_GUARDED_BY(recovery_mutex_);  // until Recover is done
   std::set<uint32_t> recovering_ SILTFS_GUARDED_BY(recovery_mutex_);       // in progress
-  CondVar partition_recovered_;                                            // notified after a
-                                                                           // recovery, also a
-                                                                           // failed one
+  // Notified after the recovery of a partition, also if it has failed.
+  CondVar partition_recovered_;
   std::vector<Status> recovery_failures_ SILTFS_GUARDED_BY(recovery_mutex_);  // by partition
   std::atomic<bool> recovered_{false};
   std::atomic<uint64_t> durable_sequence_found_{0};

@@ -51,7 +51,7 @@ void TrieBuckets::ShrinkToFit() {
   wide_.shrink_to_fit();
 }
 
-// Group by group, so that decoding needs no memory beyond the result.
+// Encodes group by group, so that decoding needs no memory beyond the result.
 void TrieBuckets::Encode(Encoder& out) const {
   for (size_t first = 0; first < starts_.size(); first += kGroup) {
     const Group& group = groups_[first / kGroup];

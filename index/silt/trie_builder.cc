@@ -10,7 +10,8 @@ namespace {
 
 // A bucket costs 4 bytes, that is 0.15 bits per key; a lookup decodes half a bucket.
 constexpr uint32_t kKeysOfABucket = 224;
-// In a sparse index, the blocks of a bucket share its topmost nodes.
+// In a sparse index a bucket has several blocks, because the blocks of a bucket share its topmost
+// nodes.
 constexpr uint32_t kBlocksOfABucket = 4;
 constexpr uint32_t kMaxKeysOfABucket = 512;
 
@@ -97,7 +98,8 @@ uint32_t TrieBuilder::LinkPartings() {
   return open_.front();
 }
 
-// Writes the nodes above depth `until`, at which all keys of the subtree agree.
+// Writes the nodes of the subtree above depth `until`. At these nodes all keys of the subtree go to
+// the same side.
 void TrieBuilder::WriteOneSided(const Subtree& subtree, unsigned until) {
   const bool exact = index_.options_.ordering == TrieOrdering::kExact;
   for (unsigned depth = subtree.depth; depth < until; ++depth) {

@@ -62,7 +62,7 @@ class TrieBuilder {
   uint32_t bucket_ = 0;       // being filled
   uint32_t bucket_rank_ = 0;  // of its first key
   TrieKey last_{};
-  std::vector<uint8_t> shared_;  // bits that a key of the bucket shares with the next
+  std::vector<uint8_t> shared_;  // [i]: leading bits that keys i and i + 1 of the bucket share
   std::vector<TrieKey> keys_;    // of the bucket; only with exact ordering
   std::vector<Parting> partings_;
   std::vector<uint32_t> open_;  // nodes on the path to the last key

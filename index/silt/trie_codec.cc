@@ -114,7 +114,7 @@ void TrieCodec::MakeShorts(uint32_t leaves) {
   }
 }
 
-// Needs the tables for fewer leaves.
+// Must be called after the calls for fewer leaves, because it uses their tables.
 void TrieCodec::MakeTrieBits(uint32_t leaves) {
   // Returns the end of a subtree that begins at bit `from` of `next`; more than kLookBits if it
   // does not fit.
@@ -169,7 +169,7 @@ uint32_t TrieCodec::ReadDeviation(BitReader& in, uint32_t leaves) const {
   const unsigned plain = PlainBits(leaves);
   in.Skip(below_first + 1);
   uint64_t rest = next >> (below_first + 1);
-  if (below_first > 10) rest = in.Peek();  // enough for both numbers
+  if (below_first > 10) rest = in.Peek();  // these bits are enough for both numbers
   const uint64_t coded = (uint64_t{1} << below_first) | (rest & ((uint64_t{1} << below_first) - 1));
   in.Skip(below_first);
   rest >>= below_first;

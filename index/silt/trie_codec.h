@@ -55,8 +55,8 @@ class TrieCodec {
     }
   }
 
-  // Reads a number written by Write. Bits that Write did not write give any number, after at most
-  // kMaxBits bits.
+  // Reads a number that Write has written. For other bits it returns an arbitrary number, and reads
+  // at most kMaxBits bits.
   uint32_t Read(BitReader& in, uint32_t leaves) const {
     if (leaves > kHuffmanLeaves) return ReadDeviation(in, leaves);
     const uint64_t next = in.Peek();

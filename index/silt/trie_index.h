@@ -4,12 +4,13 @@
 // present.
 //
 // Keys are distributed to buckets by their leading bits. Each bucket has its own trie, so that a
-// lookup decodes half a bucket at most. A trie is written as in the paper: for each node the number
-// of leaves on its left (trie_codec.h), then its left subtree, then its right one.
+// lookup decodes at most one bucket, and half of it on average. A trie is written as in the paper:
+// for each node the number of leaves on its left (trie_codec.h), then its left subtree, then its
+// right one.
 //
-// A sparse index returns a block of block_entries entries (one read of flash), not an entry:
-// subtrees with all keys in one block are not written. Nodes still carry ranks, so every present
-// key is led to exactly its own block.
+// A sparse index returns a block of block_entries entries (one read of flash), not an entry.
+// Subtrees with all keys in one block are not written. The other nodes still count all their
+// leaves, so every present key is led to exactly its own block.
 //
 // The file is in key order in every mode, so two files merge as plain sorted runs; weak ordering
 // only means that absent keys are led to arbitrary places.
@@ -38,7 +39,7 @@ struct TrieOptions {
   TrieOrdering ordering = TrieOrdering::kWeak;
   uint32_t block_entries = 1;   // entries per block; 1: the index returns the key's rank
   unsigned skip_bits = 0;       // leading bits that all keys share; <= kMaxSkipBits
-  uint32_t bucket_entries = 0;  // intended keys per bucket; 0: a good number
+  uint32_t bucket_entries = 0;  // intended keys per bucket; 0: TrieBuilder chooses the number
 
   bool operator==(const TrieOptions&) const = default;
 };

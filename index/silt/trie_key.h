@@ -1,9 +1,9 @@
 // A key as the trie index uses it: a bucket, and the bits by which the bucket's trie branches.
 //
-// The key without the bits that all keys share is a fraction of 1. Its first 64 bits times the
-// number of buckets give the bucket and a remaining fraction, so that any number of buckets gets
-// equal shares. The path is the 64 bits of that fraction and the rest of the key. Keys compare like
-// (bucket, path).
+// The key, without the leading bits that all keys share, is read as a binary fraction between 0 and
+// 1. The product of its first 64 bits and the number of buckets has the bucket as its whole part.
+// So any number of buckets gets equal shares of the keys. The path is the product's fractional part
+// (64 bits), followed by the rest of the key. Keys compare like (bucket, path).
 #pragma once
 
 #include <array>

@@ -18,7 +18,7 @@ struct VerifyOptions {
   SlotLayout layout = kChunkSlots;
 };
 
-// kIoError if a store can't be read.
+// Reports each finding to `report`. Returns kIoError if a store cannot be read.
 Status VerifyPartition(const PartitionVersion& version, const VerifyOptions& options,
                        const std::function<void(const IndexFinding&)>& report);
 

@@ -1,5 +1,6 @@
-// Memory for direct (O_DIRECT) access: address and size are multiples of 4,096. Owns its bytes;
-// movable, not copyable. Zeroed when made. Thread-safety: as for a plain array.
+// Memory for direct (O_DIRECT) access: address and size are multiples of 4,096. An AlignedBuffer
+// owns its bytes, which are zero at first. It is movable, but not copyable. Thread-safety: as for a
+// plain array.
 #pragma once
 
 #include <cstddef>

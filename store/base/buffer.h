@@ -2,9 +2,9 @@
 // not zeroed; the caller fills it. Without the pool, each large allocation is mapped and faulted in
 // page by page.
 //
-// Thread-safety: a Buffer as a plain value; a BufferPool may be used from any thread. Ownership: a
-// Buffer returns its memory to its pool; this memory outlives the BufferPool until the last Buffer
-// is gone. Units: bytes.
+// Thread-safety: as for a plain value for a Buffer; a BufferPool may be used from any thread.
+// Ownership: a Buffer returns its memory to its pool. The pool's memory is freed when the
+// BufferPool and all its Buffers are gone. Units: bytes.
 #pragma once
 
 #include <cstddef>

@@ -52,7 +52,7 @@ template <>
 struct std::hash<siltfs::ChunkName> {
   size_t operator()(const siltfs::ChunkName& name) const noexcept {
     uint64_t v;
-    std::memcpy(&v, name.bytes.data(), sizeof v);  // SHA-1 is uniform already
+    std::memcpy(&v, name.bytes.data(), sizeof v);  // the bytes of a SHA-1 are uniform
     return v;
   }
 };

@@ -39,8 +39,8 @@ struct EngineParameterSpec {
   uint64_t value = 0;  // the default
 };
 
-// Whether `name` can be the name of an engine or a parameter: it begins with a letter and has only
-// lower-case letters, digits and underscores, at most `size` bytes.
+// Whether `name` can be the name of an engine or a parameter. Such a name has only lower-case
+// letters, digits and underscores, begins with a letter, and has at most `size` bytes.
 bool IsEngineWord(std::string_view name, size_t size);
 
 // Checks that every parameter is one of `specs`, is given once and is in its range.

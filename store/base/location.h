@@ -1,8 +1,8 @@
 // The location of a chunk as the index stores it: a hint, checked against the segment at every use.
 //
-// A location has 96 bits on disk (docs/format.md): segment id 32, ordinal of the chunk in its
-// segment 20, byte offset of its block 25, spare 19 (zero). The ordinal identifies the chunk, so a
-// whole segment may be replaced under the same id.
+// A location has 96 bits on disk (docs/format.md): the segment id (32 bits), the ordinal of the
+// chunk in its segment (20), the byte offset of its block (25) and zeros (19). The ordinal
+// identifies the chunk, so a whole segment may be replaced under the same id.
 #pragma once
 
 #include <compare>

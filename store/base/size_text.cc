@@ -53,7 +53,8 @@ Result<uint64_t> ParseSize(std::string_view text) {
 
 std::string FormatSize(double bytes, int decimals) {
   if (bytes < 1024) return fmt::format("{:.0f} B", bytes);
-  const double unit_ends_at = 1024 - 0.5 * std::pow(10.0, -decimals);  // rounded, this is 1024
+  // From this value on, rounding to `decimals` would print 1024.
+  const double unit_ends_at = 1024 - 0.5 * std::pow(10.0, -decimals);
   double value = bytes / 1024;
   size_t unit = 0;
   while (value >= unit_ends_at && unit + 1 < kUnits.size()) {

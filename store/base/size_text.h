@@ -11,8 +11,8 @@
 
 namespace siltfs {
 
-// The number of bytes that the text means. The text is a whole decimal number, then optionally K,
-// M, G, T, P or E (powers of 1024), then, only after such a letter, optionally "iB": "8K" is
+// The number of bytes that the text means. The text is a whole decimal number. One of the letters
+// K, M, G, T, P or E (powers of 1024) may follow it, and "iB" may follow the letter: "8K" is
 // "8KiB". Letters may have either case. kInvalidArgument for any other text, and for a number that
 // does not fit 64 bits.
 Result<uint64_t> ParseSize(std::string_view text);

@@ -1,9 +1,9 @@
 // The outcome of an operation that can fail: a code for the program, and one sentence for the user
 // that names the path, the offset (if any) and the cause.
 //
-// Thread-safety: as for a plain value. Ownership: a Status owns its texts; it is a pointer wide,
-// null when OK. With SILTFS_CHECK_STATUS (presets dev and asan-ubsan) a Status or Result aborts the
-// program if it is destroyed or overwritten unread.
+// Thread-safety: as for a plain value. Ownership: a Status owns its texts. It is a single pointer,
+// which is null if the Status is OK. With SILTFS_CHECK_STATUS (presets dev and asan-ubsan) a Status
+// or Result aborts the program if it is destroyed or overwritten unread.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace siltfs {
 
 enum class StatusCode : uint8_t {
   kOk = 0,
-  kNotFound,         // no such file, name, chunk, store
+  kNotFound,         // no such file, name, chunk or store
   kAlreadyExists,    // the name is taken
   kNotADirectory,    //
   kIsADirectory,     //
@@ -31,7 +31,7 @@ enum class StatusCode : uint8_t {
   kNoSpace,          // the underlying disk is full
   kIoError,          // the underlying disk failed
   kCorruption,       // bytes on the disk differ from those written
-  kNeedsNewer,       // written by a newer siltfs (or an older one, before 1.0)
+  kNeedsNewer,       // written by a newer siltfs, or by an older one from before version 1.0
   kInUse,            // locked by another process
   kNoAttribute,      // no extended attribute of that name
   kBufferTooSmall,   // the caller's buffer is too small

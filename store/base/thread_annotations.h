@@ -87,7 +87,7 @@ class SILTFS_SCOPED_CAPABILITY ReaderLock {
   SharedMutex& mutex_;
 };
 
-// Waits may return spuriously; loop on the condition.
+// A wait may return without a notification, so callers check their condition in a loop.
 class CondVar {
  public:
   void Wait(Mutex& mutex) SILTFS_REQUIRES(mutex) {

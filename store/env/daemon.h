@@ -22,8 +22,8 @@ enum class DaemonRole : uint8_t {
   kDaemon,    // its child, in a session of its own
 };
 
-// The daemon's single report to its launcher. If it is destroyed unsent, the launcher treats the
-// start as failed and reports how the daemon ended.
+// The daemon's single report to its launcher. If this object is destroyed before the report is
+// sent, the launcher treats the start as failed and reports how the daemon ended.
 class DaemonReport {
  public:
   explicit DaemonReport(Descriptor to_launcher) : to_launcher_(std::move(to_launcher)) {}
@@ -51,8 +51,8 @@ struct DaemonStart {
   std::unique_ptr<DaemonReport> report;
 };
 
-// Forks, and returns in both processes; in the launcher only after the daemon has reported or
-// exited. Must be called before threads are started. Relative paths stay valid until
+// Forks, and returns in both processes. In the launcher it returns only after the daemon has
+// reported or exited. Must be called before threads are started. Relative paths stay valid until
 // DaemonReport::Ready.
 Result<DaemonStart> BecomeDaemon();
 

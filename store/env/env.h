@@ -2,12 +2,12 @@
 // source of randomness. There are two implementations: PosixEnv (the machine) and SimEnv (a
 // simulated device for tests, which drops unsynced writes and fails calls on demand).
 //
-// Thread-safety: any thread may use an Env, and any thread a File, if no two writes overlap.
-// Errors: Status with the path (and offset, for reads and writes). Only EINTR and short transfers
-// are retried. Durability: a write is durable after Sync of its file returned OK. A new, renamed or
-// removed name is durable after SyncDirectory of its directory returned OK. Callers must not assume
-// anything else. After a failed Sync the state of the device is unknown: callers must not sync
-// again and trust the result.
+// Thread-safety: any thread may use an Env. Any thread may use a File, if no two writes to it
+// overlap. Errors: Status with the path (and offset, for reads and writes). Only EINTR and short
+// transfers are retried. Durability: a write is durable after Sync of its file returned OK. A new,
+// renamed or removed name is durable after SyncDirectory of its directory returned OK. Callers must
+// not assume that anything else is durable. After a failed Sync the state of the device is unknown:
+// callers must not sync again and trust the result.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class ReadableFile {
   // Reads out.size() bytes from `offset` on, fewer only at the end of the file; returns their
   // number.
   virtual Result<size_t> Read(uint64_t offset, MutableByteView out) const = 0;
-  // Starts reading these bytes into the page cache. For bytes that will then be read piece by
+  // Starts reading these bytes into the page cache. Call it before these bytes are read piece by
   // piece.
   virtual void BeginRead(uint64_t /*offset*/, uint64_t /*size*/) const {}
   virtual Result<uint64_t> Size() const = 0;
@@ -41,8 +41,8 @@ class ReadableFile {
 
 class File : public ReadableFile {
  public:
-  // If another Env wraps the Env of this file: the file of the innermost Env, which its read queues
-  // need. Otherwise this file.
+  // Returns this file, unless it belongs to an Env that wraps another one. In that case, returns
+  // the file of the innermost Env, because the read queues of that Env need it.
   virtual const File& underlying() const { return *this; }
   // Writes all of `data`, or fails; after a failure any prefix may have been written.
   virtual Status Write(uint64_t offset, ByteView data) = 0;
@@ -118,7 +118,8 @@ class Env {
   // The space of the file system that holds `path`.
   virtual Result<DiskSpace> GetDiskSpace(const std::string& path) = 0;
   // Creates the file if it is missing and locks it exclusively. kInUse if it is locked, also if
-  // this process holds the lock; kCorruption if it is not a regular file.
+  // this process holds the lock. kIsADirectory if it is a directory, kCorruption if it is anything
+  // else but a regular file.
   virtual Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) = 0;
 
   // A queue that reads files of this Env, at most `depth` (1 to ReadQueue::kMaxDepth) at the same

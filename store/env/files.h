@@ -10,8 +10,8 @@ namespace siltfs {
 
 std::string JoinPath(std::string_view directory, std::string_view name);
 
-// The whole contents of a small file. Does not check them (no kCorruption). kFileTooLarge if the
-// file has more than `limit` bytes.
+// The whole contents of a small file. Does not verify them, so it never returns kCorruption.
+// kFileTooLarge if the file has more than `limit` bytes.
 Result<std::string> ReadWholeFile(Env& env, const std::string& path, uint64_t limit);
 
 // Lists a directory with expendable contents. If a file or link is in its place, removes that file

@@ -17,7 +17,8 @@ class HeapTrimmer {
   // then cost a page fault.
   static constexpr uint64_t kStep = 2U << 20;
 
-  // Below this resident size nothing is returned: page faults would cost more than free pages.
+  // A process with a smaller resident size returns nothing: for so little memory, the later page
+  // faults cost more than the returned pages are worth.
   static constexpr uint64_t kSmall = 80U << 20;
 
   explicit HeapTrimmer(uint64_t small = kSmall) : small_(small) {}
@@ -27,8 +28,9 @@ class HeapTrimmer {
   bool Trim();
 
  private:
-  const uint64_t small_;               // resident bytes
-  std::atomic<uint64_t> resident_{0};  // after the last trim, or the minimum since
+  const uint64_t small_;  // resident bytes
+  // Resident bytes after the last trim, or a smaller value that a call has found since.
+  std::atomic<uint64_t> resident_{0};
   std::atomic<bool> trimming_{false};
 };
 

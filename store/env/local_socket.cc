@@ -138,7 +138,7 @@ Result<ucred> PeerOf(const Descriptor& fd, const std::string& path) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
-    return ErrorAt("learn which process is on the other side", path);
+    return ErrorAt("find out which process is the peer", path);
   }
   return peer;
 }

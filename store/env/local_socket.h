@@ -75,8 +75,8 @@ class LocalListener {
   // Listens on an abstract name of at most 100 bytes; kInUse if another process uses it. Any user
   // can connect.
   static Result<std::unique_ptr<LocalListener>> ListenAbstract(const std::string& name);
-  // Removes the socket's name. So a listener must be destroyed before the store is unlocked,
-  // because the next listener of the store may start then.
+  // Removes the socket's name. So a listener must be destroyed while the store is still locked.
+  // Once the store is unlocked, the name may belong to the listener of another process.
   ~LocalListener();
 
   // Waits for the next connection; kAborted after Shutdown.

@@ -1,5 +1,5 @@
 // The kernel's list of mounts. Reading the list does not access the mounted file systems, so it
-// works in any state of them.
+// works even if one of them does not answer.
 //
 // Thread-safety: any function from any thread.
 #pragma once

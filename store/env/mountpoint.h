@@ -1,4 +1,4 @@
-// System calls that a mount needs before and while it exists.
+// Checks mountpoints and paths, and probes, syncs, unmounts and aborts FUSE mounts.
 //
 // Thread-safety: any function from any thread. Errors name the path and say what to do.
 #pragma once
@@ -46,8 +46,8 @@ Status UnmountFuse(const std::string& path);
 Status SyncMount(const std::string& path);
 
 // Aborts the FUSE connection of `path`. Users of the mount get errors from now on, unsynced writes
-// are lost, and the daemon's loop ends. The mount leaves the mount table. Use it if the mount is
-// busy when its daemon must end.
+// are lost, and the daemon's loop ends. If this process runs as root, the mount also leaves the
+// mount table. Use it if the mount is busy when its daemon must end.
 Status AbortMount(const std::string& path);
 
 }  // namespace siltfs

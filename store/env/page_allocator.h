@@ -1,6 +1,7 @@
 // An allocator for long-lived containers of a few pages, such as filters, that are freed in another
-// order than allocated. Memory comes from the system in whole pages and returns to it when freed.
-// On the heap the freed containers would leave holes that fit no other sizes.
+// order than they were allocated. The memory comes from the system in whole pages, and returns to
+// the system when it is freed. On the heap, freed containers would leave holes that do not fit the
+// sizes of later allocations.
 //
 // Thread-safety: any thread. When not to use it: for frequent allocations, because each one costs
 // two system calls and one page fault per page. Small allocations gain nothing: they come from the

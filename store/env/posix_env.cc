@@ -28,7 +28,8 @@ namespace {
 constexpr mode_t kFileMode = 0600;
 constexpr mode_t kDirectoryMode = 0700;
 
-// ELOOP means that symbolic links are refused: a link that may be followed does not cause it.
+// ELOOP means that the path has a symbolic link although links are refused, or that the links on
+// the path form a loop.
 Status ErrorAt(std::string_view action, std::string_view path) {
   if (errno != ELOOP) return PosixError(action, errno).At(path);
   return Status(StatusCode::kCorruption, "is a symbolic link, or lies behind one").At(path);
@@ -106,7 +107,7 @@ class PosixEnv : public Env {
       if (found->d_type == DT_UNKNOWN) {
         struct stat info;
         if (fstatat(dirfd(directory.get()), found->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
-          if (errno == ENOENT) continue;  // removed meanwhile
+          if (errno == ENOENT) continue;  // removed after readdir has read it
           return ErrorAt(fmt::format("list, at {}", name), path);
         }
         entry.type = TypeOfMode(info.st_mode);
@@ -202,8 +203,8 @@ class PosixEnv : public Env {
     return NewThreadReadQueue(depth);
   }
 
-  // The kernel uses this coarse clock for file times. By a finer clock a file would seem created
-  // after it was written.
+  // The kernel uses this coarse clock for file times. With a finer clock, the birth time of a new
+  // file could be later than the modification time that the kernel sends.
   int64_t NowNanoseconds() override { return Clock(CLOCK_REALTIME_COARSE); }
   int64_t MonotonicNanoseconds() override { return Clock(CLOCK_MONOTONIC); }
 
@@ -244,7 +245,7 @@ std::unique_ptr<Env> NewPosixEnv(PosixEnvOptions options) {
 
 Status KeepToOwner(const std::string& directory) {
   if (chmod(directory.c_str(), kDirectoryMode) != 0)
-    return ErrorAt("keep others from looking into", directory);
+    return ErrorAt("deny other users access to", directory);
   return Status::Ok();
 }
 

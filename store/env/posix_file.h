@@ -27,7 +27,8 @@ class PosixFile : public File {
   int descriptor() const { return fd_.get(); }
   // Whether a read that returned only `got` bytes has reached the end of the file.
   bool EndsAfter(size_t got) const {
-    // With O_DIRECT, a read of the rest from an unaligned offset would be refused.
+    // With O_DIRECT, a read returns an unaligned number of bytes only at the end of the file. A
+    // further read from the unaligned offset would be refused.
     return got == 0 || (direct_ && got % kDirectAlignment != 0);
   }
 

@@ -43,8 +43,8 @@ std::optional<int64_t> FindLockHolder(const std::string& path) {
     of_another_device = entry.pid;
     ++others;
   }
-  // Only files on devices 0:N differ from /proc/locks; on other devices the loop would have found
-  // the lock.
+  // Only for a file on a device 0:N may stat and /proc/locks report different devices. For any
+  // other file the loop would have found the lock.
   return major(info.st_dev) == 0 && others == 1 ? of_another_device : std::nullopt;
 }
 

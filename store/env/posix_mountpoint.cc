@@ -26,7 +26,7 @@ namespace siltfs {
 namespace {
 
 constexpr const char* kFuseDevice = "/dev/fuse";
-// Time limit for the file system below a new mount to answer.
+// How long CheckMountpoint waits for an answer of the file system that holds the mountpoint.
 constexpr std::chrono::seconds kMountpointPatience{10};
 
 struct Freer {
@@ -54,8 +54,8 @@ Status MissingParent(const std::string& path) {
   return PosixError("find it", ENOENT).At(path);
 }
 
-// Aborts the FUSE connection of the path. Works without privileges, because the kernel lists every
-// FUSE connection by its device number.
+// Aborts the FUSE connection of the path through its entry in the kernel's list of connections. The
+// entry is found by the device number. The user that made the mount needs no privileges for this.
 Status AbortConnection(const std::string& path) {
   struct stat stat = {};
   if (::stat(path.c_str(), &stat) != 0) return PosixError("find its device", errno).At(path);
@@ -154,7 +154,8 @@ MountAnswer ProbeMount(const std::string& path, std::chrono::milliseconds limit)
 }
 
 Status CheckMountpoint(const std::string& path) {
-  // The kernel may cache the attributes of a dead file system, but it must ask for the free space.
+  // Ask for the free space first. stat alone may succeed on a dead file system, because the kernel
+  // may have cached its attributes.
   switch (ProbeMount(path, kMountpointPatience)) {
     case MountAnswer::kDead:
       return Status(StatusCode::kIoError, fmt::format("a FUSE file system that crashed is still "

@@ -156,7 +156,8 @@ void PrepareForStore() {
   // system. (Setting any of these thresholds disables their automatic adaptation.)
   mallopt(M_MMAP_THRESHOLD, 2 << 20);
   mallopt(M_TRIM_THRESHOLD, 16 << 20);
-  // Each arena may keep as much free memory as these thresholds allow.
+  // Each arena may keep as much free memory as these thresholds allow, so limit the number of
+  // arenas.
   mallopt(M_ARENA_MAX, static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 2U, 4U)));
 #endif
 }

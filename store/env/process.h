@@ -22,13 +22,13 @@ FileOwner RealOwner();
 
 // Opens placeholders for standard input, output and error if they are closed, so that no file or
 // socket gets one of these numbers. Writing to a placeholder fails as before; reading finds the end
-// of the file. Call it before anything else. kIoError if no placeholder can be opened.
+// of the file. Call it before anything else. Fails if no placeholder can be opened.
 Status OccupyStandardDescriptors();
 
 // Whether standard error is a terminal.
 bool StandardErrorIsTerminal();
-// Writes all of `text` to a descriptor that this process inherited. kInvalidArgument if it is not
-// open, kIoError.
+// Writes all of `text` to a descriptor that this process inherited. kInvalidArgument if the
+// descriptor is not open; otherwise the error of write(2).
 Status WriteToDescriptor(int descriptor, std::string_view text);
 
 // Prepares a process that keeps a store open; called once at its start. Raises the limit of open
@@ -36,9 +36,9 @@ Status WriteToDescriptor(int descriptor, std::string_view text);
 // keep freed buffers of at most 2 MiB and return larger ones to the system.
 void PrepareForStore();
 
-// From now on this thread gets only idle processor time and idle disk time. For work that no
-// request waits for, done without locks that other threads need. Does nothing if the system
-// refuses.
+// From now on this thread gets only idle processor time and idle disk time. Call it only for work
+// that no request waits for and that holds no lock that other threads need. Does nothing if the
+// system refuses.
 void RunWhenIdle();
 
 // Waits for SIGINT, SIGTERM and SIGHUP instead of being interrupted by them. During the object's

@@ -4,7 +4,7 @@
 // When not to use it: for one or two reads; File::Read costs less to set up.
 //
 // Thread-safety: one thread at a time; any number of queues may read the same files concurrently.
-// Ownership: the caller owns requests, files and buffers, and keeps them during the call. Errors:
+// Ownership: the caller owns requests, files and buffers, which must outlive the call. Errors:
 // each request has its own Status, as from File::Read; a failure does not affect other requests.
 // kInvalidArgument: the request has no file, has a file of another kind of Env (or another SimEnv),
 // or ends beyond 2^63 - 1. Order: unspecified.
@@ -42,10 +42,10 @@ class ReadQueue {
   // Makes all reads; returns when all requests are done.
   void ReadAll(std::span<ReadRequest> requests) { DoReadAll(requests, nullptr); }
 
-  // Like the function above, but a finished request may have a further read, which keeps the device
-  // busy. `again` is called with each finished request, one at a time but possibly on another
-  // thread. It sets up the request's next read and returns true, or returns false. With twice as
-  // many requests as the depth, the device stays busy while `again` runs.
+  // Like the function above, but `again` can give a finished request a further read. `again` is
+  // called with each finished request, one at a time but possibly on another thread. It sets up the
+  // request's next read and returns true, or returns false. With twice as many requests as the
+  // depth, the device stays busy while `again` runs.
   using Again = std::function<bool(ReadRequest&)>;
   void ReadAll(std::span<ReadRequest> requests, const Again& again) { DoReadAll(requests, &again); }
 

@@ -37,8 +37,8 @@ class SimImage {
   void Write(uint64_t offset, ByteView data);
   void Truncate(uint64_t size);
   void ExtendTo(uint64_t size) { size_ = size > size_ ? size : size_; }
-  // Makes page `index` the one of `from`, which both then share. Removes the page if `from` has
-  // none.
+  // Replaces page `index` by that of `from`; both images then share it. Removes the page if `from`
+  // has none.
   void TakePage(uint64_t index, const SimImage& from);
 
  private:
@@ -61,7 +61,7 @@ class SimContent {
   void LoseUnsynced();
   void Crash(const CrashPolicy& policy, Random& random);
 
-  // Disk space in pages: pages present and pages claimed.
+  // Disk space: the number of pages that are present or claimed.
   uint64_t ChargedPages() const { return charged_pages_; }
   // Whether a write to this page takes a new page of the disk.
   bool NeedsPage(uint64_t index) const;

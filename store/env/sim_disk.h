@@ -1,8 +1,8 @@
 // The state shared by a SimEnv and its open files and locks: names, power, armed faults, counters.
 // Part of SimEnv (sim_env.h specifies the model).
 //
-// Every simulated call runs between Begin and, if it changes anything, End, with the mutex held
-// throughout.
+// Every simulated call starts with Begin. A call that changes anything ends with End. The mutex is
+// held from Begin until the call returns.
 #pragma once
 
 #include <array>

@@ -45,7 +45,7 @@ using SimTrace = std::vector<SimRecord>;
 Bytes EncodeTrace(const SimTrace& trace);
 // kCorruption if `bytes` are not an encoded trace.
 Result<SimTrace> DecodeTrace(ByteView bytes);
-// One line for the user: "write segments/1 …".
+// One line for the user, for example "write file 3: 512 bytes at 64".
 std::string Describe(const SimRecord& record);
 
 }  // namespace siltfs

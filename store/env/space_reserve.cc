@@ -240,7 +240,7 @@ Result<uint64_t> SpaceReserve::BytesIn(Env& env, const std::string& directory) {
   for (const DirectoryEntry& entry : *entries) {
     if (!NumberOf(entry.name) || entry.type != FileType::kRegular) continue;
     const auto info = env.GetFileInfo(JoinPath(directory, entry.name));
-    if (info.status().Is(StatusCode::kNotFound)) continue;  // given up meanwhile
+    if (info.status().Is(StatusCode::kNotFound)) continue;  // given up after the listing
     if (!info.ok()) return info.status();
     bytes += info->allocated_bytes;
   }

@@ -11,9 +11,11 @@
 // copies, the index) leaves a part to metadata, because deleting writes metadata first: a flush,
 // and log replay after a crash, write tables before the logs can be removed. Removing the logs
 // frees the space again, so each removed file refills this part at once (Restore). Data and
-// metadata both leave a part for the next opening, in case other programs fill the disk meanwhile.
+// metadata both leave a part for the next opening, in case other programs have filled the disk by
+// then.
 //
-// If the file system cannot claim space for a file, the reserve is only an amount left free.
+// If the file system cannot claim space for a file, there are no pieces. Then CheckRoom and Fill
+// require that as many bytes as a full reserve has are free, besides spare_bytes.
 //
 // Thread-safety: every call from any thread. Units: bytes. Errors: kNoSpace as documented;
 // CheckRoom and Fill report other failures to make pieces, with their path. Durability: none;
@@ -50,13 +52,15 @@ class SpaceReserve {
   // The purpose of a write.
   enum class Use : uint8_t { kData, kMetadata };
   // The state of the store. In kInUse, data and metadata leave opening_bytes, and data also leaves
-  // metadata_bytes. In kOpening and kClosing, metadata may take the whole reserve, because a clean
-  // close leaves no log to replay. Data then leaves only half of metadata_bytes: enough to write
-  // one table, and index entries still in memory must not prevent the close.
+  // metadata_bytes. In kOpening and kClosing, metadata may take the whole reserve: the next opening
+  // needs no part of it, because a clean close leaves no log to replay. In these two phases data
+  // leaves half of metadata_bytes, which suffices to write one table. Data may take the rest, so
+  // that a close does not fail because index entries in memory find no space.
   enum class Phase : uint8_t { kOpening, kInUse, kClosing };
-  // Options for a disk of this size. The reserve is 1/16 of the disk, from 32 to 256 MiB, but at
-  // most 1/8 of the disk. It is at least 16 MiB, which opening, metadata and GC need, but at most
-  // 2/5 of the disk.
+  // Options for a disk of this size. The reserve is 1/16 of the disk, but at least 32 and at most
+  // 256 MiB. A small disk limits it to 1/8 of the disk. But if 1/8 of the disk is less than the
+  // 16 MiB that opening, metadata and GC need, the limit is 16 MiB or 2/5 of the disk, whichever is
+  // less.
   static Options For(uint64_t disk_bytes);
   // Below this disk size the reserve takes more than a quarter of the disk.
   static constexpr uint64_t kLeastUsefulDisk = 64u << 20;

@@ -1,6 +1,7 @@
 // Standard output as a stream that keeps the cause of its first failure.
 //
-// std::cout loses the cause: a write may fail long before the final flush reports it.
+// std::cout loses the cause: it keeps only the fact that a write failed. When the program checks
+// this after the final flush, errno may have changed.
 //
 // Thread-safety: as for std::ostream. A terminal gets each line at once; otherwise the buffer is
 // written when it is full, at a flush, and by the destructor. A failed write sets badbit.

@@ -70,8 +70,9 @@ class UringReadQueue : public ReadQueue {
           submitted == -EINTR || ((submitted == -EAGAIN || submitted == -EBUSY) && InKernel() > 0);
       if (submitted < 0 && !passing) return Abandon();
       Collect();
-      // Submits waiting reads first, so that the device works while the caller handles completed
-      // ones. If this submission fails, the submission above fails, too, and handles the failure.
+      // Submits waiting reads before FinishCollected, so that the device works while the caller
+      // handles completed reads. If this submission fails, io_uring_submit_and_wait fails, too, in
+      // the next turn of the loop, which handles that failure.
       Fill();
       if (io_uring_sq_ready(&ring_) > 0) io_uring_submit(&ring_);
       FinishCollected();
@@ -131,8 +132,8 @@ class UringReadQueue : public ReadQueue {
     }
   }
 
-  // Gives up the ring. Waits for reads in the kernel, which write to the caller's buffers, and
-  // leaves the rest waiting.
+  // Gives up the ring. Waits for the reads that the kernel has taken, because they write to the
+  // caller's buffers. Moves the other reads back to waiting_.
   void Abandon() {
     const unsigned untaken = io_uring_sq_ready(&ring_);
     for (unsigned n = 0; n < untaken; ++n) {

@@ -33,7 +33,7 @@ class BlockCodec {
   BlockCodec(const BlockCodec&) = delete;
   BlockCodec& operator=(const BlockCodec&) = delete;
 
-  // Compresses a block, or leaves it uncompressed unless zstd makes it at least 3 % smaller.
+  // Compresses a block if zstd makes it at least 3 % smaller; otherwise leaves it uncompressed.
   // kInvalidArgument for a block beyond the format's limits.
   Result<EncodedBlock> Encode(PlainBlock block, const Compression& compression) const;
 
@@ -41,8 +41,8 @@ class BlockCodec {
   // decompress to head.plain_bytes bytes.
   Result<Buffer> DecodePayload(const BlockHead& head, ByteView payload) const;
 
-  // A buffer that is not zeroed. Payloads as stored are read into such buffers, too, so that both
-  // kinds share one pool.
+  // A buffer that is not zeroed. Stored payloads and decompressed blocks both use such buffers, so
+  // that they share one pool.
   Buffer TakeBuffer(size_t size) const { return buffers_.Take(size); }
 
  private:

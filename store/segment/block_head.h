@@ -1,5 +1,5 @@
-// The head of a block: its header and its chunk table. Byte by byte in docs/format.md ("Blocks").
-// Pure functions of bytes; any thread. Errors: see segment_format.h.
+// The head of a block: its header and its chunk table. docs/format.md ("Block header") lists all
+// bytes. Pure functions of bytes; any thread. Errors: see segment_format.h.
 #pragma once
 
 #include <cstdint>

@@ -77,8 +77,8 @@ Result<SegmentListing> DirectorySegmentStore::List() { return ListSegments(env_,
 Result<SegmentListing> DirectorySegmentStore::Recover() {
   SILTFS_ASSIGN_OR_RETURN(SegmentListing listing, ListSegments(env_, store_));
   for (const std::string& path : listing.temporaries) SILTFS_RETURN_IF_ERROR(env_.RemoveFile(path));
-  // A removal or a replacement may not be durable yet. The next power cut could then bring the old
-  // file name back, when metadata knows newer segments.
+  // A removal or a replacement may not be durable yet. Without these syncs, a later power cut could
+  // bring the old file back when metadata no longer expects it.
   for (const std::string& path : listing.directories)
     SILTFS_RETURN_IF_ERROR(env_.SyncDirectory(path));
   return listing;

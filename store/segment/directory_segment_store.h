@@ -2,8 +2,8 @@
 // the same place: a segment that is sealed stays where it is.
 //
 // Cost: Open is one open(2), and reads go to the Env's file without another layer. Put does nothing
-// for a segment that was built in its place. Replace renames the source, which must be in the same
-// file system, and syncs the directory; so does Put of any other source. Remove unlinks the file
+// for a segment that was built in its place. Put of any other source, and Replace, rename the
+// source, which must be in the same file system, and sync the directory. Remove unlinks the file
 // and syncs the directory.
 //
 // Thread-safety, durability and errors: segment_store.h. `env` must outlive the store.

@@ -1,8 +1,8 @@
 // A SegmentStore in memory, for tests and tools: it acts like a remote object store with latency
 // and faults.
 //
-// Durability: a segment outlives everything but this object. So it survives a power cut of a
-// SimEnv, as an object of a remote store would.
+// Durability: a segment lasts as long as this object. So it survives a power cut of a SimEnv, as an
+// object of a remote store would.
 //
 // Faults: a call that is to fail does nothing, unless the fault says that the answer is lost after
 // the call took effect. Latency: `wait` is called, without a lock, before each call takes effect;
@@ -41,7 +41,8 @@ struct SegmentFault {
 };
 
 struct MemorySegmentOptions {
-  // In front of the names of all segments. A segment's name ends like that of a segment's file.
+  // The name of the store. The name of a segment is this name, "/", and the name that a segment's
+  // file has in DirectorySegmentStore.
   std::string name = "memory:";
   uint64_t capacity_bytes = std::numeric_limits<uint64_t>::max();
   // The time that a call takes: this much for each call, and for each byte read or written.

@@ -33,8 +33,8 @@ Status CreateSegmentsDirectory(Env& env, const std::string& store);
 // Creates the directory of segment `id` durably; an existing one is only synced.
 Status CreateSegmentDirectory(Env& env, const std::string& store, SegmentId id);
 
-// Makes a new file for the replacement of a segment, after removing one that a crash has left, and
-// the directory if it does not exist. The file's name is not durable.
+// Makes a new file for the replacement of a segment. First removes such a file that a crash has
+// left, and creates the directory if it does not exist. The new file's name is not durable.
 Result<std::unique_ptr<File>> CreateTemporarySegment(Env& env, const std::string& store,
                                                      SegmentId id);
 

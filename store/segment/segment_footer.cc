@@ -73,7 +73,8 @@ std::optional<BlockTable::Found> BlockTable::Find(uint32_t ordinal) const {
       blocks.begin(), blocks.end(), ordinal,
       [](uint32_t wanted, const BlockPlace& place) { return wanted < place.first_ordinal; });
   Found found;
-  // Chunks lost before the first block: the lost blocks began directly after the segment's header.
+  // If the ordinal lies before the first listed block, its block was lost. The lost blocks began
+  // directly after the segment's header.
   const bool before_first = after == blocks.begin();
   found.place = before_first ? BlockPlace{kSegmentHeaderSize, 0} : *std::prev(after);
   found.end_ordinal = after == blocks.end() ? chunk_count : after->first_ordinal;

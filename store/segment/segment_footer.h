@@ -1,6 +1,6 @@
-// The footer that seals a segment: shortened names and tags of its chunks, in log order, and the
-// places of its blocks. Byte by byte in docs/format.md ("Footers"). Pure functions of bytes; any
-// thread. Errors: see segment_format.h.
+// The footer that seals a segment: the beginnings of the names and the tags of its chunks, by
+// ordinal, and the places of its blocks. docs/format.md ("Footer") lists all bytes. Pure functions
+// of bytes; any thread. Errors: see segment_format.h.
 //
 // When the index has found a duplicate, the part of the footer's chunk table around it is cached
 // (duplicate locality, fs/chunks/deduplicator.h). In this cache, 64 bits of name and 64 bits of tag

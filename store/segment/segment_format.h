@@ -1,5 +1,5 @@
-// The format of a segment file as a whole: layout, limits and header. Byte by byte in
-// docs/format.md ("Segments"). Pure functions of bytes; any thread.
+// The format of a segment file as a whole: layout, limits and header. docs/format.md ("Segments")
+// lists all bytes. Pure functions of bytes; any thread.
 //
 // clang-format off
 //   segment; without a footer it is open, with one it is sealed and immutable

@@ -54,7 +54,7 @@ class SegmentReader {
   // a segment that is not sealed.
   Result<SegmentFooter> ReadFooter() const;
   // Returns the footer's entries for the ordinals [first_ordinal, first_ordinal + count), fewer at
-  // the end of the segment, in one read. NOT verified: the footer's checksum covers only the whole.
+  // the end of the segment, in one read. NOT verified: the checksum covers only the whole footer.
   // An entry is a hint, which callers must confirm in the block's chunk table.
   Result<std::vector<FooterChunk>> ReadFooterWindow(uint32_t first_ordinal, uint32_t count) const;
   // The block that contains the ordinal, from the footer's block table. This is a hint, too. Empty

@@ -131,7 +131,8 @@ Status SegmentRepair::WriteFiller(uint32_t chunks) {
 
 Status SegmentRepair::Fill(uint32_t end_ordinal, uint64_t below_sequence) {
   while (next_ordinal_ < end_ordinal) {
-    // There were at least as many lost blocks as filler blocks, and each one had its own sequence.
+    // If the heads are right, the sequences between the whole blocks suffice: at least as many
+    // blocks were lost as filler blocks are written, and each lost block had its own sequence.
     if (last_sequence_ + 1 >= below_sequence) {
       return Status(StatusCode::kCorruption,
                     "there is no block sequence left for the missing chunks")

@@ -1,9 +1,9 @@
 // Rewrites a segment's file from its whole blocks, either because its header or footer is damaged,
 // or to remove damaged blocks.
 //
-// Makes the new content in a local file, as BuiltReplacement (segment_source.h), and syncs it. The
-// caller passes it to SegmentStore::Replace, and can record the new state in the metadata before.
-// Ordinals stay the same, because index entries contain them.
+// Makes the new content in the local file that BuiltReplacement names (segment_source.h), and syncs
+// this file. The caller passes the file to SegmentStore::Replace, and can record the new state in
+// the metadata before that call. Ordinals stay the same, because index entries contain them.
 //
 // Without `filler`, damaged bytes stay unchanged in their place. With it, each unreadable chunk is
 // replaced by the filler, in separate blocks, and the segment is whole again. Later blocks move;
@@ -11,9 +11,9 @@
 //
 // Thread-safety: any thread; nothing may append to the segment. Memory: one block, and the footer.
 // Errors: kCorruption if no block is whole. Also kCorruption if chunks at the end are lost and
-// there is no filler, because the end of the blocks is then unknown. Other errors are Env's. After
-// a failure the new file is removed, if possible. Durability: on return the new file's content is
-// durable, its name is not.
+// there is no filler, because the end of the blocks is then unknown. kFileTooLarge if the segment
+// has no room for the filler. Other errors are Env's. After a failure the new file is removed, if
+// possible. Durability: on return the new file's content is durable, its name is not.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct SegmentRepairOptions {
 
 struct PreparedSegmentRepair {
   SegmentTrailer trailer;    // of the new file
-  uint32_t lost_chunks = 0;  // damaged or replaced
+  uint32_t lost_chunks = 0;  // chunks that stay damaged, or that filler replaces
 };
 
 Result<PreparedSegmentRepair> PrepareSegmentRepair(Env& env, const std::string& store,

@@ -110,7 +110,7 @@ Result<DecodedBlockPtr> Rewrite::ReadOld(size_t number) {
   if (place.block_offset + uint64_t{head.total_bytes()} != end ||
       head.first_ordinal != place.first_ordinal || head.end_ordinal() != end_ordinal) {
     return Damaged(old_->path(), place.block_offset,
-                   "the block does not end where the next one begins by the footer");
+                   "the block's place or ordinals differ from the footer's block table");
   }
   for (size_t i = 0; i < head.records.size(); ++i) {
     const FooterChunk chunk{head.records[i].name.Prefix64(), head.records[i].tag};

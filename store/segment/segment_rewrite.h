@@ -6,7 +6,7 @@
 // There are two steps, so that the caller can record its intent durably in between. PrepareRewrite
 // makes the new content in a local file, syncs it and reads it back. SegmentStore::Replace then
 // makes it the segment's content. After a power cut at any time the segment has either the old or
-// the new content, complete. Readers of the old content continue to read it.
+// the new content, complete. A reader that was opened before continues to read the old content.
 //
 // A merged block's sequence and commit number are the highest of its source blocks: sequences stay
 // ascending, and no block claims to be older than one of its chunks.
@@ -47,10 +47,10 @@ struct PreparedRewrite {
 
 inline constexpr uint64_t kLeastRewriteSavingPercent = 2;
 
-// Makes the new content, as BuiltReplacement (segment_source.h). kCorruption if the segment is
-// damaged anywhere or lacks chunks; kInvalidArgument if it is not a sealed data segment; kIoError,
-// kNoSpace, and failures of `pace`. After a failure the segment is unchanged and the new file is
-// removed, if possible.
+// Makes the new content in the local file that BuiltReplacement names (segment_source.h).
+// kCorruption if the segment is damaged anywhere or lacks chunks; kInvalidArgument if it is not a
+// sealed data segment. Also returns kIoError, kNoSpace, and failures of `pace`. After a failure the
+// segment is unchanged and the new file is removed, if possible.
 Result<PreparedRewrite> PrepareRewrite(Env& env, const std::string& store, SegmentStore& segments,
                                        const SegmentIdentity& identity, const BlockCodec& codec,
                                        const RewriteOptions& options);

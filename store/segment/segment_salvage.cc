@@ -49,7 +49,7 @@ class Salvage {
   const BlockCodec codec_;
 
   std::unique_ptr<SegmentReader> reader_;
-  // The segment is in its file in the store's directory. Otherwise it was put.
+  // True: the segment is in its file in the store's directory. False: it was put into segments_.
   bool local_ = true;
   uint64_t size_ = 0;
   bool header_damaged_ = false;
@@ -147,7 +147,8 @@ Result<SalvageResult> Salvage::Run() {
   }
   if (header_damaged_) header->last_commit = first_block_commit_;
   footer_.trailer.kind = header->kind;
-  // A header must not be rewritten in place: a crash could destroy it.
+  // A segment with a damaged header always needs a copy, because a crash could destroy a header
+  // that is rewritten in place.
   SILTFS_ASSIGN_OR_RETURN(const bool room, HasRoomForCopy());
   SILTFS_RETURN_IF_ERROR(room || header_damaged_ ? WriteReplacement(*header) : SealInPlace());
   return SalvageResult{SalvageOutcome::kSealed, footer_.trailer, size_ - footer_.trailer.data_end};

@@ -2,15 +2,16 @@
 // into the SegmentStore. The result is an ordinary sealed segment with the same id, ordinals and
 // offsets; nothing is ever appended to it again.
 //
-// Salvage writes the whole blocks and a footer to a new local file, and syncs it. Then it replaces
-// the segment by it. After a power cut at any time the segment has either the old or the new
-// content. Salvage does not work in place, because the page cache may hold bytes that an
+// Salvage writes the whole blocks and a footer to a new local file, and syncs it. Then the new file
+// replaces the segment's file. After a power cut at any time the segment has either the old or the
+// new content. Salvage does not work in place, because the page cache may hold bytes that an
 // earlier failed sync has dropped: only copies are certain to reach the device. But if the disk has
-// no room for a copy, it works in place: it overwrites the bytes beyond committed_length with
+// no room for a copy, salvage works in place: it overwrites the bytes beyond committed_length with
 // themselves, syncs them, and appends the footer. Salvage can be repeated safely. It writes an
 // existing footer again, because a process may have been killed before the footer was synced.
 //
-// Call it for segments without a whole footer. Set committed_length as follows:
+// Call it for each segment that the last commit does not list as sealed. Such a segment may have a
+// footer nevertheless. Set committed_length as follows:
 // - If the last commit lists the segment as open: to the committed length in that list.
 // - If the last commit does not list it, and the segment was created after that commit: to 0.
 // The segment's header holds the last commit before its creation. If that is older than the last

@@ -36,7 +36,7 @@ class BlockScan {
   const ScanOptions& options_;
   const BlockVisitor& visitor_;
   uint64_t end_ = 0;
-  // Unknown when a scan begins in the middle.
+  // Empty until the first block is found, if the scan begins in the middle of the segment.
   std::optional<uint32_t> next_ordinal_;
   uint64_t last_sequence_ = 0;
   // Whether the next block follows damage; its ordinals may then leave a gap.

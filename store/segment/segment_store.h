@@ -22,11 +22,12 @@
 // Replace or Remove runs, and after a crash at any time.
 //
 // Readers: a reader belongs to one content. If the segment is then replaced or removed, the reader
-// goes on reading the content with which it was opened, until it is destroyed. An implementation
-// that cannot keep an object in use under its name must give each content a name of its own.
+// goes on reading the content with which it was opened, until it is destroyed. If an implementation
+// cannot keep the old content readable under the segment's name, it must store each content of a
+// segment under a name of its own.
 //
-// Durability: on return of OK, the effect of Put, Replace, Remove and Recover survives a crash. An
-// open segment is as durable as its writer has synced it.
+// Durability: on return of OK, the effect of Put, Replace, Remove and Recover survives a crash. Of
+// an open segment, the bytes that its writer has synced survive.
 //
 // Errors: a Status with the name of the segment, for reads also with the offset, and the cause.
 // kNotFound: there is no such segment. kNoSpace: nothing was changed, and the call may be repeated.
@@ -73,7 +74,7 @@ class SegmentStore {
   virtual Status Put(SegmentId id, const SegmentSource& source) = 0;
 
   // Gives a segment a new content, and takes the source over as Put does. If there is no such
-  // segment, adds it. Not idempotent: the source is gone afterwards (kNotFound).
+  // segment, adds it. Not idempotent: a second call finds no source (kNotFound).
   virtual Status Replace(SegmentId id, const SegmentSource& source) = 0;
 
   // Removes a segment. Idempotent: OK if there is none. In that case, too, the removal is durable
@@ -83,14 +84,15 @@ class SegmentStore {
   // Lists all segments. kNotFound if the place of the segments does not exist.
   virtual Result<SegmentListing> List() = 0;
 
-  // Call after a crash, before any change: removes the rest of unfinished changes, and makes those
-  // changes durable that List and Open show. Idempotent. Returns what List returned before.
+  // Call after a crash, before any change. Removes the files that unfinished changes have left, and
+  // makes the changes durable that List and Open show. Idempotent. Returns the result that List had
+  // before these steps.
   virtual Result<SegmentListing> Recover() = 0;
 
-  // Call when the store is opened for writing: puts the segments that are sealed in their local
-  // file but were not put, because a mount ended before. Reads find such a segment in the file. So
-  // a kNoSpace may be ignored. There are none where a segment stays in the file in which it was
-  // built.
+  // Call when the store is opened for writing. Puts the segments that are sealed in their local
+  // files, but were not put because an earlier mount ended before the Put. kNoSpace may be ignored,
+  // because Open also finds such a segment in its local file. If sealed segments stay in the files
+  // in which they were built, this does nothing.
   virtual Status FinishPuts(const std::function<bool(SegmentId)>& /*is_sealed*/) {
     return Status::Ok();
   }

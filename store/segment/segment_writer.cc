@@ -172,7 +172,8 @@ Status SegmentWriter::WriteAtEnd(uint64_t offset, ByteView bytes) {
   Status written = file_->Write(offset, bytes);
   if (written.ok()) return written;
   if (!written.Is(StatusCode::kNoSpace)) return Fail(std::move(written));
-  // The earlier blocks are intact, and a later commit must still be able to use them.
+  // Remove the partial write. The earlier blocks are intact, and later appends and commits must
+  // still be able to use the segment.
   Status truncated = file_->Truncate(offset);
   if (!truncated.ok()) return Fail(std::move(truncated));
   return written;

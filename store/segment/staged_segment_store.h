@@ -1,11 +1,11 @@
 // A SegmentStore whose open segments are files in the store's directory and whose sealed segments
 // are in another SegmentStore. With it, every caller sees one SegmentStore with all segments.
 //
-// A segment moves once: Put hands its file to the other store, which removes the file when it has
-// the content. Between these two steps, and after a crash between them, both have the segment, with
-// the same content. So Open looks for the file first: a segment that it does not find there has
-// already been put, or does not exist. Recover removes the file of a segment that the other store
-// has.
+// A segment moves once: Put hands its file to the other store, which takes the content and then
+// removes the file. Between these two steps, and after a crash between them, the directory and the
+// other store both have the segment, with the same content. So Open looks for the file first. If
+// there is no file, the segment has already been put, or does not exist. Recover removes the file
+// of a segment that the other store has.
 //
 // Replacements are built in the directory, too, and handed over in the same way. If the old content
 // is still a local file, it is put first.

@@ -11,8 +11,8 @@ namespace siltfs {
 namespace {
 
 constexpr std::string_view kMagic = "SILTFSSB";
-// Magic number, version and checksum have the same places in every version, to distinguish a store
-// of another version from a damaged one.
+// The magic number, the version and the checksum have the same offsets in every format version, so
+// that DecodeSuperblock can tell a store of another version from a damaged one.
 constexpr size_t kChecksumOffset = kSuperblockSize - 8;
 constexpr size_t kEngineParameterSize = kEngineParameterNameSize + 8;
 
@@ -22,7 +22,7 @@ Status ValidateSizes(const Superblock& sb) {
   if (sb.chunk_min < kMinChunkSize || sb.chunk_min >= sb.chunk_avg ||
       sb.chunk_avg >= sb.chunk_max || sb.chunk_max > kMaxChunkSize) {
     return Invalid(
-        fmt::format("chunk sizes {}, {} and {} don't ascend from at least {} to at most {}",
+        fmt::format("chunk sizes {}, {} and {} do not ascend, or are not between {} and {}",
                     sb.chunk_min, sb.chunk_avg, sb.chunk_max, kMinChunkSize, kMaxChunkSize));
   }
   if (sb.block_plain_bytes < kMinBlockPlainBytes || sb.block_plain_bytes > kMaxBlockPlainBytes) {
@@ -57,13 +57,14 @@ void EncodeWord(Encoder& out, std::string_view word, size_t size) {
   out.Raw(word.substr(0, size)).Zeros(size - std::min(size, word.size()));
 }
 
-// Returns the bytes before the padding. ValidateEngines refuses a zero among them.
+// Returns the bytes before the padding, which is zeros. A zero between these bytes stays, and
+// ValidateEngines then refuses the word.
 std::string DecodeWord(Decoder& in, size_t size) {
   const std::string_view padded = AsText(in.Raw(size));
   return std::string(padded.substr(0, padded.find_last_not_of('\0') + 1));
 }
 
-// The place of each parameter exists, also if fewer are used.
+// Encodes kMostEngineParameters parameters; unused ones are zeros.
 void EncodeEngines(Encoder& out, const Superblock& sb) {
   EncodeWord(out, sb.metadata_engine, kEngineNameSize);
   const size_t count = std::min(sb.index_parameters.size(), kMostEngineParameters);
@@ -75,7 +76,8 @@ void EncodeEngines(Encoder& out, const Superblock& sb) {
   out.Zeros((kMostEngineParameters - count) * kEngineParameterSize);
 }
 
-// A count above kMostEngineParameters is decoded, too, so that ValidateEngines refuses it.
+// Also decodes more than kMostEngineParameters parameters, so that ValidateEngines sees the count
+// and refuses it.
 void DecodeEngines(Decoder& in, Superblock& sb) {
   sb.metadata_engine = DecodeWord(in, kEngineNameSize);
   const size_t count = in.U8();
@@ -86,7 +88,7 @@ void DecodeEngines(Decoder& in, Superblock& sb) {
   }
 }
 
-// All fields up to the checksum, in the order of docs/format.md.
+// Decodes the fields between the version and the checksum, in the order of docs/format.md.
 Superblock DecodeFields(Decoder& in) {
   Superblock sb;
   sb.compat_features = in.U64();
@@ -178,7 +180,8 @@ Result<Superblock> DecodeSuperblock(ByteView bytes) {
   }
   in.Skip(4);
   Superblock superblock = DecodeFields(in);
-  // An unknown feature may allow other field values.
+  // An unknown feature may allow other field values, so they are not validated. CheckFeatures
+  // refuses this store.
   if ((superblock.incompat_features & ~kKnownIncompatFeatures) != 0) return superblock;
   Status valid = ValidateSuperblock(superblock);
   if (!valid.ok()) {

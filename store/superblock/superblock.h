@@ -1,10 +1,11 @@
 // The superblock of a store: parameters chosen and secrets drawn at mkfs, and the state in which
 // the store was left. There are two copies of 4,096 bytes, in STORE/superblock.0 and
-// STORE/superblock.1. Byte by byte in docs/format.md ("Superblock").
+// STORE/superblock.1. docs/format.md ("Superblock") describes each byte.
 //
-// Thread-safety: a Superblock is a plain value; reads at any time, writes one at a time (under the
-// store's lock). Durability: each copy is replaced atomically and is durable before the other one
-// is changed, so after a crash at least one is valid; the higher generation counts.
+// Thread-safety: a Superblock is a plain value. The copies on disk may be read at any time. Only
+// one caller at a time may write them, and it must hold the store's lock. Durability: each copy is
+// replaced atomically and is durable before the other one is changed. So after a crash at least
+// one copy is valid; if both are, the one with the higher generation is used.
 #pragma once
 
 #include <array>
@@ -56,7 +57,8 @@ struct Superblock {
   uint32_t segment_bytes = kMaxSegmentTargetSize;
   uint8_t index_engine = 0;   // an IndexEngine number, validated by index/
   uint64_t index_memory = 0;  // bytes
-  // Both are on disk only with kIncompatEngines; otherwise they have these values.
+  // These two fields are on disk only if incompat_features has kIncompatEngines. Without this bit
+  // both are empty.
   EngineParameters index_parameters;  // validated by index/
   std::string metadata_engine;        // a name, validated by fs/meta; empty: RocksDB
 
@@ -67,13 +69,14 @@ struct Superblock {
   bool operator==(const Superblock&) const = default;
 };
 
-// Checks the values. kInvalidArgument, with an explanation, for invalid ones.
+// Returns kInvalidArgument, with the cause, if a value is invalid.
 Status ValidateSuperblock(const Superblock& superblock);
 
 // Encodes the superblock to kSuperblockSize bytes.
 std::string EncodeSuperblock(const Superblock& superblock);
-// Decodes a superblock. kCorruption if the bytes differ from those written; kNeedsNewer for another
-// format version. Features are not checked.
+// Decodes a superblock. Returns kCorruption if the bytes are damaged or a value is invalid, and
+// kNeedsNewer for another format version. Does not check the features; if one is unknown, the
+// values are not validated.
 Result<Superblock> DecodeSuperblock(ByteView bytes);
 
 enum class StoreAccess : uint8_t { kReadOnly, kReadWrite };
@@ -96,18 +99,18 @@ std::string UnfinishedStorePath(const std::string& store);
 // A Status with kNotFound and a message that explains why neither copy of the superblock exists.
 Status NoStoreAt(Env& env, const std::string& store);
 
-// Reads a single copy. kNotFound if the file does not exist, kCorruption if it is invalid,
-// kNeedsNewer if it is intact but of another version; features are not checked.
+// Reads a single copy. Returns kNotFound if the file does not exist, kCorruption if it is invalid,
+// and kNeedsNewer if it is intact but has another format version. Does not check the features.
 Result<Superblock> ReadSuperblockCopy(Env& env, const std::string& store, int copy);
 
-// Reads both copies. kNotFound if `store` has neither file, so is no siltfs store. kCorruption if
-// neither copy is valid. kNeedsNewer as from CheckFeatures, or if any copy is intact but of another
-// version.
+// Reads both copies. Returns kNotFound if neither file exists: then `store` is not a siltfs store.
+// Returns kNeedsNewer if an intact copy has another format version, or if CheckFeatures returns it.
+// If neither copy is valid, returns the error of a copy that exists, such as kCorruption.
 Result<SuperblockState> ReadSuperblock(Env& env, const std::string& store,
                                        StoreAccess access = StoreAccess::kReadWrite);
 
-// Increments superblock.generation and writes copy 0, then copy 1. kInvalidArgument for invalid
-// values. After a failure each copy may be old or new.
+// Increments superblock.generation and writes copy 0, then copy 1. Returns kInvalidArgument for
+// invalid values, and then writes nothing. After another failure each copy may be old or new.
 Status WriteSuperblock(Env& env, const std::string& store, Superblock& superblock);
 
 }  // namespace siltfs

@@ -1,4 +1,4 @@
-// The two copies on disk; superblock.cc encodes their bytes.
+// Reads and writes the two copies of the superblock. superblock.cc encodes their bytes.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -45,7 +45,8 @@ Result<Superblock> ReadSuperblockCopy(Env& env, const std::string& store, int co
 }
 
 Result<SuperblockState> ReadSuperblock(Env& env, const std::string& store, StoreAccess access) {
-  // Read both copies before judging either: a newer format in one of them decides.
+  // Read both copies first: if one has another format version, the store needs another siltfs, even
+  // if the other copy is valid.
   const std::array<Result<Superblock>, 2> copies = {ReadSuperblockCopy(env, store, 0),
                                                     ReadSuperblockCopy(env, store, 1)};
   SuperblockState state;
