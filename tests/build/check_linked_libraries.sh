@@ -2,7 +2,7 @@
 # check_linked_libraries.sh SILTFS [SILTFS-BENCH]
 #
 # SILTFS must contain no symbol of the library of keys and values, and SILTFS-BENCH, if given, must
-# contain some. The latter shows that the pattern still finds them.
+# contain some. The second check shows that the pattern still finds such symbols.
 set -euo pipefail
 export LC_ALL=C
 pattern='siltfs::(KeyValueStore|KeyValueManifest|SegregatedStore|ValueLog|OpenValueBlock)'

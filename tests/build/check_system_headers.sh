@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # check_system_headers.sh SOURCE-ROOT
 #
-# External interfaces are used in few places. This test checks them: libfuse is included only in
+# Checks that external interfaces are used in few places only. libfuse is included only in
 # fs/fuse, in its tests and in the block device of tests/crash/block. RocksDB is included only in
 # fs/rocksdb and its tests. Headers of the operating system's files, processes and sockets are included
 # only in store/env; fs/fuse may include those with constants of the kernel.

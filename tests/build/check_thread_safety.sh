@@ -2,9 +2,10 @@
 # check_thread_safety.sh [--all-warnings] BUILD-DIRECTORY [FILE...]
 #
 # Checks the thread-safety annotations with clang; g++ ignores them. Checks the given sources, by
-# default all sources of the product that the build compiles. A unity build takes a third of the
-# time, but has no compile commands for single files. --all-warnings: every warning is an error.
-# Exits with 77 if clang is not installed, so that ctest skips the test.
+# default all sources of the product that the build compiles. With the compile commands of a unity
+# build the check takes a third of the time, but FILE cannot be given, because these commands
+# compile several files at once. --all-warnings: every warning is an error. Exits with 77 if clang
+# is not installed, so that ctest skips the test.
 set -euo pipefail
 
 warnings=(-Wno-everything -Wthread-safety -Werror=thread-safety)

@@ -1,6 +1,6 @@
-// Cut points are part of the on-disk format: a later version with other cuts would not find a
-// store's duplicates. The expected values come from an independent implementation of
-// docs/chunker.md.
+// Cut points are part of the on-disk format. If a later version cut the same data differently, it
+// would find no duplicates of a store's chunks. The expected values come from an independent
+// implementation of docs/chunker.md.
 #include <vector>
 
 #include "chunker/chunk_namer.h"
@@ -49,7 +49,7 @@ TEST_CASE("the known-answer data are unchanged") {
         "a531d252c4d780df7c45ab3983a32656f3cf1e73");
 }
 
-TEST_CASE("cut points of known data are the known ones") {
+TEST_CASE("the known-answer data have the expected cut points") {
   auto namer = ChunkNamer::Create({});
   REQUIRE_OK(namer);
   const Bytes data = RandomBytes(2024, 1 << 20);

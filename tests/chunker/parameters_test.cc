@@ -58,7 +58,7 @@ TEST_CASE("proportional parameters keep the default proportions and are refused 
                kInvalidArgument);
 }
 
-TEST_CASE("one in avg - min fingerprints matches, the largest ones") {
+TEST_CASE("the largest fingerprints match, one in avg - min of all") {
   CHECK(TestParameters(2048, 8192, 65536).MatchLimit() == 9007199254740992 - 1466015503701);
   CHECK(TestParameters(64, 128, 256).MatchLimit() == 9007199254740992 - 140737488355328);
 }

@@ -83,7 +83,7 @@ TEST_CASE("a common factor is the greatest common divisor") {
   CHECK(gf2::Gcd(Multiply(X(20) ^ X(3) ^ 1, 0x13), 0x13) == 0x13);
 }
 
-TEST_CASE("polynomials known to be irreducible are") {
+TEST_CASE("known irreducible polynomials are found irreducible") {
   const uint64_t known[] = {
       0x2,
       0x3,
@@ -114,7 +114,7 @@ TEST_CASE("polynomials known to be irreducible are") {
   }
 }
 
-TEST_CASE("polynomials known to be reducible are") {
+TEST_CASE("known reducible polynomials are found reducible") {
   const uint64_t known[] = {
       0x0,         0x1,  // constants
       0x4,         0x5,   0x6, 0x9, 0xf,
@@ -161,7 +161,7 @@ TEST_CASE("products of large irreducible polynomials are reducible") {
   CHECK_FALSE(gf2::IsIrreducible(Multiply(a, a)));                        // a square
 }
 
-TEST_CASE("a store's polynomial is the first candidate that is irreducible once its ends are set") {
+TEST_CASE("a store's polynomial is the first irreducible candidate of the random bytes") {
   const Result<RabinPolynomial> drawn =
       RabinPolynomial::FromRandom(RandomBytes(7, RabinPolynomial::kRandomBytes));
   REQUIRE_OK(drawn);

@@ -1,4 +1,5 @@
-// A literal bitwise implementation of docs/chunker.md, as the oracle of the tests; and test data.
+// A literal bitwise implementation of docs/chunker.md, which gives the expected results of tests;
+// and data for tests.
 #pragma once
 
 #include <vector>

@@ -111,7 +111,7 @@ std::vector<std::string> NamesOf(std::span<const ChunkerKernel> kernels) {
 
 }  // namespace
 
-TEST_CASE("kernels find the same matches for all numbers of windows around the lanes' lengths") {
+TEST_CASE("kernels find the same matches for few windows, and around full lanes") {
   const CutCondition condition = OneIn(64);
   const Bytes data = RandomBytes(61, 3 * 4096 + 300);
   for (size_t windows = kFewestWindows; windows < 700; ++windows) {
@@ -153,8 +153,8 @@ TEST_CASE("kernels find the same matches for every condition and polynomial") {
   }
 }
 
-// A window at the limit matches, and one just below does not, for every first byte in which
-// fingerprint and limit differ.
+// A window with a fingerprint at the limit matches, and one just below it does not. This holds
+// whichever byte is the first one in which fingerprint and limit differ.
 TEST_CASE("kernels compare fingerprints to the last bit") {
   const RabinTables rabin(TestPolynomial());
   const Bytes data = RandomBytes(65, 5000);

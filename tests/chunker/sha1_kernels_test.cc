@@ -1,4 +1,5 @@
-// Compares every kernel that this machine can run, chosen or not, with OpenSSL.
+// Compares every kernel that this machine can run with OpenSSL, also the kernels that are not
+// chosen here.
 #include "chunker/sha1/kernels.h"
 
 #include <cstdlib>
@@ -105,7 +106,7 @@ void CompressWrongly(uint32_t* state, const uint8_t* const* data, size_t blocks)
   state[0] ^= 1;
 }
 
-// Four lanes; the last one is wrong if kWrong.
+// A kernel of four lanes. If kWrong is set, its last lane gives wrong results.
 template <bool kWrong>
 void CompressFour(uint32_t* state, const uint8_t* const* data, size_t blocks) {
   for (size_t lane = 0; lane < 4; ++lane) Sha1CompressPortable(state + lane, data + lane, blocks);
@@ -174,7 +175,8 @@ TEST_CASE("every SHA-1 kernel names batches of unequal chunks at any alignment",
   }
 }
 
-TEST_CASE("a long chunk in any place among short ones gets its name, and so do they", "[sha1]") {
+TEST_CASE("a long chunk at any place among short ones gets its name, as do the short ones",
+          "[sha1]") {
   for (size_t place = 0; place < 20; ++place) {
     Batch batch;
     for (size_t i = 0; i < 20; ++i) batch.Add(RandomBytes(i, i == place ? 60'000 : 2048 + i));
@@ -227,7 +229,7 @@ TEST_CASE("a SHA-1 kernel that is wrong in one lane or one step fails its own te
   CHECK_FALSE(Sha1KernelWorks(kWrongEnd));
 }
 
-TEST_CASE("a batch is worth it with enough messages and without a dominant one", "[sha1]") {
+TEST_CASE("a batch is faster with enough messages and without a dominant one", "[sha1]") {
   const Bytes bytes(100'000);
   const auto batch = [&](size_t count, size_t length, size_t longest) {
     std::vector<ByteView> messages(count, ByteView(bytes).first(length));

@@ -16,7 +16,7 @@
 namespace siltfs::testing {
 namespace {
 
-constexpr int kHangSeconds = 180;  // a silent worker is then considered hung
+constexpr int kHangSeconds = 180;  // a worker that sends nothing for this time counts as hung
 constexpr size_t kProblemsKept = 10;
 constexpr auto kProgressEvery = std::chrono::seconds(5);
 

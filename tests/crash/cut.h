@@ -30,8 +30,8 @@ struct CutOptions {
   uint64_t seed = 0;   // determines the steps
 };
 
-// The history of a device. It starts empty and runs the traces of the links in order. Each trace
-// ends with a power cut or with a kill of the process.
+// The history of a device. The device starts empty and goes through the traces of the links in
+// order. Each trace ends with a power cut or with a kill of the process.
 struct CutChain {
   struct Link {
     SimTrace trace;

@@ -35,7 +35,7 @@ Operation Plain(Kind kind) {
   return operation;
 }
 
-// Hand-written steps of two threads. Trees in memory give the correct answers.
+// Hand-written steps of one or more threads. Trees in memory give the correct answers.
 class Script {
  public:
   explicit Script(unsigned threads) : times_(TimesWith(threads)) {

@@ -103,8 +103,8 @@ std::vector<size_t> History::EndedBefore(size_t at) const {
   return counts;
 }
 
-// Runs the thread's steps on the model and compares their answers. Also determines the promise of
-// each sync.
+// Runs the thread's steps on the model, and compares the model's answers with those in the trace.
+// Also determines the promise of each sync.
 Status History::RunModel(unsigned number) {
   int64_t now = kFirstTime;
   MemoryFileSystem model([&now] { return now; });

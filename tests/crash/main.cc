@@ -76,8 +76,9 @@ void Print(const CampaignOptions& options, const CampaignResult& result, double 
 
 int Run(int argc, char** argv) {
   CLI::App app(
-      "Runs random sequences on a store on a simulated device, cuts the power at every write and "
-      "sync, and checks that the surviving state keeps the store's promises",
+      "Runs random sequences on a store on a simulated device, cuts the power at many of the "
+      "writes "
+      "and syncs, and checks that the surviving state keeps the store's promises",
       "siltfs-crashtest");
   CampaignOptions options;
   options.jobs = std::max(1U, std::thread::hardware_concurrency());
@@ -88,7 +89,7 @@ int Run(int argc, char** argv) {
   bool share = false;
   app.add_option("--cuts", options.cuts, "Number of power cuts")->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of all random choices")->capture_default_str();
-  app.add_option("--jobs", options.jobs, "Processes")->check(CLI::Range(1, 256));
+  app.add_option("--jobs", options.jobs, "Number of processes")->check(CLI::Range(1, 256));
   app.add_option("--inject", inject, "Break the store on purpose")
       ->check(CLI::IsMember({"skip-segment-sync", "swap-commit-order", "drop-directory-sync"}));
   app.add_flag("--perturb", options.perturb,
@@ -99,7 +100,7 @@ int Run(int argc, char** argv) {
       ->check(CLI::ExistingDirectory);
   app.add_option("--replay", replay, "Replay a saved cut")->check(CLI::ExistingFile);
   app.add_flag("--json", json, "Print one JSON document");
-  app.add_flag("--quiet", quiet, "No progress");
+  app.add_flag("--quiet", quiet, "Do not print the progress");
   app.add_flag("--share", share, "Make only SILTFS_TEST_SCALE (default: 1) tenths of --cuts");
   try {
     app.parse(argc, argv);

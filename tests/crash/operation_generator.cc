@@ -72,7 +72,7 @@ void OperationGenerator::Plan() {
       then(Kind::kWrite);
       if (random_.OneIn(2)) then(Kind::kFsync);
     }
-  } else if (way == 8) {  // an invisible temporary file
+  } else if (way == 8) {  // a temporary file that is unlinked while it is open
     then(Kind::kCreate);
     then(Kind::kUnlink);
     then(Kind::kAppend);

@@ -162,7 +162,7 @@ class SequenceCuts {
       chain_.links.back().cut = place;
       chain_.links.back().policy = PolicyFor(random_.Below(2), random_);
       // The writes of a killed process are not durable. They may be lost until the next process has
-      // opened the store.
+      // opened the store. So an earlier cut is judged like a cut of the killed process.
       const bool undecided = broken.killed && place <= history.first_cut();
       CutOnce(*player.Cut(chain_.links.back()), undecided ? before : history,
               undecided ? broken.cut : place);

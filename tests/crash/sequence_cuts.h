@@ -14,8 +14,8 @@
 
 namespace siltfs::testing {
 
-// Called for each cut. Arguments: the problem (empty: the state was legal), the place, and the
-// chain that reproduces the cut.
+// Called for each cut. Arguments: the problem (empty: the state was legal), the place, whether the
+// cut was made in a recovery or after it, and the chain that reproduces the cut.
 using CutVerdict = std::function<void(const std::string& problem, const std::string& place,
                                       bool in_recovery, const CutChain& chain)>;
 

@@ -114,7 +114,7 @@ std::string Stepper::CopyRange(const Operation& operation) {
   const InodeNumber target = slots_.at(operation.slot);
   const InodeNumber source = slots_.at((operation.slot + 1) % kSlots);
   if (source == 0) return "nothing to copy open";
-  touched_.push_back(source);  // it may get folded
+  touched_.push_back(source);  // the copy may fold the source
   auto attributes = fs_.GetAttributes(source);
   if (!attributes.ok()) return Answer(attributes.status());
   // Copies the whole file, or a part of it.

@@ -16,7 +16,7 @@ namespace siltfs::testing {
 // Takes one thread's steps on one FileSystem, and holds the thread's open files.
 class Stepper {
  public:
-  // `fs` must outlive it.
+  // `fs` must outlive this object.
   Stepper(FileSystem& fs, unsigned thread) : fs_(fs), thread_(thread) {}
 
   // Makes the thread's directory.

@@ -1,8 +1,9 @@
-// All kernels of the chunker find the same windows as the scalar kernel, and the same cut points
-// however the stream is split.
+// All kernels of the chunker find the same windows as the scalar kernel. They also find the same
+// cut points, however the stream is split into pieces.
 //
-// The input: a polynomial, a limit, min, avg and max; pieces of data, each literal, a run of a
-// byte, random, or a repetition of earlier data; and the split of the stream.
+// The input: a polynomial; a limit for the second condition; min, avg and max; the split of the
+// stream; and parts of the data. A part is literal bytes, a run of one byte, random bytes, or a
+// repetition of earlier data.
 #include <array>
 #include <memory>
 #include <vector>
@@ -114,7 +115,8 @@ void Compare(FuzzInput input) {
   MustHold(CutInPieces(tables, data, split_seed, largest_piece) == lengths,
            "the scalar kernel cuts a split stream alike");
 
-  // Checks the store's own condition, and a second one that matches always, never, or in between.
+  // Compares the matches of the store's own condition, and of a second condition. The limit of the
+  // second one is arbitrary, so it may match at every window, at some windows, or at none.
   const CutCondition any(RabinTables(polynomial), limit);
   for (const ChunkerKernel& kernel : RunnableKernels().subspan(1)) {
     const auto others = ChunkerTables::Create(parameters, kernel).value();

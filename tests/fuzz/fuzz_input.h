@@ -56,15 +56,15 @@ T Must(Result<T> result) {
   return std::move(result).value();
 }
 
-// Makes an input of the target's choices, followed by the bytes that it reads.
+// Makes an input from the numbers by which the target chooses what to do, and the bytes after them.
 inline Bytes JoinInput(std::initializer_list<uint8_t> choices, ByteView bytes) {
   Bytes input(choices.size() + bytes.size());
   std::copy(bytes.begin(), bytes.end(), std::copy(choices.begin(), choices.end(), input.begin()));
   return input;
 }
 
-// Valid inputs of a target, from which others are made by changes; each target defines its own, or
-// none.
+// Returns valid inputs of a target. Other inputs are made by changing these. Each target defines
+// this function, which may return no inputs.
 std::vector<Bytes> FuzzSeeds();
 
 }  // namespace siltfs::testing

@@ -1,8 +1,9 @@
-// The chunk index's engines open directories of arbitrary files: they refuse, or answer lookups,
-// verify, take entries and open again, in bounded memory.
+// The engines of the chunk index open directories of arbitrary files. An engine must either refuse
+// the directory, or answer lookups, verify the index, take new entries and open the index again.
+// Memory must stay bounded.
 //
-// The input: the engine, then the files, each as its name's length, its name, its size in three
-// bytes, and its bytes.
+// The input: the engine, then the files. Each file is the length of its name, its name, its size in
+// three bytes, and its bytes.
 #include <array>
 #include <map>
 #include <memory>
@@ -62,8 +63,8 @@ Result<std::unique_ptr<ChunkIndex>> Open(Env& env, IndexEngine engine, bool read
   return OpenIndex(env, options);
 }
 
-// Makes all kinds of lookups. The answers may be wrong in any way, except for entries written just
-// before; Write checks these.
+// Makes all kinds of lookups. Their answers may be wrong in any way, because the files are
+// arbitrary. Only Write checks answers, for the entries that it has just put.
 void Ask(ChunkIndex& index) {
   std::array<ChunkName, 16> names;
   std::array<std::optional<Location>, 16> places;

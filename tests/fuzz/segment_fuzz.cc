@@ -1,5 +1,5 @@
-// A segment's file of arbitrary bytes is read in every way: results are consistent, memory is
-// bounded, and salvage makes a sealed segment of it or refuses.
+// A segment's file of arbitrary bytes is read in every way. The results must be consistent, and
+// memory must stay bounded. Salvage must make a sealed segment of the file, or refuse it.
 //
 // The input: whether metadata lists the segment as sealed, then the file.
 #include <algorithm>

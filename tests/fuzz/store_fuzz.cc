@@ -1,5 +1,5 @@
-// A store with arbitrary metadata in intact RocksDB files: it is checked, mounted, read, written
-// to, scrubbed, garbage-collected and repaired, or refused.
+// Tests stores with arbitrary metadata in intact RocksDB files. Such a store is checked, mounted,
+// read, written to, scrubbed, garbage-collected and repaired. Each of these steps may be refused.
 //
 // The input: changes of the metadata of a small store, each with its kind, its key and its value.
 #include <algorithm>
@@ -31,7 +31,8 @@ const std::string kStore = "/store";
 constexpr Caller kCaller{.uid = 1000, .gid = 1000};
 constexpr uint64_t kCapacity = 256u << 20;
 constexpr size_t kMostChanges = 20;
-// Limits of a walk, because the tree may be endless.
+// Limits of a walk through the tree. Without them it may not end, because arbitrary entries can
+// form circles.
 constexpr size_t kMostInodes = 200;
 constexpr size_t kMostNames = 1000;
 
@@ -241,8 +242,8 @@ void Mount(SimEnv& env) {
   }
 }
 
-// After a repair without remaining findings, the next check finds nothing, and the store can be
-// mounted.
+// Repairs the store. If the repair leaves no findings, the next check must find nothing, and the
+// store can be mounted.
 void Repair(SimEnv& env, RepairMode mode) {
   RepairOptions options;
   options.check.store = kStore;

@@ -1,4 +1,4 @@
-// Checks that the interface makes before it calls an engine.
+// Tests the checks that the interface itself makes before it calls an engine.
 #include "engines.h"
 #include "history.h"
 #include "index/open_index.h"

@@ -96,7 +96,7 @@ TEST_CASE("a name put twice in one call has its last location") {
   CHECK(answers[2] == Location{3, 3, 3});
 }
 
-TEST_CASE("a flush makes all but the last sequence durable, and Close that one, too") {
+TEST_CASE("a flush makes all but the last sequence durable, and Close also makes it durable") {
   const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);
@@ -106,7 +106,7 @@ TEST_CASE("a flush makes all but the last sequence durable, and Close that one, 
   CHECK(index->durable_sequence() == 0);
   REQUIRE_OK(index->Flush());
   CHECK(index->durable_sequence() == 6);
-  REQUIRE_OK(index->Put({}, 8));  // ends sequence 7
+  REQUIRE_OK(index->Put({}, 8));  // completes sequence 7
   REQUIRE_OK(index->Flush());
   CHECK(index->durable_sequence() == 7);
   REQUIRE_OK(index->Close());

@@ -1,5 +1,5 @@
-// Power cuts in any call; any part of the unsynced writes survives. An index that is opened again
-// then has all entries up to its durable sequence, and no entry that was never put.
+// The power is cut in any call, and any part of the unsynced writes survives. When the index is
+// opened again, it has all entries up to its durable sequence, and no entry that was never put.
 #include "engines.h"
 #include "history.h"
 #include "store/env/sim_env.h"

@@ -1,4 +1,5 @@
-// SILT, section 3.1: occupancy, undo, false positives, and keys that share both buckets.
+// The cuckoo table (SILT, section 3.1): its occupancy, how a refused insertion is undone, false
+// positives, and keys with the same two buckets.
 #include "index/silt/cuckoo_table.h"
 
 #include <map>
@@ -15,7 +16,7 @@ bool Has(const CuckooTable& table, uint64_t hash, uint32_t value) {
   return std::find(candidates.begin(), candidates.end(), value) != candidates.end();
 }
 
-// Fills the table until it refuses a hash; the refused hash is the last of the returned ones.
+// Fills the table until it refuses a hash. Returns all hashes; the last one is the refused one.
 std::vector<uint64_t> Fill(CuckooTable& table, Random& random) {
   std::vector<uint64_t> hashes;
   do {
@@ -110,7 +111,7 @@ TEST_CASE("an absent key has 8 / 2^15 candidates in a full table of any size") {
 TEST_CASE("keys that share both buckets are refused once these and the stash are full") {
   constexpr unsigned kBits = 10;
   CuckooTable table(kBits);
-  // All hashes share both buckets; their further bits differ.
+  // All hashes lead to the same two buckets, and differ in their other bits.
   auto ground = [](uint64_t i) { return uint64_t{0x155} | uint64_t{0x2aa} << kBits | i << 20; };
   constexpr uint32_t kRoom = 2 * CuckooTable::kWays + CuckooTable::kStashSize;
   for (uint32_t i = 0; i < kRoom; ++i) REQUIRE(table.Insert(ground(i), i));

@@ -1,7 +1,7 @@
 // Damage: in any file of an index a bit is flipped, or the file is cut short, extended or removed.
 // Either the index reports the damage, or entries are missing and the durable sequence shows it.
-// Opening does not read pages of entries. Verification reports damage in them, and only such damage
-// may cause a wrong answer of a lookup.
+// Opening does not read the pages of HashStores and SortedStores. Verification reports damage in
+// these pages, and only such damage may cause a wrong answer of a lookup.
 #include "engines.h"
 #include "history.h"
 #include "store/env/files.h"
@@ -53,11 +53,11 @@ uint64_t FindingsOf(ChunkIndex& index) {
   return findings;
 }
 
-// Puts into an index with a damaged page still succeed. If a merge meets the page, the next opening
-// reports it.
+// REQUIREs that puts into an index with a damaged page succeed, and that lookups find them. If a
+// merge has read the damaged page, the index must not open again.
 void CheckNewPutsGoIn(std::unique_ptr<ChunkIndex> index, const Engine& engine, Env& env) {
   const uint64_t sequence = index->durable_sequence() + 1;
-  const uint64_t at_opening = index->stats().damaged_pages;  // in logs, already dropped
+  const uint64_t at_opening = index->stats().damaged_pages;  // of logs; opening has dropped them
   Random random(7);
   std::map<ChunkName, Location> put;
   for (uint64_t i = 0; i < 1200; ++i) {
@@ -102,7 +102,8 @@ Outcome CheckDamaged(const Engine& engine, const Files& files, const History& hi
   CheckAfterCrash(**index, history, false);
   CheckForEach(**index, history);
 
-  // If it is opened again and no Put was repeated, it must still report the missing entries.
+  // The missing entries were not put again. So the index must report the same durable sequence when
+  // it is opened again.
   const uint64_t durable = (*index)->durable_sequence();
   index->reset();
   index = open();

@@ -1,4 +1,5 @@
-// SILT, section 3.3 and table 3: the entries of several stores that enter a new SortedStore.
+// Tests which entries of several stores a merge puts into a new SortedStore (SILT, section 3.3 and
+// table 3).
 #include "index/silt/entry_merge.h"
 
 #include "store_maker.h"
@@ -47,8 +48,8 @@ enum class Held { kNothing, kEntry, kTombstone };
 
 TEST_CASE("the newest entry of a name counts, and a tombstone removes all older ones") {
   // The stores, oldest first: the SortedStore (no tombstones), three HashStores, a frozen LogStore.
-  // Each of the 2 * 3^4 combinations of an entry, a tombstone or nothing per store has a name of
-  // its own; some names lie around them.
+  // A store has an entry, a tombstone or nothing for a name. Each of the 2 * 3^4 combinations has a
+  // name of its own.
   constexpr size_t kStores = 5;
   std::array<std::vector<IndexEntry>, kStores> stores;
   std::map<ChunkName, Location> expected;

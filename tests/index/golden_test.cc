@@ -1,5 +1,5 @@
-// Files of past versions are read correctly, and the present files are written byte for byte the
-// same. After a deliberate change of format (with a new version number) write them again:
+// Files of past versions are still read correctly, and the present version still writes the same
+// bytes. After a deliberate change of format (with a new version number), write the files again:
 // silt_index_test "[.write-golden]".
 #include <filesystem>
 #include <set>

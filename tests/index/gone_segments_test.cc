@@ -93,7 +93,7 @@ TEST_CASE("a merge without remaining entries leaves no SortedStore") {
   RequireVerifies(*index);
 }
 
-TEST_CASE("the newest entry of a name counts, gone or not") {
+TEST_CASE("the newest entry of a name counts, even if its segment is gone") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 4;
   auto index = fixture.Open();
@@ -206,7 +206,7 @@ TEST_CASE("a power cut at any step of DropGone loses no other entries") {
   fixture.options.partition_bits = 1;
   auto index = fixture.Open();
   PutNumbers(*index, 0, 3000, 1);
-  PutNumbers(*index, 3000, 1, 2);  // ends sequence 1
+  PutNumbers(*index, 3000, 1, 2);  // completes sequence 1
   REQUIRE_OK(index->Flush());
   REQUIRE(index->durable_sequence() == 1);
   index->SetGone(IsEvenNumber);

@@ -81,7 +81,7 @@ TEST_CASE("the HashStore's filter leads to every entry of the LogStore") {
                              [](const IndexFinding& finding) { FAIL(finding.text); }));
 }
 
-TEST_CASE("without the filter every entry is in a page of its buckets or behind the places") {
+TEST_CASE("without the filter every entry is in a page of its buckets or of the stash") {
   StoreMaker maker;
   maker.bucket_bits = GENERATE(1, 3, 5, 6, 9);
   const auto entries = FullTable(maker.bucket_bits);

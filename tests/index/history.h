@@ -1,6 +1,6 @@
 // The oracle: it records the puts and deletions in order, and knows which answers an index may
 // give, now and after a crash. It is independent of the index. It knows which operations failed
-// (they may have happened or not) and which must be durable.
+// (these may or may not have had their effect) and which must be durable.
 #pragma once
 
 #include <functional>

@@ -202,7 +202,8 @@ TEST_CASE("a durable sequence reported after a kill survives a power cut") {
           if (env.PowerIsOn()) REQUIRE(durable >= run.durable);
           run.durable = std::max(run.durable, durable);
           (*index)->SetMemoryLimit(LimitOf(random)).IgnoreError("power cut");
-          // The power cut also loses unflushed operations of the first process, so none is noted.
+          // The power may fail in this flush. So the history does not note operations as flushed,
+          // and only the reported sequence counts.
           (*index)->Flush().IgnoreError("power cut");
           run.durable = std::max(run.durable, (*index)->durable_sequence());
         }

@@ -38,7 +38,7 @@ TEST_CASE("a damaged page of a SortedStore hides no entries of other pages, even
   for (uint64_t i = 0; i < FilledFixture::kNames; ++i) missing += GetNumber(*index, i) ? 0 : 1;
   INFO(missing << " missing, limit " << fixture.options.memory_limit);
   CHECK(missing <= 16);  // only the entries with flipped names
-  // Now whole pages of zeros, as a device returns for a lost block.
+  // Fills the pages with zeros, as a device may return for a lost block.
   auto opened = fixture.env.OpenFile(fixture.PathOf(file), {.mode = OpenMode::kReadWrite});
   REQUIRE_OK(opened);
   for (uint64_t page = 10; page < 50; page += 5) {
@@ -69,7 +69,7 @@ TEST_CASE("a lower limit drops filters even on a full disk") {
   REQUIRE(FiltersAndTries(*index) > 0);
   PutNumbers(*index, 50'000, 5, 2);
   FillDisk(fixture.env);
-  REQUIRE_OK(index->SetMemoryLimit(0));  // logs stay unchanged until there is room
+  REQUIRE_OK(index->SetMemoryLimit(0));  // logs are not converted until there is room
   CHECK(FiltersAndTries(*index) == 0);
   fixture.env.SetCapacity(SimEnv::kUnlimited);
   REQUIRE_OK(index->WaitUntilOpen());
@@ -247,7 +247,8 @@ TEST_CASE("an index that was opened early on a full disk must be opened again") 
   fixture.Fill().reset();
   fixture.options.serve_early = true;
   FillDisk(fixture.env);
-  // Removes logs, so that recovery must create one or lower a claim.
+  // Removes the logs. So recovery must create a log, or record that a partition has all entries
+  // only up to a lower sequence. Both need space.
   for (const StoreFileId& file : fixture.Files(StoreKind::kLog)) {
     REQUIRE_OK(fixture.env.RemoveFile(fixture.PathOf(file)));
   }
@@ -273,7 +274,7 @@ TEST_CASE("limits are kept when logs with repeated names are converted") {
       if (store.kind == "log_store") most_log = std::max(most_log, store.flash_bytes);
     }
   }
-  // A conversion reads the whole log into memory.
+  // A conversion reads the whole log into memory, so the limit also bounds the length of a log.
   CHECK(most_log < 2'700'000);
 }
 

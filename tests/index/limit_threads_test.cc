@@ -23,7 +23,7 @@ TEST_CASE("limits change concurrently with all other calls, even during recovery
     fixture.options.read_only = life == 4;
     fixture.options.memory_limit = life % 2 == 0 ? 0 : kNoMemoryLimit;
     auto index = fixture.Open();
-    if (life == 3) continue;  // destroyed while the thread recovers
+    if (life == 3) continue;  // the index is destroyed while its thread recovers partitions
     if (life == 5) {
       REQUIRE_OK(index->Close());
       continue;

@@ -39,7 +39,7 @@ void WriteAllOut(LogStore& store) {
 
 }  // namespace
 
-TEST_CASE("a page identifies itself, and no other bytes are accepted for it") {
+TEST_CASE("a page is accepted only for its log and number, and only with unchanged bytes") {
   std::array<uint8_t, kPageSize> page{};
   for (size_t i = 0; i < 5; ++i) EncodeLogSlot(kChunkSlots, page, i, NumberedEntry(i));
   SealLogPage(page, {.log_id = 3, .complete_sequence = 44, .page_number = 8, .count = 5});
@@ -93,7 +93,7 @@ TEST_CASE("page numbers continue from the previous log") {
   REQUIRE_OK(store.file()->Read(kPageSize, page));
   CHECK(CheckLogPage(kChunkSlots, page, kConfig.id, kConfig.first_page + 1).has_value());
 
-  // A log that expects another page number accepts none of them.
+  // A log that expects another page number accepts none of the pages.
   LogStore::Config other = kConfig;
   ++other.first_page;
   auto file = OpenStoreFile(env, "/", store.file_id(), OpenMode::kRead, false);
@@ -139,7 +139,7 @@ TEST_CASE("a log replays to the table it was written with") {
   CHECK_FALSE(Insert(again, number));
 }
 
-TEST_CASE("a log replays up to the first page that is not as it was sealed") {
+TEST_CASE("a log replays up to the first page that has changed since it was sealed") {
   SimEnv env;
   auto file = NewFile(env);
   LogStore store(kConfig, file);

@@ -1,4 +1,5 @@
-// SILT, section 4, "Fail-Graceful Indexing": less memory costs reads and nothing else.
+// SILT, section 4, "Fail-Graceful Indexing": with less memory lookups need more reads, but nothing
+// else changes.
 #include "index/silt/memory_plan.h"
 #include "silt_fixture.h"
 
@@ -31,8 +32,8 @@ TEST_CASE("without memory an absent name costs two reads per HashStore and a few
   REQUIRE_OK(index->SetMemoryLimit(0));
   CHECK(FiltersAndTries(*index) == 0);
   CheckNumbers(*index, 0, kNames);
-  // Each store takes about two reads: fewer if two buckets share a page, more if it has entries
-  // behind its places.
+  // Each HashStore takes about two reads. It takes fewer if the two buckets of a name share a page,
+  // and more if the store has entries in its stash.
   const double reads = ReadsOf(*index, 1'000'000, 2000);
   CHECK(reads > stores);
   CHECK(reads < 3 * stores + 4);
@@ -146,7 +147,7 @@ TEST_CASE("a log too long for a small table is replayed into a large one, then c
   auto index = fixture.Open();
   CheckNumbers(*index, 0, 6000);
   PutNumbers(*index, 6000, 1, 2);
-  REQUIRE_OK(index->Flush());  // converts, because there is no thread
+  REQUIRE_OK(index->Flush());  // converts the log, because there is no background thread
   CHECK(MemoryOf(index->stats(), "log_store") < 48U << 10);
   CheckNumbers(*index, 0, 6001);
 }
@@ -225,7 +226,7 @@ TEST_CASE("a plan keeps to the limit, and shrinks LogStores last") {
   CHECK(last.sort_memory_bytes == options.sort_memory_bytes);
   CHECK(last.index_bytes > 200U << 20);
   CHECK(PlanMemory(kNoMemoryLimit, options, 11, 6).index_bytes == kNoMemoryLimit);
-  CHECK(PlanMemory(0, options, 3, 6).bucket_bits == 3);  // the value it was made with
+  CHECK(PlanMemory(0, options, 3, 6).bucket_bits == 3);  // the value the index was made with
 }
 
 }  // namespace siltfs::testing

@@ -90,7 +90,7 @@ TEST_CASE("every slice that memory allows halves the reads of absent names") {
   CHECK(last_reads > 0.9);
 }
 
-// Without that room, each new HashStore would lack its filter until slices are dropped.
+// If slices took all memory, each new HashStore would lack its filter until slices are dropped.
 TEST_CASE("slices leave room for the filters of the next eight HashStores") {
   SortedFixture fixture;
   fixture.options.hash_store_share = 0.2;
@@ -111,8 +111,8 @@ TEST_CASE("slices leave room for the filters of the next eight HashStores") {
     const uint64_t slice = fixture.SliceBytes();
     const bool has_slices = MemoryOf(index->stats(), "sorted_store") >= slice;
     some = some || has_slices;
-    // The room for eight filters; but a trie's memory beyond its bytes on flash may use a part of
-    // it.
+    // Requires room for seven of the eight filters, because a trie may need more memory than its
+    // bytes on flash.
     if (has_slices) REQUIRE(taken + 7 * 512 <= plan(limit).index_bytes);
   }
   CHECK(some);
@@ -220,8 +220,8 @@ TEST_CASE("lookups work without a filter that can't be read") {
 TEST_CASE("a power cut between a store and its filter leaves neither, or both") {
   SortedFixture fixture;
   fixture.Fill().reset();
-  // The filter's sync is the last call before the manifest is written. It and the writes before it
-  // fail.
+  // All changes of the filter's file fail. The last of them, its sync, comes just before the
+  // manifest is written.
   fixture.env.FailCall({.calls = SimCall::kMutating, .sticky = true, .path_part = ".filter"});
   const auto before = fixture.Files(StoreKind::kSorted);
   {

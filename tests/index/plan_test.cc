@@ -82,7 +82,8 @@ TEST_CASE("figure 8: more HashStores cost memory and reads, and save writes") {
   }
 }
 
-// The case: 1,000,000 entries; tables of 2^10 buckets; d = 38,912 = 10 HashStores; 4 instances.
+// The calculation is for 1,000,000 entries in 4 instances, with tables of 2^10 buckets. A merge
+// takes d = 38,912 entries, which are 10 HashStores.
 TEST_CASE("the model matches a calculation by hand for siltfs's particulars") {
   const SiltWorkload workload = {.entries = 1e6, .updates_per_second = 1'000};
   const SiltParameters parameters = {

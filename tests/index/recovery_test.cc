@@ -65,7 +65,7 @@ TEST_CASE("logs are replayed in order, and the last becomes the active one") {
   CHECK(GetNumber(*index, 0) == NumberedEntry(0, 1).location);
 }
 
-TEST_CASE("a torn log counts up to its torn page, and is no damage") {
+TEST_CASE("the pages of a log before its torn page count, and a torn page is no damage") {
   ThreeLogs fixture;
   const std::string path = fixture.PathOf(fixture.logs.at(2));
   for (const std::string& torn :
@@ -157,8 +157,8 @@ TEST_CASE("sequences lost in a crash are not durable when they are reused") {
     REQUIRE(index->durable_sequence() == 0);
   }
 
-  // The segments end with block 5, and the lost blocks' numbers are used again. The new block 6 has
-  // other contents than the lost one.
+  // In the store, the crash has also lost all blocks after block 5, and their sequences are used
+  // again. The new block 6 has other contents than the lost block 6.
   put_in_tens(*index, std::span(first).first(50), 1);
   const auto sixth = entries_of(0, 100'000, 1);
   REQUIRE_OK(index->Put(sixth, 6));
@@ -172,7 +172,7 @@ TEST_CASE("sequences lost in a crash are not durable when they are reused") {
   CHECK((index->durable_sequence() < 6 || got->has_value()));
 }
 
-TEST_CASE("a gap between two logs drops the later ones") {
+TEST_CASE("logs after a gap in the page numbers are dropped") {
   ThreeLogs fixture;
   const uint64_t page = GENERATE(0U, 1U, 2U, 3U, 5U, 6U);
   FlipByte(fixture.env, fixture.PathOf(fixture.logs.at(page / 3)), page % 3 * kPageSize + 100);
@@ -402,7 +402,7 @@ TEST_CASE("a closed index is opened without a write or a sync of its logs") {
   CheckNumbers(*index, 0, 1000);
 }
 
-TEST_CASE("a log of a terabyte is damaged, and is not overwritten to its end") {
+TEST_CASE("a log of a terabyte is refused as damaged, and is not overwritten") {
   SiltFixture fixture;
   {
     auto index = fixture.Open();

@@ -1,5 +1,5 @@
-// An index with threads opens and syncs its files in parallel, an index without threads
-// sequentially.
+// An index with threads opens and syncs its files in parallel. An index without threads does this
+// one file after another.
 #include <algorithm>
 #include <atomic>
 
@@ -162,11 +162,11 @@ TEST_CASE("a directory that can't be listed fails all calls that need its logs")
   REQUIRE_CODE((*index)->Put(NumberedEntries(0, 1), 50), kIoError);
 }
 
-TEST_CASE("stores without a manifest are no new index, even if the listing is late") {
+TEST_CASE("stores without a manifest are not taken for a new index, even if the listing is late") {
   Closed fixture(0);
   const std::string manifest = JoinPath(SiltFixture::kDirectory, "manifest");
   REQUIRE_OK(fixture.env.RemoveFile(manifest));
-  Gate looked_for;  // delays the listing of the directory
+  Gate looked_for;  // delays the listing of the directory until the manifest was looked for
   fixture.hooks.on_list = [&](const std::string&) { looked_for.Wait(); };
   fixture.hooks.on_open = [&](const std::string& path) {
     if (path == manifest) looked_for.Open();

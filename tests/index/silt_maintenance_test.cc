@@ -1,5 +1,5 @@
-// Conversions and merges of an index: within their bounds, in parallel with Put or within Put, when
-// stopped, and on a full disk.
+// Conversions and merges of an index. They keep to their bounds, in parallel with Put or within
+// Put. They can be stopped, and they handle a full disk.
 #include "index/silt/silt_maintenance.h"
 
 #include <atomic>
@@ -51,7 +51,7 @@ struct MergeWaits : SiltFixture {
     }
     sorted_before = Files(StoreKind::kSorted);
     options.background = true;
-    options.background_bytes_per_second = 100'000'000;  // but the clock stands still
+    options.background_bytes_per_second = 100'000'000;  // the clock stands still, so a merge waits
   }
   // Waits until the merge has created a file.
   void WaitForMerge() {
@@ -133,7 +133,7 @@ TEST_CASE("merges keep HashStores at their share of entries and at their number 
   if (fixture.options.max_hash_stores > 2) CHECK(static_cast<double>(most) > share * 2000);
 }
 
-TEST_CASE("partitions are merged in turn, spread between just merged and fullest") {
+TEST_CASE("partitions are merged in turn, so that not all are full at the same time") {
   SiltFixture fixture;
   fixture.options.partition_bits = 3;
   fixture.options.bucket_bits = 3;
@@ -294,8 +294,8 @@ TEST_CASE("stores are removed if there is no room for a manifest that lists them
     index.reset();
     index = fixture.Open();
   }
-  // With 0 the manifest of a conversion does not fit; with 1 that of a later conversion or of a
-  // merge.
+  // `fits` manifests can be written. If it is 0, the manifest of a conversion does not fit. If it
+  // is 1, the manifest of a later conversion or of a merge does not fit.
   for (const uint64_t fits : {0, 1}) {
     fixture.env.FailCall({.calls = SimCall::kWrite,
                           .nth = 1 + fits,

@@ -81,7 +81,8 @@ TEST_CASE("without its trie every entry of a SortedStore is found in a few reads
   }
 }
 
-// The names' hashes are far from uniform. So guesses mislead, and bisection must bound the reads.
+// The names' hashes are far from uniform. So the search cannot guess the page from the hash, and
+// bisection must bound the number of reads.
 TEST_CASE("a search without a trie takes at most twice log2(pages) reads for any keys") {
   StoreMaker maker;
   std::vector<IndexEntry> entries;

@@ -22,7 +22,7 @@ class CountingEnv : public SimEnv {
   std::atomic<uint64_t> asked{0};
 };
 
-// Pays in a thread of its own.
+// Calls Throttle::Pay in a thread of its own.
 class Payer {
  public:
   Payer(CountingEnv& env, Throttle& throttle, uint64_t bytes)

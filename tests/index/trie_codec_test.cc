@@ -36,7 +36,7 @@ using Words = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("splits of few leaves have Huffman's code of the binomial distribution") {
+TEST_CASE("nodes with few leaves have the Huffman code of the binomial distribution") {
   // The weights are 1 2 1, then 1 3 3 1, then 1 4 6 4 1.
   CHECK(WordsOf(TrieOrdering::kExact, 2) == Words{"10", "0", "11"});
   CHECK(WordsOf(TrieOrdering::kExact, 3) == Words{"110", "10", "0", "111"});
@@ -50,10 +50,10 @@ TEST_CASE("weak ordering has one code word for both one-sided splits") {
   CHECK(WordsOf(TrieOrdering::kWeak, 4) == Words{"00", "01", "10", "11"});
 }
 
-TEST_CASE("splits of many leaves have the folded deviation's code") {
+TEST_CASE("nodes with many leaves have the code of the folded deviation") {
   const TrieOrdering ordering = GENERATE(TrieOrdering::kExact, TrieOrdering::kWeak);
-  // At 17 leaves one bit is uncoded. 8 left leaves have the folded deviation 0: gamma(1), uncoded
-  // 0.
+  // At 17 leaves the lowest bit of the folded deviation is written as it is. With 8 leaves on the
+  // left, the folded deviation is 0: gamma(1), then the bit 0.
   CHECK(WordOf(ordering, 17, 8) == "10");
   CHECK(WordOf(ordering, 17, 7) == "11");  // folded 1
   CHECK(WordOf(ordering, 17, 9) ==
@@ -68,8 +68,8 @@ TEST_CASE("splits of many leaves have the folded deviation's code") {
         "01"
         "1"
         "0");  // folded 4 -> gamma(3), 0
-  // At 1000 leaves four bits are uncoded. 500 - 20 has the folded deviation 39 = 2 * 16 + 7:
-  // gamma(3), uncoded 7.
+  // At 1000 leaves the lowest four bits are written as they are. With 500 - 20 leaves on the left,
+  // the folded deviation is 39 = 2 * 16 + 7: gamma(3), then the bits of 7.
   CHECK(WordOf(ordering, 1000, 480) ==
         "01"
         "1"

@@ -118,8 +118,9 @@ TEST_CASE("a part with more leaves than the whole is damage") {
   const TrieOptions weak{.ordering = TrieOrdering::kWeak, .block_entries = 16};
   const TrieOptions exact{.ordering = TrieOrdering::kExact, .block_entries = 16};
   REQUIRE_OK(Decoded(Forged(weak, 17, {{17, 16}})));
-  // The root has 17 leaves and claims 18 on its left, which leaves -1 on its right. The 16 and 2
-  // leaves on the left lie in one block each, and so would the -1.
+  // The root has 17 leaves and claims 18 on its left, which leaves -1 on its right. The left side
+  // is split into 16 and 2 leaves. These parts need no further splits, because each one lies in one
+  // block. For the same reason the -1 leaves would need none.
   REQUIRE_CODE(Decoded(Forged(weak, 17, {{17, 18}, {18, 16}})), kCorruption);
   REQUIRE_CODE(Decoded(Forged(exact, 17, {{17, 18}, {18, 16}})), kCorruption);
   // Weak ordering has only one way to write a one-sided split: with 0 on the left.

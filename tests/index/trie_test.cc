@@ -99,7 +99,8 @@ TEST_CASE("the number of keys may differ from the expected one") {
 TEST_CASE("all keys may be in one bucket of many") {
   const TrieOrdering ordering = GENERATE(TrieOrdering::kExact, TrieOrdering::kWeak);
   const uint32_t block_entries = GENERATE(1, 128);
-  // 70,000 ranks and more than 2^16 bits behind the group's first: too far for 16-bit distances.
+  // The buckets after the full one begin 70,000 ranks and more than 2^16 bits after the first
+  // bucket of their group. These distances do not fit in 16 bits.
   auto keys = MakeKeys(KeyShape::kNumbers, 70'000, 4);
   TrieBuilder builder({.ordering = ordering, .block_entries = block_entries, .bucket_entries = 100},
                       1'000'000);

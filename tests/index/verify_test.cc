@@ -1,5 +1,5 @@
-// Verification finds faults that no checksum shows: in stores with pages as they were written, but
-// with wrong contents.
+// Verification finds faults that no checksum shows. The pages of these stores are as they were
+// written, but they were written with wrong contents.
 #include "index/silt/verify.h"
 
 #include <algorithm>

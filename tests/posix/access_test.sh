@@ -1,7 +1,7 @@
 #!/bin/bash
 # Tests access rights. Only the owner of a store may read its files or talk to its daemon. Other
 # users may use a mount only with allow_other, and only as far as the modes of the files allow. A
-# store never leads its user to other files.
+# symbolic link in a store never leads siltfs to files outside the store.
 #
 #   access_test.sh SILTFS
 set -euo pipefail
@@ -132,7 +132,7 @@ mount_it
 as_nobody touch "$mnt/file"
 unmount_and_check
 
-step "mkfs warns the superuser of a directory that another user owns, once"
+step "mkfs warns the superuser, once, of a directory that another user owns"
 warned() { # STORE DIRECTORY WHAT
   "$siltfs" mkfs "$1" >"$work/out" 2>&1
   [[ $(cat "$work/out") == "siltfs: warning: $2: the directory belongs to user 65534; this user can replace the $3" ]] || fail "mkfs says: $(cat "$work/out")"

@@ -19,7 +19,7 @@ std::string Text(const char* operation, uint64_t offset, uint64_t length) {
          std::to_string(offset + length) + ")";
 }
 
-// While it exists, the pages that hold a range of the file are mapped.
+// While this object exists, the pages that hold a range of the file are mapped.
 class MappedPages {
  public:
   MappedPages(int fd, uint64_t offset, uint64_t length, int protection)

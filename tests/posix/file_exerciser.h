@@ -1,6 +1,6 @@
 // Exercises one file with random operations. Each operation is also applied to a model in memory,
-// and every byte read is compared with the model. It resembles fsx, which has found bugs in most
-// file systems.
+// and every byte read is compared with the model. The method is that of fsx, a program that has
+// found bugs in most file systems.
 //
 // The sequence of operations depends only on the options, so a failure can be reproduced by its
 // seed.

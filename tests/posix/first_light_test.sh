@@ -73,7 +73,8 @@ chmod 4755 "$src/nothing"
 chmod 1777 "$src/sticky"
 chmod 000 "$src/size-1"
 chown 12:34 "$src/size-4096"
-# The times are long ago. rsync does not correct a time that differs only by a fraction of a second.
+# All times are long ago. If the time of a new file differed only by a fraction of a second, rsync
+# would not correct it.
 find "$src" -exec touch -h -d '2019-03-04 05:06:07.123456789' {} +
 touch -h -d '1969-07-20 20:17:40.123456789' "$src/link" "$src/size-4097"
 setfattr -n user.comment -v 'some value' "$src/text"
@@ -96,7 +97,7 @@ expect 11 "$siltfs" mount "$store" "$src/empty"
 said "$store"
 expect 11 "$siltfs" mkfs "$store"
 
-step "copy in, three ways"
+step "copy the tree into the mount with cp, rsync and tar"
 cp -a "$src" "$mnt/cp"
 same "$src" "$mnt/cp"
 mkdir "$mnt/tar"
@@ -165,7 +166,7 @@ expect 11 "$siltfs" index dump "$mnt"
 said "$store"
 expect 11 "$siltfs" index verify "$store"
 
-step "unmount: everything is durable, the daemon gone, the store free"
+step "after an unmount everything is durable, the daemon is gone, and the store is not in use"
 expect 0 "$siltfs" umount "$mnt"
 ! mounted || fail "still mounted"
 daemon_ended "$pid" || fail "the daemon is still there"
@@ -203,13 +204,13 @@ rm -r "$mnt/once-more" "$mnt/fresh"
 expect 0 "$siltfs" umount "$mnt"
 expect 0 "$siltfs" index verify "$store" >/dev/null
 
-step "read-only"
+step "a read-only mount"
 expect 0 mount_it ro
 same "$src" "$mnt/rsync"
 if touch "$mnt/new" 2>/dev/null; then fail "written to a read-only mount"; fi
 expect 0 "$siltfs" umount "$mnt"
 
-step "as mount(8) calls it"
+step "mount.siltfs is called as mount(8) calls it"
 expect 0 "$(dirname "$siltfs")/mount.siltfs" "$store" "$mnt" -o "rw,nodev,nosuid,noauto,user=root,log=$work/log"
 grep -q "^$store $mnt fuse.siltfs rw,nosuid,nodev," /proc/self/mounts || fail "the mount options"
 pid=$(figure pid)

@@ -43,7 +43,7 @@ fill() {
 }
 neighbour() {
   local left=
-  # Fills the disk repeatedly, because the store may free space meanwhile.
+  # Fills the disk repeatedly, because the store may free space while the disk is being filled.
   for ((i = 0; i < 100; ++i)); do
     dd if=/dev/zero of="$disk/neighbour" bs=1M oflag=append conv=notrunc status=none 2>/dev/null || true
     dd if=/dev/zero of="$disk/neighbour" bs=1k oflag=append conv=notrunc status=none 2>/dev/null || true
@@ -91,7 +91,7 @@ holds "$(available "$mnt") <= $whole * 0.05"
 holds "$(figure "$mnt" reserve_bytes) >= $whole * 1024 / 20"
 echo "of $whole KiB, $((stored / 1024)) are data, $(available "$disk") are left"
 
-step "a neighbour fills it to the last byte"
+step "the neighbour fills the disk to the last byte"
 neighbour
 all_there
 holds "$(available "$mnt") == 0"
@@ -101,7 +101,7 @@ refused "a directory" mkdir "$mnt/new"
 refused "an attribute" setfattr -n user.a -v b "$mnt/directory"
 all_there
 
-step "a file opened now is written past the cache, and can still be mapped"
+step "a file that is opened on a full disk is written past the cache, and can still be mapped"
 file=$mnt/$(some medium 1)
 code=0
 python3 - "$file" 2>"$work/err" <<'END' || code=$?
@@ -154,7 +154,7 @@ noise 5000K more | dd of="$mnt/more" bs=64k iflag=fullblock conv=fsync status=no
 digest <(noise 5000K more) >"$work/kept/more"
 all_there
 
-step "it is filled again, unmounted and mounted"
+step "the disk is filled again, and the store is unmounted and mounted"
 fill 2
 neighbour
 all_there
@@ -162,7 +162,8 @@ unmount_and_check
 neighbour
 mount_it nogc
 all_there
-# The mount may have freed space, for example that of old metadata logs, and then takes a new file.
+# The mount may have freed space, for example that of old metadata logs. In this case a new file is
+# not refused yet, so the disk is filled again.
 for ((i = 0; i < 20; ++i)); do
   touch "$mnt/new" 2>/dev/null || break
   rm "$mnt/new"
@@ -179,7 +180,7 @@ all_there
 unmount_and_check
 rm "$disk/neighbour"
 mount_it
-fill 3 # a writer ends at the first refusal, even a temporary one during a collection
+fill 3 # a writer ends at the first refusal, even if the refusal lasts only as long as a collection
 all_there
 holds "$(figure "$mnt" stored_bytes) >= $whole * 1024 * 0.7"
 

@@ -92,11 +92,12 @@ for round in 1 2 3 4; do
   head -c 2M /dev/urandom >"$mnt/round-$round"
   umount "$mnt"
 done
-expect 0 "$siltfs" fsck "$store" # fsck waits, too
+expect 0 "$siltfs" fsck "$store" # fsck waits for the daemon, too
 mount_it
 [[ $(find "$mnt" -name 'round-*' -size 2M | wc -l) == 4 ]] || fail "files are missing"
 
-# The step needs a mount namespace that keeps the mount when it is removed here.
+# This step needs private propagation, so that a second mount namespace keeps the mount when it is
+# removed in this one.
 if [[ $SILTFS_TEST_CONTAINED == private ]]; then
   step "umount reports a mount that another mount namespace holds"
   pid=$(daemon_of "$mnt")

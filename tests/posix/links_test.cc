@@ -110,7 +110,7 @@ TEST_CASE_METHOD(Links, "An unlinked file stays readable through a mapping") {
   munmap(map, 8192);
 }
 
-TEST_CASE_METHOD(Links, "An open file can be renamed, moved and written on") {
+TEST_CASE_METHOD(Links, "An open file can be renamed and moved, and can still be written to") {
   REQUIRE(MakeDirectory("d") == 0);
   Descriptor file(Path("a"), O_RDWR | O_CREAT);
   REQUIRE(WriteAt(file.get(), 0, AsBytes("before ")) == 0);

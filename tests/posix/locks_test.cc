@@ -29,7 +29,7 @@ struct LockedFile : OnTheFileSystem {
   Descriptor file{Path("file"), O_RDWR | O_CREAT};
   std::string path = Path("file");
 
-  // Returns the result for another process that tries to lock without waiting.
+  // Lets another process try to take the lock without waiting, and returns its result.
   int Elsewhere(int command, short type, off_t start = 0, off_t length = 0) const {
     return InChild([&] {
       const Descriptor own(path, O_RDWR);

@@ -30,7 +30,7 @@ mknod --mode 666 "$mnt/null" c 1 3
 "$siltfs" umount "$mnt"
 
 for mount in "$siltfs mount" "$helper"; do
-  step "they work if asked for, with $mount"
+  step "set-id programs and devices work with the options suid and dev of $mount"
   $mount "$store" "$mnt" -o "suid,dev,allow_other,log=$work/log"
   lacks nosuid
   lacks nodev
@@ -58,7 +58,7 @@ lacks nosuid
 "$work/umount.fuse.siltfs" -r -t fuse.siltfs "$mnt"
 ! mounted || fail "still mounted"
 
-step "one option without the other, and the last of two"
+step "each option works alone, and the last of two contrary options counts"
 mount_it suid
 lacks nosuid
 has nodev
@@ -91,7 +91,7 @@ as_nobody sh -c "printf '\\0' >>'$mnt/id'"
 [[ $(as_nobody "$mnt/id" -u) == 65534 ]] || fail "a changed program keeps its rights"
 unmount_and_check
 
-step "a user's own mount never has them"
+step "set-id programs and devices never work on a user's own mount"
 # On some machines only the superuser may open /dev/fuse. In this mount namespace every user may.
 mkdir "$work/devices"
 mount -t tmpfs -o dev siltfs-test "$work/devices"

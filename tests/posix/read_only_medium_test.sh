@@ -60,7 +60,7 @@ mount -o remount,bind,ro "$disk"
 try_everything
 umount "$disk"
 
-step "without a lock file, which cannot be made there"
+step "a store without a lock file, which cannot be made on a read-only file system"
 rm "$store/lock"
 mount -o remount,ro "$disk"
 try_everything

@@ -38,7 +38,7 @@ sums "$tree" >"$work/sums"
 [[ -s $work/sums ]] || fail "there is nothing in $source"
 cd "$mnt"
 
-step "cp: onto the mount, on it, and back"
+step "cp: copies onto the mount, within the mount, and back"
 cp -a "$tree" copy
 same "$tree" copy
 cp -a copy second
@@ -48,10 +48,10 @@ same "$tree" third
 cp -a third "$work/back"
 same "$tree" "$work/back"
 
-step "sha1sum: every file, on it"
+step "sha1sum: checks every file on the mount"
 (cd third && sha1sum --check --quiet --strict "$work/sums") || fail "sha1sum --check"
 
-step "tar: an archive on it, unpacked on it"
+step "tar: makes an archive on the mount and unpacks it there"
 tar -cf archive.tar -C copy .
 mkdir unpacked
 tar -xpf archive.tar -C unpacked

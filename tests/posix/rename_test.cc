@@ -23,8 +23,8 @@ struct Renames : OnTheFileSystem {
     return lstat(Path(name).c_str(), &stat) == 0;
   }
   ino_t Inode(const std::string& name) const { return StatOf(Path(name)).st_ino; }
-  // Returns the parent that the file system lists. stat of ".." would not do: the kernel answers it
-  // from its own tree.
+  // Returns the inode number of ".." in the listing, which comes from the file system. A stat of
+  // ".." would not test it, because the kernel answers this call from its own caches.
   ino_t Parent(const std::string& name) const {
     DIR* stream = opendir(Path(name).c_str());
     REQUIRE(stream != nullptr);

@@ -45,7 +45,8 @@ scrubbing=$!
 "$siltfs" umount "$mnt"
 code=0
 wait $scrubbing || code=$?
-# Either the daemon reported the end of the scrub while closing, or the command asked too late.
+# The scrub was complete (0), or the daemon ended it while closing (130), or the command came too
+# late and failed with one sentence.
 [[ $code == 0 || $code == 130 || $(wc -l <"$work/err") == 1 ]] || fail "a scrub that was ended: $code"
 [[ ! -s $work/ended ]] || jq -e . "$work/ended" >/dev/null
 "$siltfs" scrub --json "$store" >"$work/scrubbed"

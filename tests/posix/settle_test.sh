@@ -15,7 +15,7 @@ holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
 text() { noise 100G "$2" | od -An -v -tu4 -w40 2>/dev/null | head -c "${1}M" || true; }
 compare() { for i in 1 2; do cmp "$work/file-$i" "$mnt/file-$i" || fail "file-$i is not as it was written"; done; }
 
-step "some hundred megabytes"
+step "write files of some hundred megabytes"
 "$siltfs" mkfs --compression zstd:5 "$store"
 mount_it
 text 160 one >"$work/file-1"

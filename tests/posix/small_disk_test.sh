@@ -33,7 +33,7 @@ warned
 mount_it 2>"$work/err"
 warned
 
-step "filled until it is full"
+step "a large file fills the disk"
 code=0
 dd if=/dev/urandom of="$mnt/large" bs=1M count=60 2>"$work/err" || code=$?
 ((code == 1)) || fail "60 MB fit a disk of $megabytes"
@@ -47,7 +47,7 @@ rm "$mnt/large"
 "$siltfs" gc "$mnt"
 (($(figure "$mnt" stored_bytes) < 3000000)) || fail "$(figure "$mnt" stored_bytes) bytes are stored"
 
-step "filled and emptied again and again"
+step "the disk is filled and emptied several times"
 for cycle in {1..10}; do
   dd if=/dev/urandom of="$mnt/large" bs=1M count=60 2>/dev/null && fail "60 MB fit a disk of $megabytes"
   rm "$mnt/large"
@@ -55,7 +55,7 @@ for cycle in {1..10}; do
 done
 (($(figure "$mnt" index_bytes) < 6000000)) || fail "the index has $(figure "$mnt" index_bytes) bytes"
 
-step "filled, killed, mounted and emptied"
+step "the disk is filled, the daemon killed, and the store mounted and emptied"
 for cycle in 1 2; do
   dd if=/dev/urandom of="$mnt/large" bs=1M count=60 2>/dev/null && fail "60 MB fit a disk of $megabytes"
   kill -KILL -- -1 # kills all except this one, the first process of its namespace
@@ -67,7 +67,7 @@ for cycle in 1 2; do
   mount_it 2>/dev/null
 done
 
-step "unmounted, mounted and used"
+step "the store is unmounted, mounted and used"
 unmount_and_check
 mount_it 2>/dev/null
 head -c 5M /dev/urandom >"$work/more"

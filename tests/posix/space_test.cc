@@ -1,8 +1,8 @@
 // Tests statfs(2). It reports the space of the disk below the store, so no other program may use
 // that disk (on_a_mount.sh --disk).
 //
-// Fsynced data may take space twice for a while: in the metadata's log, too, until it is stored as
-// chunks. The tests therefore allow a difference.
+// Fsynced data may take space twice for a while, because the metadata's log may hold it in addition
+// to the segments. The tests therefore allow a difference.
 #include <sys/statvfs.h>
 
 #include "store/base/random.h"
@@ -50,7 +50,8 @@ TEST_CASE_METHOD(OnTheFileSystem, "The numbers of statfs are plausible", "[.spac
 
 TEST_CASE_METHOD(OnTheFileSystem, "Free space shrinks by the stored bytes", "[.space]") {
   constexpr size_t kSize = 128 << 20;
-  WriteNoise(Path("first"), 1, 1 << 20);  // the first write makes files that are made only once
+  // The first write also creates files that the store creates only once.
+  WriteNoise(Path("first"), 1, 1 << 20);
   const double before = FreeBytes(directory.path());
   WriteNoise(Path("noise"), 2, kSize);
   const double taken = before - FreeBytes(directory.path());

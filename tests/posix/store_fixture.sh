@@ -28,8 +28,8 @@ clean_up() {
   local code=$?
   cd /
   while grep -q " $work" /proc/self/mounts; do umount --lazy "$(awk -v w="$work" '$2 ~ w {print $2}' /proc/self/mounts | tail -1)"; done
-  # This is the namespace's first process, so it can kill all others in it. No process may write
-  # while the test's files are removed.
+  # If this is the first process of its process namespace, it kills all others there. So no process
+  # writes while the test's files are removed.
   if (($$ == 1)) && kill -KILL -- -1 2>/dev/null; then wait; fi
   if ((code != 0)) && [[ -s $work/log ]]; then sed 's/^/log: /' "$work/log" >&2; fi
   rm -rf --one-file-system "$work" || rm -rf --one-file-system "$work"

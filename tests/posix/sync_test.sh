@@ -65,7 +65,7 @@ diff -r "$work/tree" "$mnt/tree"
 cmp "$work/random" "$mnt/open"
 [[ $(dd if="$mnt/mapped" bs=1 skip=5000 count=4 status=none) == here ]] || fail "the mapping's data is lost"
 
-step "its document, an idle mount, and a path that is no mount"
+step "siltfs sync prints a document, accepts an idle mount, and refuses a path that is no mount"
 [[ $("$siltfs" sync --json "$mnt" | jq -c '[.store, .mountpoint, .durable]') == "[\"$store\",\"$mnt\",true]" ]] || fail "the document"
 "$siltfs" sync "$mnt"
 code=0
@@ -79,7 +79,7 @@ cp -a "$work/tree" "$mnt/after-a-pause"
 sync -f "$mnt"
 committed() { (($(figure last_commit) > before)); }
 until_true committed
-# That commit may lack the last changes. Wait until the number of commits stays the same.
+# The commit that has ended may lack the last changes. Wait until no further commit is made.
 until_true bash -c 'a=$("$0" stat --json "$1" | jq .last_commit); read -rt 1.5 <> <(:); b=$("$0" stat --json "$1" | jq .last_commit); ((a == b))' "$siltfs" "$mnt"
 kill_daemon
 mount_it commit=3600
@@ -126,7 +126,7 @@ mount -t tmpfs -o dev siltfs-test "$work/devices"
 mknod --mode 666 "$work/devices/fuse" c 10 229
 chmod 666 "$work/devices/fuse"
 mount --bind "$work/devices/fuse" /dev/fuse
-mount -t tmpfs siltfs-test /sys/fs/fuse/connections # hides a file system mounted there
+mount -t tmpfs siltfs-test /sys/fs/fuse/connections # hides the fusectl file system
 chown 65534:65534 "$work/own" "$disk/own-store"
 chmod 755 "$disk"
 chmod 644 "$work/random"

@@ -105,7 +105,7 @@ TEST_CASE_METHOD(Clock, "A file's change time is not before its birth time") {
     struct statx about = {};
     REQUIRE(statx(AT_FDCWD, path.c_str(), AT_STATX_FORCE_SYNC, STATX_BASIC_STATS | STATX_BTIME,
                   &about) == 0);
-    if ((about.stx_mask & STATX_BTIME) == 0) return;  // the kernel does not ask for it
+    if ((about.stx_mask & STATX_BTIME) == 0) return;  // the kernel does not ask for birth times
     const auto nanoseconds = [](const struct statx_timestamp& time) {
       return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
     };
@@ -135,7 +135,7 @@ TEST_CASE_METHOD(Clock, "One time can be kept, or set to now") {
   CHECK(Outcome(utimensat(AT_FDCWD, Path("file").c_str(), nonsense, 0)) == EINVAL);
 }
 
-TEST_CASE_METHOD(Clock, "Changes of a file's content stamp modification and change") {
+TEST_CASE_METHOD(Clock, "Changes of a file's content set its modification and change times") {
   const std::string path = Path("file");
   REQUIRE(WriteFile(path, "content") == 0);
   const Descriptor file(path, O_RDWR);
@@ -159,7 +159,7 @@ TEST_CASE_METHOD(Clock, "Changes of a file's content stamp modification and chan
         }) == "mc");
 }
 
-TEST_CASE_METHOD(Clock, "An empty write and a read stamp neither") {
+TEST_CASE_METHOD(Clock, "An empty write and a read set neither of these times") {
   REQUIRE(WriteFile(Path("file"), "content") == 0);
   const Descriptor file(Path("file"), O_RDWR);
   CHECK(Stamped("file", [&] { return Outcome(write(file.get(), "", 0)); }).empty());
@@ -167,7 +167,7 @@ TEST_CASE_METHOD(Clock, "An empty write and a read stamp neither") {
   CHECK(Stamped("file", [&] { return Outcome(fsync(file.get())); }).empty());
 }
 
-TEST_CASE_METHOD(Clock, "Changes of attributes and names stamp change only") {
+TEST_CASE_METHOD(Clock, "Changes of attributes and names set only the change time") {
   const std::string path = Path("file");
   REQUIRE(WriteFile(path, "content") == 0);
   CHECK(Stamped("file", [&] { return Outcome(chmod(path.c_str(), 0600)); }) == "c");
@@ -179,7 +179,8 @@ TEST_CASE_METHOD(Clock, "Changes of attributes and names stamp change only") {
   CHECK(Stamped("file", [&] { return Outcome(unlink(Path("link").c_str())); }) == "c");
 }
 
-TEST_CASE_METHOD(Clock, "A new, moved or removed name stamps its directory, and a moved object") {
+TEST_CASE_METHOD(
+    Clock, "A new, moved or removed name sets the times of its directory, and of a moved object") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
   REQUIRE(Outcome(mkdir(Path("e").c_str(), 0755)) == 0);
   const auto stamps = [&](const std::function<int()>& act) { return Stamped("d", act); };
@@ -201,7 +202,7 @@ TEST_CASE_METHOD(Clock, "A new, moved or removed name stamps its directory, and 
   CHECK(stamps([&] { return WriteFile(a, "into a file that is there"); }).empty());
 }
 
-TEST_CASE_METHOD(Clock, "A failed call stamps nothing") {
+TEST_CASE_METHOD(Clock, "A failed call sets no times") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);
   REQUIRE(WriteFile(Path("d/a"), "") == 0);
   REQUIRE(Outcome(mkdir(Path("d/full").c_str(), 0755)) == 0);
@@ -215,7 +216,7 @@ TEST_CASE_METHOD(Clock, "A failed call stamps nothing") {
         }).empty());
 }
 
-TEST_CASE_METHOD(Clock, "A new file's times are equal, and now") {
+TEST_CASE_METHOD(Clock, "All times of a new directory are the present time") {
   REQUIRE(WriteFile(Path("old"), "") == 0);
   const Times old = Age("old");
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);

@@ -135,8 +135,8 @@ class TreeWalk {
     return false;
   }
 
-  // Returns the inode number of ".." in the listing. stat would not do: the kernel answers it from
-  // its own tree.
+  // Returns the inode number of ".." in the listing, which comes from the file system. A stat of
+  // ".." would not test it, because the kernel answers this call from its own caches.
   static ino_t ListedParent(const std::string& absolute) {
     DIR* stream = opendir(absolute.c_str());
     if (stream == nullptr) return 0;

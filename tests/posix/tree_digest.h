@@ -22,8 +22,8 @@ struct TreeDigest {
 // Reads the tree. Throws UnsoundTree, with all problems, in these cases: a file cannot be read; an
 // entry's type or inode number differs from stat; a link count differs from the number of names.
 //
-// `fresh` means that the kernel has no listing from before a move of a directory; such a listing
-// keeps the old "..". If it is set, the parents in listings are checked, too.
+// If `fresh` is set, the ".." of each listing must be the parent, too. Set it only if the kernel
+// has cached no listing from before a directory was moved, because such a listing has the old "..".
 TreeDigest DigestTree(const std::string& root, bool fresh);
 
 }  // namespace siltfs::testing

@@ -1,4 +1,4 @@
-// Exercises a tree: one of several processes that perform random operations in the same tree. The
+// Exercises a tree in one of several processes that perform random operations in the same tree. The
 // processes make, move and remove each other's entries, so errors with this cause are expected. Any
 // other error (EIO, ESTALE, ENOSYS, ...) is a failure.
 #pragma once

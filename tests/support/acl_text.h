@@ -1,5 +1,5 @@
-// Converts access control lists between text, "u::rwx,u:1001:r--,g::r-x,m::rwx,o::---", and the
-// form of the extended attributes. Does not check whether a list is valid.
+// Converts access control lists between text, such as "u::rwx,u:1001:r--,g::r-x,m::rwx,o::---", and
+// the binary form that extended attributes hold. Does not check whether a list is valid.
 #pragma once
 
 #include <fmt/format.h>

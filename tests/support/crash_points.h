@@ -18,8 +18,8 @@ inline constexpr uint64_t kLongCallStep = 1;
 inline constexpr uint64_t kShortCallStep = 5;
 #endif
 
-// The distance between failing calls. Not a multiple of 2 or 3, because tests choose actions by
-// call numbers modulo 2 and 3.
+// The distance between failing calls. It is not a multiple of 2 or 3, because tests choose actions
+// by call numbers modulo 2 and 3. A multiple would test some of these actions only.
 inline uint64_t CallStep() { return TestScale() == kWholeScale ? kLongCallStep : kShortCallStep; }
 
 // The first call to fail. A test with several passes over the calls uses a `variant` for each, so

@@ -74,7 +74,7 @@ class FaultReadQueue : public ReadQueue {
       request.status =
           file == nullptr ? Status::Ok() : env_.Note(FaultEnv::Call::kRead, file->path());
       if (!request.status.ok()) continue;
-      // A foreign file becomes null, so the base queue refuses the request.
+      // A file of another Env becomes null, so the base queue refuses the request.
       passed.file = file == nullptr ? nullptr : file->base();
       passed.offset = request.offset;
       passed.out = request.out;

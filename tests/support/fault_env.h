@@ -1,7 +1,7 @@
-// An Env that passes all calls on to another one and fails calls on demand: for tests on the real
-// disk, where other processes and std::filesystem see the files.
+// An Env that passes all calls on to another Env, and lets chosen calls fail. It serves tests on
+// the real disk, where other processes and std::filesystem see the files.
 //
-// Thread-safety: every call from any thread. Files must not outlive it.
+// Thread-safety: every call from any thread. Files must not outlive their FaultEnv.
 #pragma once
 
 #include <memory>

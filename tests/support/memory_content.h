@@ -17,10 +17,10 @@ class MemoryContent {
   static constexpr uint64_t kPageBytes = 4096;  // holes consist of whole pages
 
   uint64_t size() const { return size_; }
-  // The size less holes.
+  // The size without the holes.
   uint64_t AllocatedBytes() const;
 
-  // Returns the number of bytes, fewer than asked for only at the end of the file.
+  // Returns the number of bytes read. They fill `out` except at the end of the file.
   size_t Read(uint64_t offset, MutableByteView out) const;
   void Write(uint64_t offset, ByteView data);
   // Makes [begin, end) zeros; whole pages become holes.

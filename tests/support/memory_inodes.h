@@ -1,7 +1,7 @@
 // The inodes of MemoryFileSystem, and the names that connect them.
 //
-// Not thread-safe: MemoryFileSystem's mutex guards it. Errors: those of FileSystem. References to
-// inodes are valid until the inode is erased.
+// Not thread-safe: the mutex of MemoryFileSystem guards the inodes. Errors: those of FileSystem. A
+// reference to an inode is valid until this inode is erased.
 #pragma once
 
 #include <cstdint>
@@ -88,8 +88,8 @@ class MemoryInodes {
   bool IsWithin(InodeNumber directory, InodeNumber ancestor) const;
   Status Exchange(MemoryInode& from, std::string_view name, MemoryInode& to,
                   std::string_view new_name);
-  // Points the entry `name` of `directory` to `inode`, and the ".." of `inode` to `directory` if it
-  // is a directory.
+  // Points the entry `name` of `directory` to `inode`. If `inode` is a directory, points its ".."
+  // to `directory`.
   void Repoint(MemoryInode& directory, std::string_view name, MemoryInode& inode) const;
 
   const Clock clock_;

@@ -17,10 +17,12 @@
 namespace siltfs::testing {
 namespace {
 
-// Like the names of files of the first 1,024 segments, so that tests find segments by these names.
+// The paths of the first 1,024 segments in a store's directory contain this text. Segments in
+// memory have it in their names, too, so that tests can choose calls on segments by one text.
 constexpr const char* kName = "segments/000000";
 
-// A change of segments in memory, kept for replays of the trace that has its number as a note.
+// A change of a segment in memory. The device's trace has a mark with the number of the change, so
+// that a replay of the trace can repeat the change at this place.
 struct Change {
   SegmentId id = kNoSegment;
   std::optional<std::string> content;  // empty: removed
@@ -48,7 +50,7 @@ void Record(Env& device, SegmentId id, std::optional<std::string> content) {
   sim->Mark(AsBytes(Encoder().U64(Changes().size()).Take()));
 }
 
-// Reads that a FaultEnv notes like reads of files.
+// A segment in memory. FaultEnv counts its reads, and lets them fail, like reads of files.
 class NotedFile final : public ReadableFile {
  public:
   NotedFile(const FaultEnv* env, std::unique_ptr<const ReadableFile> file)

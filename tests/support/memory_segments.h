@@ -2,8 +2,8 @@
 // SILTFS_TEST_SEGMENT_STORE=memory in the environment, all segments are files in the store's
 // directory, and the functions below work on those files.
 //
-// A simulated device and its segments in memory belong together, whichever Env wraps the device.
-// Tests that fork a device, or replay a trace, do so with the functions below.
+// A simulated device has its own segments in memory, and any Env that wraps the device leads to
+// them. So tests must use the functions below to fork a device or to replay a trace.
 //
 // Thread-safety: every call from any thread; one test program has one set of devices.
 #pragma once

@@ -10,8 +10,8 @@
 
 namespace siltfs::testing {
 
-// From now on the system call fails with this error in this thread and in threads it starts; the
-// filter ends with them. False: filters are refused, too.
+// From now on the system call fails with this error in this thread and in the threads that it
+// starts. The filter ends with these threads. Returns false if the system refuses the filter.
 inline bool RefuseCall(unsigned system_call, unsigned error) {
   std::array<sock_filter, 4> program = {{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

@@ -1,5 +1,5 @@
-// RocksDB sleeps for a second after each failed flush. This function replaces the one of the C
-// library and shortens the sleep to a millisecond. No program that links it depends on the time.
+// RocksDB calls usleep for a second after each failed flush. This function replaces usleep of the C
+// library, and sleeps for a millisecond at most. No program that links this file needs more.
 #include <time.h>
 #include <unistd.h>
 
@@ -11,8 +11,8 @@ extern "C" int usleep(useconds_t microseconds) {
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-// RocksDB leaks a memtable when a flush fails during its close. The function is weak, because a
-// program may also link rocksdb_leaks.cc.
+// RocksDB leaks a memtable if a flush fails while a database is closed. The function is weak,
+// because a program may also link rocksdb_leaks.cc.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" __attribute__((weak)) const char* __lsan_default_suppressions() {
   return "leak:rocksdb::ColumnFamilyData::ConstructNewMemtable\n";

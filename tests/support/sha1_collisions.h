@@ -1,8 +1,8 @@
 // Two published pairs of different bytes with equal SHA-1, in hexadecimal.
 //
-// SHAttered (Stevens, Bursztein, Karpman, Albertini, Markov 2017): the first 320 bytes of the two
-// PDF files; equal bytes may follow both. An identical-prefix collision. "SHA-1 is a Shambles"
-// (Leurent, Peyrin 2020): 640 bytes each. A chosen-prefix collision.
+// SHAttered (Stevens, Bursztein, Karpman, Albertini, Markov 2017) is an identical-prefix collision:
+// the first 320 bytes of two PDF files. If equal bytes are added to both, the SHA-1 stays equal.
+// "SHA-1 is a Shambles" (Leurent, Peyrin 2020) is a chosen-prefix collision of 640 bytes each.
 #pragma once
 
 #include <string_view>

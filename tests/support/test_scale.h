@@ -1,7 +1,8 @@
-// The share of the campaigns in a test run. A campaign is a test with many seeds or places; normal
-// runs do a tenth of it, tools/run-tests --long does all.
+// The part of each campaign that a test run executes. A campaign is a test with many seeds or
+// places. A normal run executes a tenth of it, and tools/run-tests --long executes all of it.
 //
-// Thread-safety: functions only, safe from any thread while no thread changes the environment.
+// Thread-safety: the functions may be called from any thread while no thread changes the
+// environment.
 #pragma once
 
 #include <algorithm>

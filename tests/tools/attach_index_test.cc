@@ -51,7 +51,7 @@ CheckReport Check(StoreFixture& store) {
   return *report;
 }
 
-// Numbers of index entries: for the store's own chunks, and attached by siltfs-bench.
+// How many entries the index has for the store's own chunks, and how many siltfs-bench attached.
 struct Coverage {
   uint64_t own = 0;
   uint64_t attached = 0;

@@ -178,8 +178,8 @@ TEST_CASE("bench chunker reports the rate of every kernel, and all cut alike") {
   }
   std::sort(cuts.begin(), cuts.end());
   CHECK(std::unique(cuts.begin(), cuts.end()) == cuts.end());
-  // Zeros are cut into 16 chunks of the maximum size. cuts_sha1 covers their ends 65536, 131072,
-  // ..., with eight bytes each.
+  // Zeros are cut into 16 chunks of the maximum size. cuts_sha1 is the SHA-1 of their ends 65536,
+  // 131072, ..., as numbers of eight bytes.
   CHECK(std::count(cuts.begin(), cuts.end(), CutsOfZeros(1 << 20, 65536)) == 1);
 
   CHECK(Bench({"chunker", "--file", directory / "absent"}).code == 1);
@@ -255,7 +255,7 @@ TEST_CASE("bench index reports all statistics of an engine, and compares every a
       CHECK(statistics[figure] > 0);
     }
     CHECK(statistics.contains("plan") == (statistics["engine"] == "silt"));
-    // The growth may be 0, because memory left by an earlier test may be enough.
+    // The values may be 0: the process need not grow if an earlier test has left enough memory.
     CHECK(statistics["memory_bytes"] >= statistics["memory_bytes_end"]);
     CHECK(statistics["memory_bytes_per_entry"] >= statistics["memory_bytes_per_entry_end"]);
     // Entries that are still in memory need no read; written entries need one.
@@ -306,10 +306,10 @@ TEST_CASE("A lookup with a wrong answer fails") {
   gets.GetAbsent(64);
   const IndexKeys others(8);
   IndexGets elsewhere(**index, others, 64, 1);
-  CHECK_THROWS_AS(elsewhere.GetPresent(64, 1), BenchFailure);  // not there
+  CHECK_THROWS_AS(elsewhere.GetPresent(64, 1), BenchFailure);  // the index lacks these names
 }
 
-TEST_CASE("Names can be turned back into numbers, and a tally misses none") {
+TEST_CASE("Names can be turned back into numbers, and a tally detects a missing number") {
   const IndexKeys keys(3);
   NumberTally tally;
   for (uint64_t number = 0; number < 1000; ++number) {

@@ -37,7 +37,10 @@ def write(path, content):
 
 
 def make_corpus(directory):
-    """Three generations of 1 MB, in which one file in ten changes; with an empty file, a link and a read-only file."""
+    """Writes three generations of 1 MB. One file in ten differs from the generation before.
+
+    There are also an empty file, a link and a read-only file.
+    """
     seeded = random.Random(2024)
     contents = [seeded.randbytes(10_000) + b"text " * 2_000 for _ in range(50)]
     for generation in range(GENERATIONS):
@@ -68,7 +71,7 @@ class Scratch(unittest.TestCase):
 
 
 def main(documentation):
-    """Runs the tests of the calling program: its arguments are SOURCE, BIN, and the tests if not all."""
+    """Runs tests of the calling program. Its arguments are SOURCE, BIN and the names of tests, by default all."""
     if len(sys.argv) < 3:
         sys.exit(documentation)
     contain()

@@ -105,7 +105,7 @@ class AStep(Scratch):
 
     @staticmethod
     def has_ended(pid):
-        """Whether the process is gone or exiting (PF_EXITING), though perhaps not yet waited for."""
+        """Whether the process has ended or is exiting (PF_EXITING), even if its parent has not waited for it yet."""
         try:
             with open(f"/proc/{pid}/stat", encoding="ascii") as file:
                 return int(file.read().rpartition(")")[2].split()[6]) & 4 != 0

@@ -116,7 +116,7 @@ class AComparison(Run):
 
 
 class Flipping(System):
-    """A system that stores copies, and returns one byte changed."""
+    """A system that stores copies of files, and changes one byte when it restores a file."""
 
     name = "flipping"
     workloads = ("tar",)

@@ -148,7 +148,7 @@ TEST_CASE("fsck --json is one document also if the check fails") {
   }
 }
 
-TEST_CASE("fsck reports a missing unmount only if metadata records it") {
+TEST_CASE("fsck reports a missing unmount only if metadata can be read") {
   const Store store;
   std::filesystem::remove_all(store.path() + "/meta");
   CHECK_FALSE(Has(Run({"siltfs", "fsck", store.path()}).out, "not unmounted"));
@@ -299,7 +299,7 @@ TEST_CASE("fsck -y lists lost data") {
   CHECK(Run({"siltfs", "fsck", "--data", store.path()}).code == 0);
 }
 
-TEST_CASE("fsck -y does not repair if the segments' disk may not be mounted") {
+TEST_CASE("fsck -y does not repair if perhaps the disk of the segments is not mounted") {
   const Store store;
   WriteFileTo(store);
   const std::string aside = store.path() + "/../aside";
@@ -338,7 +338,7 @@ TEST_CASE("fsck exits with 16 for unknown arguments") {
            {"siltfs", "fsck", "--frobnicate", store.path()},
            {"siltfs", "fsck", "-C", "many", store.path()},
            {"siltfs", "fsck", "-C", "-1", store.path()},
-           {"siltfs", "fsck", "-C", "999", store.path()},  // not open
+           {"siltfs", "fsck", "-C", "999", store.path()},  // no open descriptor
            {"siltfs", "fsck", "-a", "-n", store.path()},
            {"siltfs", "fsck", "-a", "-y", store.path()},
            {"fsck.siltfs"},
@@ -373,7 +373,7 @@ TEST_CASE("fsck -C writes progress in lines of four words") {
     parts.insert(part);
     CHECK(place == std::filesystem::canonical(store.path()).string());
   }
-  CHECK(parts == std::set<unsigned>{1, 3, 4});  // there are no segments
+  CHECK(parts == std::set<unsigned>{1, 3, 4});  // part 2 needs segments, and there are none
 }
 
 TEST_CASE("an interrupted fsck exits with 32, and SIGUSR1 prints its state") {

@@ -113,7 +113,7 @@ TEST_CASE("index stat shows each store, the sums of each kind and the total") {
     flash += one.at("flash_bytes").get<uint64_t>();
     ids.insert(one.at("id").get<uint64_t>());
     CHECK(one.at("partition") < 2);
-    CHECK(one.at("occupancy") <= 1 + 8.0 / 256);  // entries of the stash count in addition
+    CHECK(one.at("occupancy") <= 1 + 8.0 / 256);  // more than 1 if the stash has entries, too
     CHECK(one.at("false_positive_rate") == 0);
     CHECK(one.at("probes") == 0);
   }
@@ -335,8 +335,8 @@ TEST_CASE("After an interrupted rebuild every command that reads the index repor
 
 TEST_CASE("Reading an index writes nothing") {
   const IndexedStore store;
-  CHECK(Run({"siltfs", "index", "stat", store.path()}).code == 0);  // makes the lock if it is
-                                                                    // missing
+  // The first command makes the lock file if it is missing.
+  CHECK(Run({"siltfs", "index", "stat", store.path()}).code == 0);
   const auto before = store.Contents();
   for (const char* command : {"stat", "dump", "verify"}) {
     CHECK(Run({"siltfs", "index", command, store.path()}).code == 0);

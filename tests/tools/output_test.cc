@@ -113,7 +113,7 @@ TEST_CASE("Every command fails if the disk of its standard output is full") {
   }
 }
 
-TEST_CASE("An earlier failure keeps its code, and fsck adds its bit") {
+TEST_CASE("If a command fails and cannot print, its exit code stays, and fsck adds a bit") {
   const TemporaryDirectory directory;
   const auto env = NewPosixEnv();
   const auto run = [&](const Words& arguments) {
@@ -129,7 +129,7 @@ TEST_CASE("An earlier failure keeps its code, and fsck adds its bit") {
   CHECK(run({"mount.siltfs", "--help"}) == 32);
 }
 
-// Returns the exit code of the program itself; the shell prepares its descriptors.
+// Runs the program in a shell, which redirects its descriptors. Returns the program's exit code.
 int CodeOf(const std::string& command) {
   const int status = std::system((std::string(SILTFS_PROGRAM) + " " + command).c_str());
   REQUIRE(WIFEXITED(status));

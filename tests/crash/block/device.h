@@ -24,7 +24,8 @@ namespace siltfs::blocktest {
 inline constexpr uint64_t kSectorBytes = 512;
 inline constexpr uint64_t kPageBytes = 4096;
 
-// The thread that answers the kernel calls the functions. Each function returns 0 or an errno.
+// The functions are called by the thread that answers the requests of the kernel. Each function
+// returns 0 or an errno.
 class Device {
  public:
   virtual ~Device() = default;
@@ -108,8 +109,8 @@ class RecordingDevice final : public Device {
   std::atomic<uint64_t> failed_calls_ = 0;
 };
 
-// Holds the state after a cut, and on top of it the writes of recovery. The image below is not
-// changed. Thread-safe.
+// Holds the state after a cut, and on top of it the writes of recovery. Does not change the image
+// of the state after the cut. Thread-safe.
 class CutDevice final : public Device {
  public:
   // Borrows `base`, which must not change while this object exists.

@@ -5,9 +5,9 @@
 //   index           files below a directory `index`
 //   metadata        RocksDB's logs
 //   directories     all directories of the store
-//   mount-directories  fsync of a directory on the mount: its request is answered at once
+//   mount-directories  directories on the mount: the daemon answers an fsync request without a sync
 //
-// It shows that siltfs-blocktest detects a siltfs with missing syncs.
+// Runs with this library show that siltfs-blocktest detects a siltfs with missing syncs.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -32,7 +32,7 @@ Fault FaultPlan::MakeFault() {
   fault.writes = (kinds & 1) != 0;
   fault.flushes = (kinds & 2) != 0;
   fault.reads = (kinds & 4) != 0;
-  // btrfs does not report places on the device.
+  // btrfs does not report where on the device the bytes of a file are.
   const bool can_map = bench_.kind != LowerKind::kBtrfs;
   const Area& area = kAreas[random_.Below(can_map ? kAreas.size() : 2)];
   if (area.path != nullptr) {
@@ -41,7 +41,8 @@ Fault FaultPlan::MakeFault() {
     const uint64_t begin = random_.Below(bench_.disk.size());
     fault.ranges = {{begin, begin + (uint64_t{1} << (16 + random_.Below(11)))}};
   }
-  // A part without a place on the device cannot fail yet; this range is empty.
+  // The part may have no place on the device yet. An empty range lets no read or write fail; no
+  // range at all would stand for the whole device.
   if (area.path != nullptr && fault.ranges.empty()) fault.ranges = {{0, 0}};
   text_ += fmt::format("{}{}{}{} of {} fail", text_.empty() ? "" : ", then ",
                        fault.writes ? "writes " : "", fault.flushes ? "flushes " : "",

@@ -150,7 +150,8 @@ FuseDisk::FuseDisk(std::string directory, uint64_t size)
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
-    // When this thread allocates memory, the kernel must not write to the file systems above it.
+    // When this thread allocates memory, the kernel must not write to the file systems above it to
+    // free memory, because these writes would wait for this thread.
     (void)prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
     fuse_session_loop(session_);
   });

@@ -27,7 +27,7 @@ class FuseDisk {
   // From now on requests go to `device`, which is borrowed. If it is null, requests fail.
   void Serve(Device* device);
 
-  // Calls `call` with the device. Only the thread that answers requests uses it.
+  // Calls `call` with the device. Only the thread that answers requests calls this function.
   template <typename Call>
   int With(Call call) {
     const std::lock_guard lock(mutex_);

@@ -60,7 +60,7 @@ LoopDevice::LoopDevice(const std::string& file) {
     config.info.lo_flags = LO_FLAGS_AUTOCLEAR;
     if (errno == EINVAL && ioctl(device_.get(), LOOP_CONFIGURE, &config) == 0) return;
     if (errno != EBUSY) throw SystemFailure("set up " + path_);
-    device_.Reset();  // another process was quicker
+    device_.Reset();  // another process has taken this loop device
     std::this_thread::sleep_for(kPause);
   }
   throw Failure("no loop device is free");
@@ -116,7 +116,7 @@ void MakeLower(LowerKind kind, const std::string& device, const std::string& scr
 std::vector<std::pair<uint64_t, uint64_t>> ExtentsOf(const std::string& path) {
   constexpr uint32_t kMost = 64;
   std::vector<std::pair<uint64_t, uint64_t>> extents;
-  std::error_code gone;  // files may be created and removed meanwhile
+  std::error_code gone;  // files may be created and removed while this function runs
   std::vector<std::string> files;
   if (std::filesystem::is_directory(path, gone)) {
     for (auto it = std::filesystem::recursive_directory_iterator(path, gone);

@@ -15,9 +15,9 @@ enum class LowerKind : uint8_t { kExt4, kXfs, kBtrfs };
 std::string NameOf(LowerKind kind);
 // Returns about the smallest disk size that the file system's mkfs accepts.
 uint64_t DiskBytesFor(LowerKind kind);
-// Returns the unit of writes that the file system expects the device to write atomically although
-// no journal protects them. These are writes of the superblock. Only btrfs has a superblock that is
-// larger than a sector and not covered by a log.
+// Returns how many bytes the device must write atomically for this file system. The file system
+// relies on this for writes that no journal protects, which are writes of the superblock. Only
+// btrfs has a superblock that is larger than a sector and not covered by a log.
 uint64_t TearBytesFor(LowerKind kind);
 
 // A loop device over a file. Not thread-safe.

@@ -22,11 +22,11 @@ namespace siltfs::blocktest {
 namespace {
 
 constexpr const char* kFooter = R"(
-A FUSE file system provides a disk; on it are a loop device, ext4, xfs or btrfs, a store, and its
-mount. Writers and SQLite work on the mount; every write, discard and flush of the disk is recorded.
-The power is then cut at many places of the record: all writes before the last flush survive, and
-any part of the later ones. After each cut the store is checked, mounted, and compared with the
-promises made.
+A FUSE file system provides a disk as a file. A loop device on this file holds ext4, xfs or btrfs
+with the store. Writers and SQLite work on the mounted store, and every write, discard and flush of
+the disk is recorded. The power is then cut at many places of the record: all writes before the last
+flush survive, and so does any part of the later writes. After each cut the store is checked,
+mounted, and compared with the promises that siltfs made before the cut.
 
 Examples:
   siltfs-blocktest --fs xfs --cuts 2000 --seed 7 --save /var/tmp/found
@@ -51,8 +51,9 @@ void Declare(CLI::App& app, Arguments& arguments) {
   app.add_option("--fs", arguments.kind, "File system below the store")
       ->check(CLI::IsMember({"ext4", "xfs", "btrfs"}))
       ->capture_default_str();
-  app.add_option("--cuts", campaign.cuts, "Power cuts")->capture_default_str();
-  app.add_option("--cuts-of-a-recording", campaign.cuts_of_a_recording, "Cuts of each load")
+  app.add_option("--cuts", campaign.cuts, "Number of power cuts")->capture_default_str();
+  app.add_option("--cuts-of-a-recording", campaign.cuts_of_a_recording,
+                 "Number of cuts for each recorded load")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
   app.add_option("--faults", campaign.faults,
@@ -60,13 +61,14 @@ void Declare(CLI::App& app, Arguments& arguments) {
   app.add_option("--seed", campaign.seed, "Seed of the writes and failures")->capture_default_str();
   app.add_option("--seconds", campaign.most_seconds, "End after about this many seconds");
   app.add_flag("--stop", campaign.stop_at_first, "End with the first illegal cut");
-  app.add_option("--inject", campaign.injection, "Make the daemon leave out syncs of")
+  app.add_option("--inject", campaign.injection, "Make the daemon leave out these syncs")
       ->check(CLI::IsMember({"segments", "index", "metadata", "directories", "mount-directories"}));
   app.add_option("--save", campaign.save, "Keep images of disks that fail in this directory")
       ->check(CLI::ExistingDirectory);
   app.add_option("--directory", campaign.directory,
-                 "For mountpoints and logs; must be empty (default: a temporary one in /var/tmp)");
-  app.add_option("--siltfs", campaign.siltfs, "The siltfs to test (default: the one beside this)");
+                 "Empty directory for mountpoints and logs (default: a temporary one in /var/tmp)");
+  app.add_option("--siltfs", campaign.siltfs,
+                 "The siltfs to test (default: the one beside this program)");
   app.add_flag("--json", arguments.json, "Print one JSON document");
 }
 

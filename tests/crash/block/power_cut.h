@@ -22,9 +22,9 @@ class PowerCuts {
   PowerCuts(const DeviceLog& log, uint64_t size, uint64_t tear_bytes)
       : log_(log), tear_bytes_(tear_bytes), durable_(size) {}
 
-  // Returns the device after a power cut behind the first `position` records. It has all writes
-  // before the last flush among these records, and a random part of the later writes. Valid until
-  // the next call.
+  // Returns the device after a power cut that follows the first `position` records. The device has
+  // all writes before the last flush among these records, and a random part of the later writes. It
+  // is valid until the next call.
   std::unique_ptr<CutDevice> Cut(uint64_t position, Random& random);
 
  private:

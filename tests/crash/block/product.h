@@ -38,9 +38,9 @@ class Product {
   std::string LogTail() const;
   void ClearLog() const;
 
-  // Waits until the daemon has ended, kills it if that takes longer than `patience`, and removes a
-  // mount without a daemon. Returns the daemon's exit code: the highest of all children that this
-  // process has not waited for.
+  // Removes the mount if it is still there. Then waits until the daemon has ended, and kills it if
+  // that takes longer than `patience`. Returns the daemon's exit code. More exactly, this is the
+  // highest code of all children that this process has not waited for.
   int Finish(std::chrono::seconds patience) const;
 
   const Options& options() const { return options_; }

@@ -122,7 +122,7 @@ void Load::Maintain(killtest::RoundState& round, Session& session, uint64_t seed
     std::this_thread::sleep_for(std::chrono::milliseconds(20 + random.Below(200)));
     const uint64_t choice = random.Below(6);
     if (choice == 0) {
-      // The kernel may write back its dirty data at any time.
+      // Writes back the data of the lower file system, as the kernel may do at any time.
       mount_->Sync();
       continue;
     }

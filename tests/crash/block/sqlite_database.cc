@@ -53,8 +53,8 @@ SqliteWriter::~SqliteWriter() {
 
 bool SqliteWriter::Execute(const std::string& statements) {
   if (program_ < 0) return false;
-  // A program that has ended gives no answer, and is detected by that; SIGPIPE is ignored (see
-  // main).
+  // If the program has ended, this write fails without a signal, because main ignores SIGPIPE. The
+  // missing answer shows the failure.
   fprintf(input_, "%s\nSELECT 'done';\n", statements.c_str());
   fflush(input_);
   std::array<char, 256> line{};

@@ -67,15 +67,16 @@ std::string DescribeOperation(const Operation& operation);
 // to the writer until the writer's thread is joined.
 struct History {
   std::vector<Operation> operations;
-  // Fsyncs that returned have promised two things. This many of these operations are durable.
+  // Promised by the fsyncs that have returned: this many of the operations, from the first one on,
+  // are durable.
   size_t durable_operations = 0;
-  // Also durable are all writers' operations that ended before this time.
+  // Also promised: all operations of all writers that ended before this time are durable.
   Stamp durable_before = 0;
   std::vector<SyncReturn> syncs;
 
-  // Call it when an fsync of an object has returned. `last_change` is the object's last operation.
-  // All operations that ended before it began are in the same commit or an earlier one, those of
-  // other writers, too.
+  // Call it when an fsync of an object has returned. `last_change` is the last operation that
+  // changed the object. All operations of all writers that ended before this operation began are in
+  // the same commit or an earlier one.
   void MadeDurable(size_t last_change) {
     durable_operations = std::max(durable_operations, last_change + 1);
     durable_before = std::max(durable_before, operations[last_change].begin);

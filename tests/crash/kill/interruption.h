@@ -8,7 +8,8 @@ bool IsInterrupted();
 // Throws Interrupted if there was a request.
 void CheckInterruption();
 
-// While it exists, these signals are blocked in its thread, so that the main thread gets them.
+// While this object exists, these signals are blocked in its thread, and in threads that it starts.
+// The started threads keep them blocked, so that only the main thread gets them.
 class InterruptionBlocked {
  public:
   InterruptionBlocked();

@@ -202,8 +202,8 @@ bool PagesMatch(ByteView content, ByteView dirty, ByteView observed) {
   for (size_t begin = 0; begin < observed.size(); begin += kPage) {
     const ByteView page = observed.subspan(begin, std::min(kPage, observed.size() - begin));
     // A legal page holds the old bytes, with zeros behind the old end. Or it holds the new bytes
-    // that were written when the kernel took the page, and then zeros; these bytes cover at least
-    // the old length.
+    // that were in the kernel's cache when the kernel wrote the page back, and then zeros. These
+    // new bytes are at least as many as the old bytes of the page.
     const ByteView old_page = PartOf(content, begin, page.size());
     const ByteView new_page = PartOf(dirty, begin, page.size());
     const bool is_old = StartsAndIsZeroBehind(page, old_page, old_page.size());

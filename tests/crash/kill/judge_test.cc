@@ -123,7 +123,7 @@ TEST_CASE("no operation survives without the same writer's earlier ones") {
   CHECK_FALSE(IsLegal(past, observed));
 }
 
-TEST_CASE("a rename over a closed file leaves the old or the new, whole") {
+TEST_CASE("a rename over a closed file leaves the whole old file or the whole new one") {
   Clock clock;
   Past past(clock);
   past.File("name", "old").File("temporary", "new").Do(OperationKind::kRename, "temporary", "name");
@@ -158,7 +158,7 @@ TEST_CASE("hard links stay names of one file") {
   CHECK_FALSE(IsLegal(past, miscounted));
 }
 
-TEST_CASE("links, attributes and directories count") {
+TEST_CASE("lost links, attributes and directories are detected") {
   Clock clock;
   Past past(clock);
   past.Do(OperationKind::kMakeDirectory, "d")

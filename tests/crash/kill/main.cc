@@ -32,13 +32,16 @@ void Declare(CLI::App& app, Arguments& arguments) {
   app.add_option("--seed", test.seed, "Seed of the writes and of the moments of the kills")
       ->capture_default_str();
   app.add_option("--directory", test.directory,
-                 "For store and mount; made, or empty; kept (default: a temporary one)");
-  app.add_option("--fill", test.fill_bytes, "Write this much first, in files of 64 MiB (K, M, G)")
+                 "Directory for the store and the mount: missing or empty; it is kept (default: a "
+                 "temporary one)");
+  app.add_option("--fill", test.fill_bytes,
+                 "First write files of 64 MiB with this size in total (K, M, G)")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
   app.add_option("--writers", test.writers, "Number of concurrent writers, of four kinds")
       ->check(CLI::Range(1U, 1000U))
       ->capture_default_str();
-  app.add_option("--siltfs", test.siltfs, "The siltfs to test (default: the one beside this)");
+  app.add_option("--siltfs", test.siltfs,
+                 "The siltfs to test (default: the one beside this program)");
   app.add_flag("--json", arguments.json, "Print one JSON document");
 }
 
@@ -121,7 +124,8 @@ int RunTest(Arguments& arguments) {
 int Main(int argc, char** argv) {
   CLI::App app(
       "Repeatedly kills a mounted siltfs with SIGKILL under load, mounts it again, and compares\n"
-      "everything with the writes: synced writes must be there, others up to some moment",
+      "the files with what was written: all synced writes must be there, and of the other writes\n"
+      "all up to some moment",
       "siltfs-killtest");
   Arguments arguments;
   Declare(app, arguments);

@@ -19,7 +19,7 @@ namespace {
 Bytes ReadContent(const std::string& path, size_t size) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) throw SystemFailure("open " + path);
-  Bytes bytes(size + 1);  // one more, to see the end
+  Bytes bytes(size + 1);  // with room for one byte more, to see whether the file ends
   size_t filled = 0;
   for (;;) {
     const ssize_t count = read(file.get(), bytes.data() + filled, bytes.size() - filled);

@@ -17,8 +17,8 @@ struct Ended {
 // From now on, orphaned processes become children of this process, so that it can wait for daemons.
 void AdoptOrphans();
 
-// Runs the program to its end; the code is 127 if the program is not found. The result holds only
-// the first few KiB of output and errors; their files are in `scratch`.
+// Runs the program to its end. The code is 127 if the program is not found. The result holds only
+// the first few KiB of output and errors. The files `output` and `errors` in `scratch` hold all.
 Ended Run(const std::vector<std::string>& command, const std::string& scratch);
 // Starts the program and returns its pid without waiting for its end. Its output is discarded.
 pid_t Start(const std::vector<std::string>& command);

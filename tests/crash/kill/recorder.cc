@@ -45,7 +45,7 @@ void Recorder::Do(Operation operation, Call call) {
   if (operation.kind == OperationKind::kRename || operation.kind == OperationKind::kLink)
     touched.push_back(tree_.DirectoryOf(operation.other));
   tree_.Apply(operation);
-  touched.push_back(tree_.Find(operation.name));  // if it was created
+  touched.push_back(tree_.Find(operation.name));  // the node that the operation may have created
   for (const auto& node : touched) {
     if (!node) continue;
     if (!is_write_back) node->last_change = number;

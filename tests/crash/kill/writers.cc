@@ -171,9 +171,7 @@ class Replacer final : public Writer {
   void Step() override {
     const std::string name = fmt::format("document{}", random_.Below(4));
     const std::string temporary = name + ".tmp";
-    if (recorder_.tree().Find(temporary))
-      recorder_.Unlink(temporary);  // left from before the
-                                    // crash
+    if (recorder_.tree().Find(temporary)) recorder_.Unlink(temporary);  // a crash has left it
     Descriptor file = recorder_.Create(temporary);
     WriteInPieces(file, temporary, Make((4u << 10) + SomeSize(1u << 20)));
     recorder_.Close(std::move(file), temporary);

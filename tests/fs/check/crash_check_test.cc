@@ -85,7 +85,7 @@ class RandomWork {
     REQUIRE_OK(fs_.OpenFile(inode, false));
     REQUIRE_OK(fs_.Write(inode, random_.Below(500'000),
                          RandomBytes(random_.Next(), 1 + random_.Below(50'000))));
-    if (random_.Below(2) == 0) fs_.ReleaseFile(inode);  // otherwise it is open until the crash
+    if (random_.Below(2) == 0) fs_.ReleaseFile(inode);  // if not, it is open until the crash
   }
   void Truncate(InodeNumber inode) {
     AttributeChange change;
@@ -145,7 +145,7 @@ void LoseUnsynced(CheckedStore& store, Random& random) {
     const std::string path = SegmentPath(store.path(), id);
     const auto reader = SegmentReader::Open(store.fixture().env(), store.path(), {uuid, id}, codec);
     REQUIRE_OK(reader);
-    // Blocks are synced before the footer is written.
+    // If there is a footer, all blocks are durable: they are synced before the footer is written.
     const auto trailer = (*reader)->ReadTrailer();
     if (trailer.ok()) durable = std::max<uint64_t>(durable, trailer->data_end);
     std::string bytes = ReadText(path);

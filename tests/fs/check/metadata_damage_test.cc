@@ -128,8 +128,8 @@ TEST_CASE("an inode that disagrees with its names is found") {
       --ids->inode_limit;
       REQUIRE_OK(kv.Write({{std::string(kIdRangesKey), ids->Encode()}}));
     });
-    // The inode with the last number was removed before the store was closed; the previous one
-    // exists.
+    // Lower the limit once more: no inode has the last number, because Fill removed that inode, but
+    // an inode has the number before it.
     store.EditMetadata([](KvStore& kv) {
       auto ids = IdRanges::Decode(**kv.Get(kIdRangesKey));
       REQUIRE_OK(ids);
@@ -357,8 +357,8 @@ TEST_CASE("the store's own records are compared") {
 }
 
 TEST_CASE("metadata older than the store is found") {
-  // With large segments, no later segment has begun, so only blocks record the commit, and no
-  // header.
+  // With large segments no segment begins after the first unmount. So only blocks record the later
+  // commit, and no segment header does.
   CheckedStore store(IndexEngine::kSilt, GENERATE(256u << 10, 32u << 20));
   store.FillAndClose();
   store.fixture().Open();

@@ -73,7 +73,7 @@ TEST_CASE("damage in a segment is found at its place, and the damaged files are 
     store.Flip(path, block.offset + 60);
     const CheckOutcome outcome = store.Check();
     INFO(outcome.ToString());
-    // The index's entries for the block's chunks look like stale entries.
+    // The index entries for the block's chunks look like stale entries, which are no finding.
     REQUIRE(outcome.codes() == Codes{"block-head", "chunk-damaged"});
     const Finding* head = FindCode(outcome, "block-head");
     REQUIRE(head->path == path);

@@ -130,7 +130,7 @@ TEST_CASE("index entries lost in a crash are added by the next mount and are not
   CheckedStore store(GENERATE(IndexEngine::kSilt, IndexEngine::kMap));
   store.Fill();
   store.fixture().Crash();
-  // As if no part of the index had reached the disk.
+  // Remove all files of the index, as if none of them had reached the disk.
   std::filesystem::remove_all(IndexPath(store.path()));
   std::filesystem::create_directory(IndexPath(store.path()));
   const CheckOutcome outcome = store.Check();
@@ -148,7 +148,8 @@ TEST_CASE("index entries without a chunk are counted, but are not findings") {
   const std::string newer = ReadText(index);
   CheckedStore other(IndexEngine::kMap);
   other.FillAndClose();
-  // The index of `other` also knows chunks in segments that this one does not have.
+  // Give `other` the index of `store`, which also has entries for chunks in segments that `other`
+  // does not have.
   WriteText(JoinPath(IndexPath(other.path()), "map"), newer);
   const CheckOutcome outcome = other.Check();
   REQUIRE(outcome.report.stale_index_entries > 0);

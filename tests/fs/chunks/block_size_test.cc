@@ -40,7 +40,8 @@ TEST_CASE("a block grows while little is queued, and is closed by a commit") {
   all.Append(PutMany(store.chunks(), 100, 45, kChunk));
   store.Commit();
   CHECK(Sizes(store) == std::vector<uint64_t>{kIdleBlock, kIdleBlock / 2});
-  // The bytes that were got before the block grew lie in its old buffer, and are still right.
+  // The bytes that Get returned before the block grew are in the block's old buffer, and still
+  // right.
   CHECK(std::equal(early->bytes.begin(), early->bytes.end(), all.chunks[1].begin(),
                    all.chunks[1].end()));
   RequireAll(store.chunks(), all);

@@ -82,7 +82,7 @@ TEST_CASE("chunks of every length come back, down to a byte and up to the larges
   RequireAll(store.chunks(), all);
 }
 
-TEST_CASE("a chunk of impossible length is refused, and the store goes on") {
+TEST_CASE("a chunk of impossible length is refused, and later puts succeed") {
   StoreUnderTest store;
   store.Open();
   const Bytes good = RandomChunk(1);
@@ -99,7 +99,7 @@ TEST_CASE("a chunk of impossible length is refused, and the store goes on") {
 
 TEST_CASE("a chunk is stored once, however often and whenever it is put") {
   StoreSettings settings = WithIndex(GENERATE(TestIndex::kMap, TestIndex::kSilt));
-  settings.segment_bytes = 1u << 20;  // no segment is sealed meanwhile: that would add a footer
+  settings.segment_bytes = 1u << 20;  // no segment is sealed, which would add a footer
   StoreUnderTest store(settings);
   store.Open();
   const PutChunks first = PutMany(store.chunks(), 0, 60);
@@ -228,7 +228,7 @@ TEST_CASE("incompressible chunks are stored uncompressed, and cost little more t
   for (const FoundBlock& block : AllBlocks(store)) REQUIRE(block.head.codec == BlockCodecId::kNone);
 }
 
-TEST_CASE("a full segment is sealed behind the next one") {
+TEST_CASE("a full segment is sealed while the next one is written") {
   StoreUnderTest store;
   store.Open();
   const PutChunks all = PutMany(store.chunks(), 0, 400);  // 800 KB into segments of 64 KiB
@@ -279,7 +279,8 @@ TEST_CASE("totals are exact: over remounts, crashes and lost indexes") {
     const ChunkStoreTotals after = store.chunks().totals();
     REQUIRE(after.chunks == chunks);
     REQUIRE(after.plain_bytes == chunks * 2000);
-    // Both numbers change when a full segment is sealed in the background.
+    // While a thread seals a full segment, one number may change before the other. So compare them
+    // until they are equal.
     for (int looks = 0; looks < 1'000'000; ++looks) {
       if (store.chunks().totals().stored_bytes == SegmentFileBytes(store)) break;
       std::this_thread::yield();
@@ -288,7 +289,7 @@ TEST_CASE("totals are exact: over remounts, crashes and lost indexes") {
   }
 }
 
-TEST_CASE("a store that is open read-only gives everything and takes nothing") {
+TEST_CASE("a store that is open read-only returns all chunks and accepts none") {
   StoreUnderTest store(WithIndex(GENERATE(TestIndex::kMap, TestIndex::kSilt)));
   store.Open();
   PutChunks all = PutMany(store.chunks(), 0, 100);

@@ -78,7 +78,7 @@ void RequireCommitted(StoreUnderTest& store, const Script& script) {
   }
 }
 
-// No id or sequence that may still be given out is in use.
+// Requires that no id or sequence is in use that the store may still assign.
 void RequireNothingReused(StoreUnderTest& store) {
   std::set<uint64_t> sequences;
   for (const FoundBlock& block : AllBlocks(store)) {
@@ -256,7 +256,7 @@ TEST_CASE("metadata that is older than the segments is refused, and nothing is c
     REQUIRE(opened.cause().find("metadata was lost") != std::string_view::npos);
     REQUIRE(store.env().Calls(kReshaping) == calls);
   }
-  // Metadata that is newer than all blocks is accepted: after every commit it is newer.
+  // Metadata that is newer than all blocks is accepted, because it is so after every commit.
   store.committed() = newest;
   store.Open();
   store.Crash();

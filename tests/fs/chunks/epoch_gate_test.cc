@@ -10,7 +10,7 @@
 
 namespace siltfs::testing {
 
-TEST_CASE("a wait is for all threads that were inside, and for none that enter later") {
+TEST_CASE("WaitForOthers waits for all threads that are inside, but for none that enters later") {
   EpochGate gate;
   gate.WaitForOthers();  // none is inside
   std::optional<EpochGate::Pin> first(gate);
@@ -31,7 +31,7 @@ TEST_CASE("a wait is for all threads that were inside, and for none that enter l
   CHECK(over);
 }
 
-TEST_CASE("after a wait no thread is inside that entered before it") {
+TEST_CASE("after WaitForOthers, no thread is inside that entered before the call") {
   EpochGate gate;
   constexpr uint64_t kWaits = 300;
   std::atomic<uint64_t> waits = 0;

@@ -20,7 +20,7 @@ struct Script {
   Status failure;     // status of the first call that failed
 };
 
-// Puts chunks and nodes, and commits, until a call fails. True if none did.
+// Puts chunks and nodes, and commits, until a call fails. Returns true if no call fails.
 bool Run(StoreUnderTest& store, Script& script) {
   auto fails = [&](Status status) {
     if (status.ok()) return false;

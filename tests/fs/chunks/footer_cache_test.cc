@@ -59,7 +59,7 @@ uint64_t SomePrefix(Random& random) {
 }  // namespace
 
 TEST_CASE(
-    "the footer cache finds the chunks of a plain list, through inserts, evictions, erasures") {
+    "the footer cache finds the same as a plain list after any inserts, evictions and erasures") {
   const uint64_t seed = GENERATE(1, 2, 3);
   Random random(seed);
   constexpr size_t kWindows = 5;

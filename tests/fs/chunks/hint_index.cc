@@ -83,7 +83,7 @@ Status HintIndex::FlushImpl(uint64_t complete) {
     MutexLock lock(mutex_);
     if (!flush_failure_.ok()) return flush_failure_;
   }
-  SILTFS_RETURN_IF_ERROR(inner_->Put({}, complete + 1));  // as far as is known here
+  SILTFS_RETURN_IF_ERROR(inner_->Put({}, complete + 1));  // completes sequence `complete`
   return inner_->Flush();
 }
 

@@ -17,9 +17,9 @@ class HintIndex : public ChunkIndex {
  public:
   explicit HintIndex(std::unique_ptr<ChunkIndex> inner) : inner_(std::move(inner)) {}
 
-  // From now on the index answers `location` for the name; empty: the index has lost the entry.
+  // From now on Get returns `location` for the name. Empty: as if the index had lost the entry.
   void Say(const ChunkName& name, std::optional<Location> location);
-  // The name gets its true answer again.
+  // From now on Get returns the true location of the name again.
   void TellTruth(const ChunkName& name);
   // From now on all Puts, Gets or Flushes fail with `failure`; OK ends this.
   void FailPuts(Status failure);
@@ -29,7 +29,7 @@ class HintIndex : public ChunkIndex {
   // Puts wait from now on, until LetPutsGo.
   void HoldPuts();
   void LetPutsGo();
-  // For each Put so far, the sequence up to which the index was said to be complete.
+  // For each successful Put of entries, the sequence up to which the index was then complete.
   std::vector<uint64_t> complete() const;
 
  private:

@@ -11,8 +11,8 @@
 namespace siltfs::testing {
 namespace {
 
-// Puts text of an artificial language, in which some words are far more frequent than others. No
-// two compression levels are equally good for it.
+// Puts text of an artificial language, in which some words are far more frequent than others. Each
+// compression level of the test compresses it to another size.
 PutChunks PutText(ChunkStore& store, size_t count) {
   Random random(11);
   std::array<std::string, 3000> words;

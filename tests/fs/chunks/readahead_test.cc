@@ -151,7 +151,7 @@ TEST_CASE("readers of several files, and of one file in several places, share th
   for (size_t round = 0; round < 180; ++round) {
     for (Reader& reader : readers) reader.ReadAndWait(5);
     CHECK(Ahead(store) <= kMaxAhead);
-    // While there are two readers, neither takes more than its share.
+    // While both readers read on, more than half of the allowed blocks are ahead of them.
     if (round > 6 && round < 120) CHECK(Ahead(store) > kMaxAhead / 2);
   }
   CHECK(Decoded(store) == blocks);

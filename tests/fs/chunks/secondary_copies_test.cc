@@ -59,7 +59,7 @@ SegmentRecord RecordOf(uint32_t chunks) {
   return record;
 }
 
-// Metadata to which a test answers.
+// Takes the place of metadata. WriteThrough calls the test's function and returns its status.
 class AnsweredWrites final : public CommitPort {
  public:
   using Answer = std::function<Status(const std::vector<Mutation>&)>;
@@ -139,7 +139,7 @@ TEST_CASE("the footer cache does not decide for a noted segment: the index does"
   if (noted) at.store.committed().secondary = {at.segment};
   at.store.Open();
   at.LoadWindow();
-  // As if the chunk's entry had been removed with a segment that held the other copy.
+  // Lose the chunk's entry, as if it had been removed with a segment that held the other copy.
   at.store.index().Say(at.all.names[3], std::nullopt);
   REQUIRE(PutOne(at.store.chunks(), at.all.chunks[3]) == at.all.names[3]);
   at.store.Commit();
@@ -185,7 +185,7 @@ TEST_CASE("after a crash the index leads to chunks of victims again") {
     PutMany(at.store.chunks(), 100, 3);
     at.store.Commit();
   }
-  at.store.index().Say(at.all.names[3], std::nullopt);  // as for a victim
+  at.store.index().Say(at.all.names[3], std::nullopt);  // as for a chunk in a victim
   REQUIRE(PutOne(at.store.chunks(), at.all.chunks[3]) == at.all.names[3]);
   at.store.chunks().WaitUntilSealed();  // appended, not synced
   PutMany(at.store.chunks(), 200, 3);   // ends the sequence of the block before

@@ -10,7 +10,8 @@
 namespace siltfs::testing {
 namespace {
 
-// Small stores with cold caches: otherwise the footer cache would answer in place of the index.
+// Settings of a small store. The tests open it again after they have put chunks, so that its caches
+// are empty. Otherwise the footer cache would find the chunks instead of the index.
 StoreSettings SmallSettings() {
   StoreSettings settings;
   settings.index = TestIndex::kSilt;
@@ -134,12 +135,13 @@ TEST_CASE("damage in a block costs exactly its chunks, and is reported with its 
     store.Close();
   }
   const std::vector<FoundBlock> blocks = AllBlocks(store);
-  // Either a block with chunks behind it, or the last block, without which the segment is shorter.
+  // The damaged block is the first one, or the last one, without which the segment is shorter.
   const bool last = GENERATE(false, true);
   const FoundBlock block = last ? blocks.back() : blocks.front();
   const uint32_t head_bytes = block.head.head_bytes();
   const uint32_t where = GENERATE_COPY(values<uint32_t>({0, 20, 60, 1u << 20, 1u << 21}));
-  // In the header, the chunk table, the beginning of the payload, or its end.
+  // The damaged byte is in the block's header, in its chunk table, or at the beginning or the end
+  // of its payload.
   const uint64_t offset = block.offset + (where == 1u << 20   ? head_bytes
                                           : where == 1u << 21 ? block.head.total_bytes() - 1
                                                               : where);

@@ -90,7 +90,7 @@ TEST_CASE("threads that put, get and commit at once lose nothing, and store each
 
   for (int i = 1; i < kPutters; ++i) REQUIRE(names[static_cast<size_t>(i)] == names[0]);
   // If an index look-up ends just before the entry of a new chunk is made, the pipeline still knows
-  // the chunk.
+  // the chunk. So no chunk is stored twice.
   store.Commit();
   REQUIRE(store.chunks().totals().chunks == kChunks);
   store.Close();

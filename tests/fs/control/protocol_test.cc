@@ -32,7 +32,7 @@ TEST_CASE("A result is encoded and decoded") {
   REQUIRE_OK(DecodeResponse(EncodeResponse(Json())));
 }
 
-TEST_CASE("A failure keeps its code and its sentence") {
+TEST_CASE("A failure keeps its code and its text") {
   const Status failure = Status(StatusCode::kNoSpace, "the disk is full").At("/store");
   const auto back = DecodeResponse(EncodeResponse(failure));
   REQUIRE_CODE(back, kNoSpace);

@@ -70,7 +70,7 @@ TEST_CASE_METHOD(Fixture, "A command is answered") {
   CHECK((*answer)["files"] == 3);
 }
 
-TEST_CASE_METHOD(Fixture, "One line, one answer, then the connection ends") {
+TEST_CASE_METHOD(Fixture, "A connection takes one line, gives one answer, and ends") {
   const auto server = Start();
   const auto stream = Connect();
   REQUIRE_OK(stream->WriteAll("{\"command\":\"stat\"}\n{\"command\":\"stat\"}\n"));
@@ -105,7 +105,7 @@ TEST_CASE_METHOD(Fixture, "A request that does not end is refused once it is too
   REQUIRE_CODE(DecodeResponse(**line), kFileTooLarge);
 }
 
-TEST_CASE_METHOD(Fixture, "The socket is for its owner alone, and gone after the end") {
+TEST_CASE_METHOD(Fixture, "Only the owner can use the socket, and the server's end removes it") {
   auto server = Start();
   const std::string path = directory / "control";
   struct stat stat = {};
@@ -144,14 +144,14 @@ TEST_CASE_METHOD(Fixture, "A daemon is found by its abstract name if the directo
 }
 
 TEST_CASE_METHOD(Fixture, "An unreachable directory is not taken for an unmounted store") {
-  // The system refuses a path of this length, so nothing is known about a daemon.
+  // The system refuses a path of this length. So it stays unknown whether there is a daemon.
   const DaemonAddress unreachable{.store = "/" + std::string(5000, 'n')};
   const auto answer = Ask(unreachable, "stat");
   CHECK_FALSE(answer.ok());
   CHECK_FALSE(IsGone(answer.status()));
 }
 
-TEST_CASE_METHOD(Fixture, "A request to a daemon that does not answer fails with a sentence") {
+TEST_CASE_METHOD(Fixture, "The error for a missing answer names the daemon's process") {
   std::promise<void> finish;
   const std::shared_future<void> finished = finish.get_future().share();
   auto server = Start({{"sync", [&]() -> Result<Json> {
@@ -259,7 +259,7 @@ TEST_CASE_METHOD(Fixture,
                               }}},
                             {"gc"});
   for (size_t i = 0; i < Server::kMaxLongCommands; ++i)
-    REQUIRE_OK(Connect()->WriteAll(EncodeRequest({.command = "gc"})));  // and the client leaves
+    REQUIRE_OK(Connect()->WriteAll(EncodeRequest({.command = "gc"})));  // the client leaves
   full.get_future().wait();
   for (size_t i = 0; i < Server::kMaxConnections; ++i) REQUIRE_CODE(Ask(address, "gc"), kInUse);
   REQUIRE_OK(Ask(address, "stat"));
@@ -281,7 +281,7 @@ TEST_CASE_METHOD(Fixture, "Stop cuts off clients without a request, and answers 
   REQUIRE_OK(asking->WriteAll(EncodeRequest({.command = "sync"})));
   sync.WaitUntilStarted();
   auto stopped = std::async(std::launch::async, [&] { server->Stop(); });
-  const auto nothing = silent->ReadLine(kMaxResponseBytes);  // returns before the handler
+  const auto nothing = silent->ReadLine(kMaxResponseBytes);  // while the handler runs
   sync.Finish();
   stopped.get();
   const auto line = asking->ReadLine(kMaxResponseBytes);
@@ -292,7 +292,7 @@ TEST_CASE_METHOD(Fixture, "Stop cuts off clients without a request, and answers 
 }
 
 TEST_CASE_METHOD(Fixture,
-                 "A waiter gets the outcome when the store is closed, and then the daemon's end") {
+                 "A waiter waits for the daemon's end, and gets the outcome of closing the store") {
   auto server = Start();
   auto waiter = Waiter::Register(address);
   REQUIRE_OK(waiter);

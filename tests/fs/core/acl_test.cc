@@ -123,7 +123,8 @@ TEST_CASE_METHOD(Fixture, "an access list equivalent to permission bits is not s
   REQUIRE(CountedXattrs() == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "removing an access list leaves the permission bits; none is no error") {
+TEST_CASE_METHOD(Fixture,
+                 "removing an access list keeps the permission bits, and needs no list to exist") {
   REQUIRE_OK(SetAccess(file, kShared));
   REQUIRE_OK(fs().RemoveXattr(file, kAccessAclName));
   REQUIRE(Mode(file) == 0100770);
@@ -233,8 +234,8 @@ TEST_CASE_METHOD(Fixture, "new entries inherit a default list, which replaces th
   REQUIRE(Mode(link) == 0120777);
   REQUIRE(Access(link) == "none");
 
-  // A directory further below inherits the same list. So does one in that directory after a
-  // remount.
+  // A directory in `sub` inherits the same list. After a remount (CountedXattrs), so does a
+  // directory in `below`.
   const InodeNumber below = Made(fs().MakeDirectory(sub, "t", 0777, kMasked));
   REQUIRE(Default(below) == kShared);
   REQUIRE(CountedXattrs() == 1 + 1 + 1 + 2 + 2);

@@ -190,7 +190,7 @@ TEST_CASE("a truncated file keeps no chunks that it does not need") {
   REQUIRE(RecountStore(store.path()).logical_bytes == 10'000);
 }
 
-TEST_CASE("many open files keep their data that waits to be cut") {
+TEST_CASE("many open files keep the data that waits in memory to be cut") {
   constexpr uint64_t kFiles = 30;
   constexpr size_t kBytes = 1'000'000;  // all files together have more than may wait in memory
   StoreFixture store;
@@ -201,7 +201,7 @@ TEST_CASE("many open files keep their data that waits to be cut") {
     REQUIRE_OK(created);
     files.push_back(created->inode);
     fs.Forget(created->inode, 1);
-    REQUIRE_OK(fs.Write(created->inode, 10'000, RandomBytes(i, kBytes)));  // no start of a stream
+    REQUIRE_OK(fs.Write(created->inode, 10'000, RandomBytes(i, kBytes)));  // not a stream's start
   }
   for (uint64_t i = 0; i < kFiles; ++i)  // continue writing them
     REQUIRE_OK(fs.Write(files[i], 10'000 + i * 1000, RandomBytes(100 + i, 5000)));

@@ -1,5 +1,5 @@
 // Copying ranges between files. The bytes are right, and no chunks are stored or read for the copy.
-// A later fold makes the recipe that the content would have had if written in one go.
+// A later fold makes the recipe that the content would have if one call had written it.
 #include "fs/content/clone.h"
 
 #include <algorithm>
@@ -14,7 +14,8 @@ namespace {
 
 constexpr uint64_t kMiB = 1u << 20;
 
-// The recipe of this content, written in one go. Without zeros it is the only possible one.
+// Returns the recipe of this content when it is written with one call. If the content has no holes,
+// each way to write it must give this recipe.
 Recipe CanonicalRecipe(ChunkStoreFixture& store, const Bytes& content) {
   TestFile file(store);
   file.Write(0, content);
@@ -150,14 +151,16 @@ TEST_CASE("a clone that cannot read the source's recipe leaves the target unchan
   REQUIRE(overlay.empty());
 }
 
-TEST_CASE("a chunk ended by the source's end is cut again where the target continues") {
+TEST_CASE(
+    "a chunk that ends because its file ends is cut again where the clone is followed by data") {
   ChunkStoreFixture store;
   TestFile source(store);
   source.Write(0, RandomBytes(8, 100'000));
   TestFile target(store);
   target.Write(0, RandomBytes(9, kMiB));
   target.FoldAndCheck();
-  // A boundary of the target's chunks, so that nothing else there is cut again.
+  // The clone ends at a boundary of the target's chunks, so that no chunk of the target has to be
+  // cut again.
   uint64_t boundary = 0;
   for (const RecipeEntry& entry : target.Entries()) {
     if (boundary >= 500'000) break;

@@ -1,5 +1,5 @@
-// Several threads use one file system. The result must equal that of their calls in some order. The
-// store must be consistent to the last counter.
+// Several threads use one file system. The result must be one that their calls could also have in
+// some order, one after another. Afterwards all metadata must be consistent, with the counters.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -108,7 +108,7 @@ void TestFile::Clone(TestFile& source, const CloneRange& range) {
   expected_.resize(std::max<uint64_t>(expected_.size(), range.target_offset + range.length));
   std::copy(copied.begin(), copied.end(),
             expected_.begin() + static_cast<ptrdiff_t>(range.target_offset));
-  // Saving sets the same fields of an inode's record.
+  // Set this field of the record, because nothing saves the overlay here.
   record_.has_overlay = !overlay_.empty();
 }
 

@@ -1,4 +1,4 @@
-// One file's content over a chunk store on a simulated disk, beside the bytes that it should hold.
+// A file's content in a chunk store on a simulated disk, and the bytes that it should hold.
 #pragma once
 
 #include <memory>

@@ -396,7 +396,8 @@ void Round(uint64_t seed, bool faults) {
                    << TextOf(state) << "of " << steps.size() << " steps, synced " << synced);
     REQUIRE(found > 0);
     REQUIRE(found >= synced);
-    // A state may repeat (a file made and removed): the earliest matching step counts as survived.
+    // Several steps may lead to the same state, for example if a file is made and removed. Then
+    // only the steps up to the first of them are known to have survived.
     size_t least = 1;
     while (steps[least - 1].after != state) ++least;
     last_began = std::max(last_began, steps[least - 1].began);
@@ -414,7 +415,7 @@ uint64_t Seeds() { return std::max<uint64_t>(3, Share(15)); }
 
 }  // namespace
 
-TEST_CASE("a crash among several threads' operations keeps none without all before it") {
+TEST_CASE("an operation survives a crash only with all operations that ended before it began") {
   for (uint64_t seed = 1; seed <= Seeds(); ++seed) Round(seed, false);
 }
 

@@ -45,8 +45,8 @@ bool Overlaps(const std::vector<Range>& ranges, size_t begin, size_t end) {
                      [&](const Range& range) { return begin < range.second && end > range.first; });
 }
 
-// Requires that a read of the file fails if it touches one of the ranges, and otherwise returns the
-// bytes written.
+// Requires that a read of the file fails if it touches one of the ranges, and that every other read
+// returns the bytes written.
 void RequireDamaged(DamagedStore& store, const std::string& name,
                     const std::vector<Range>& ranges) {
   INFO(name);
@@ -165,7 +165,7 @@ TEST_CASE("a missing segment is reported with one line for each file") {
   CHECK(findings.size() <= store.files().size());
 }
 
-TEST_CASE("a wholly damaged segment is searched for blocks once, not for every chunk") {
+TEST_CASE("if all of a segment is damaged, it is searched for blocks once, not for every chunk") {
   DamagedStore store;
   const StoredBlock block = BeginShared(store);
   ChangeSegment(store.env(), store.path(), block.segment,

@@ -93,8 +93,9 @@ TEST_CASE("a rename after a write never survives without the write") {
   REQUIRE(ContentOf(store.Open(), "name") == Text("whole"));
 }
 
-TEST_CASE("the later written of two files is never ahead of the other") {
-  // Commits happen all the time, so each round has another last commit.
+TEST_CASE("if two files are written in turns, a crash never leaves the second one newer") {
+  // A thread commits all the time. So the last commit before the crash is at another place in each
+  // round.
   for (int round = 0; round < 30; ++round) {
     StoreFixture store;
     FileSystem& fs = store.Open();

@@ -45,8 +45,8 @@ Recipe WrittenAtOnce(ChunkStoreFixture& store, const Bytes& content) {
   return file.recipe();
 }
 
-// Returns the offsets of a kernel's writeback requests for one large write. Each request has at
-// most 128 KiB, and neighbouring ones may be in any order.
+// Returns the offsets of the kernel's writeback requests for one write of `size` bytes. Each
+// request has `request` bytes. It may change places with one of the next `window` - 1 requests.
 std::vector<uint64_t> ShuffledRequests(Random& random, size_t size, size_t request, size_t window) {
   std::vector<uint64_t> offsets;
   for (uint64_t at = 0; at < size; at += request) offsets.push_back(at);

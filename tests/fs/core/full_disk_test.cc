@@ -20,7 +20,7 @@ namespace siltfs::testing {
 namespace {
 
 constexpr uint64_t kDiskBytes = 96u << 20;
-// A disk of this size gives a reserve with a part that is only for opening the store
+// On a disk of this size, the reserve has a part that is only for opening the store
 // (SpaceReserve::Phase).
 constexpr uint64_t kDiskWithRoomToOpen = 180u << 20;
 constexpr size_t kFileBytes = 300'000;
@@ -103,7 +103,8 @@ struct FullDisk {
     if (file.status().Is(StatusCode::kAlreadyExists))
       file = disk->OpenFile(kNeighbour, {.mode = OpenMode::kReadWrite});
     REQUIRE_OK(file);
-    // The store's threads may free or take space meanwhile.
+    // The store's threads may free or take space at any time. So repeat this until no space is
+    // free.
     bool full = false;
     for (int i = 0; i < 1000 && !full; ++i) {
       (*file)->Write(*(*file)->Size(), Bytes(Available() + 4096, 1)).IgnoreError("it must fail");
@@ -306,7 +307,7 @@ TEST_CASE("a store that was closed while there was room is mounted on a full dis
   at.Open();
   at.RequireSynced();
   REQUIRE_CODE(at.TryWrite("new"), kNoSpace);
-  // Copies have no room but the space of wholly dead segments.
+  // The only room for copies is the space of segments whose chunks are all dead.
   for (int i = 0; i < 70; ++i) at.Delete(fmt::format("file {}", i));
   REQUIRE_OK(at.fs->SyncAll());
   REQUIRE_OK(at.fs->maintenance().CollectGarbage(false));

@@ -7,6 +7,8 @@
 
 namespace siltfs::testing {
 
+// The index points to the copy that a collection has made. After this copy is removed as unused,
+// only a cached footer part leads to the first copy.
 TEST_CASE("a copy that a collection left behind is no duplicate of a chunk missing in the index") {
   GarbageStore store(GarbageStore::kLargeSegment);
   const auto [kept, spoilt, others] = store.LeaveCopyBehind();
@@ -73,9 +75,10 @@ TEST_CASE("a collection restores entries of chunks in use that the index does no
   store.RequireAll();
 }
 
-// The caller of Put has found no entry for the chunk. Before its copy is appended, the collection
-// makes an entry for the first copy.
-TEST_CASE("a note stays while a second copy of one of its chunks is on the way") {
+// While the collection reads the segment, "again" is written. Put finds no index entry for its
+// chunk, so it stores a second copy. Before this copy is appended, the collection makes an entry
+// for the first copy.
+TEST_CASE("a note stays while a second copy of one of its segment's chunks is being written") {
   constexpr uint32_t kSegment = 256u << 10;
   GarbageStore store(kSegment);
   store.Begin();
@@ -112,7 +115,7 @@ TEST_CASE("the notes of a collection are removed once the index points to every 
   }
   CHECK(store.Collect().segments_removed > 10);
   store.End();
-  // At most the unsealed segments with copies are noted, one of each kind.
+  // Only unsealed segments with copies may still be noted: at most one of each kind.
   CHECK(store.Noted().size() <= 2);
   store.Begin();
   store.RequireAll();

@@ -111,7 +111,7 @@ TEST_CASE("a power cut at any step of a collection loses nothing") {
   CHECK(cuts > 300 / CallStep());
 }
 
-TEST_CASE("a process killed at any step of a collection loses nothing, nor does a power cut then") {
+TEST_CASE("a process killed at any step of a collection loses nothing, even with a power cut") {
   Collecting collecting;
   const Collection collection(collecting);
   const SimTrace& trace = collection.trace;

@@ -16,8 +16,8 @@
 namespace siltfs::testing {
 namespace {
 
-// A simulated device that calls functions at chosen moments of a collection: in GC's thread and
-// once each, unless stated otherwise.
+// A simulated device that calls functions at chosen moments of a collection. Unless stated
+// otherwise, each function is called once, and in GC's thread.
 class WatchedEnv : public FaultEnv {
  public:
   WatchedEnv() : WatchedEnv(std::make_unique<SimEnv>()) {}
@@ -25,17 +25,18 @@ class WatchedEnv : public FaultEnv {
   SimEnv& device() { return device_; }
   // Marks the calling thread as GC's thread.
   void Watch() { collector_ = std::this_thread::get_id(); }
-  // Called when the sorter draws its seed: all segments are being counted, as of an earlier commit.
+  // Called when the sorter draws its seed. At this moment GC counts the live chunks of all
+  // segments, as of an earlier commit.
   std::function<void()> while_counting;
-  // Called when GC asks for the disk's room for copies: victims are chosen, and marked as of an
-  // earlier commit.
+  // Called when GC asks how much room the disk has for copies. At this moment the victims are
+  // chosen, and their live chunks are marked as of an earlier commit.
   std::function<void()> before_copying;
   // Called when a segment's file is removed.
   std::function<void()> before_removal;
   // Called in any thread, each time a segment's file is read.
   std::function<void()> reading_segment;
-  // Called in any thread, once it is armed, when a commit has synced the segments and syncs a log
-  // of metadata.
+  // Called in any thread, once after `armed` was set: when a commit has synced segments and is
+  // about to sync a log of metadata.
   std::function<void()> syncing_metadata;
   mutable std::atomic<bool> armed = false;
 
@@ -70,7 +71,7 @@ class WatchedEnv : public FaultEnv {
 
   SimEnv& device_;
   std::atomic<std::thread::id> collector_;
-  mutable std::atomic<bool> segments_synced_ = false;  // the segments were synced since arming
+  mutable std::atomic<bool> segments_synced_ = false;  // a segment was synced while armed
 };
 
 constexpr uint32_t kSegmentBytes = 4u << 20;
@@ -79,7 +80,7 @@ constexpr uint64_t kKeptChunks = 60'000 / 2'048 + 1;  // at most this many chunk
 
 }  // namespace
 
-TEST_CASE("a chunk that GC does not copy because it was written again is durable there") {
+TEST_CASE("if GC does not copy a chunk because it was written again, the new copy is durable") {
   WatchedEnv env;
   RecompressionStore store(env, "/store", kSegmentBytes);
   {
@@ -178,7 +179,8 @@ TEST_CASE("data written again after GC has marked its victims is stored again") 
   half.RequireAll();
 }
 
-TEST_CASE("data written again, not yet committed, before its segment is a victim stays alive") {
+TEST_CASE(
+    "data that was written again before its segment is a victim, but not committed, stays alive") {
   HalfDeadStore half;
   half.env.while_counting = [&] { half.WriteGarbageAgain(); };
   half.Collect();
@@ -234,8 +236,9 @@ TEST_CASE("chunks in an open file's overlay stay alive, in this mount and after 
   store.RequireFiles(**next);
 }
 
-// A reader that is held up until GC passes a certain point, or has had many chances to. GC must not
-// pass the point while an earlier reader is still reading.
+// A reader that waits in the middle of its read until GC passes a certain point, or until GC has
+// had many chances to pass it. GC must not pass this point while an earlier reader is still
+// reading.
 class HeldReader {
  public:
   explicit HeldReader(HalfDeadStore& half) : half_(half) {

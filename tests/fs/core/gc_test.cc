@@ -219,7 +219,7 @@ TEST_CASE("a recipe that cannot be read ends a collection, and nothing is remove
   REQUIRE_OK(listing);
   for (const SegmentId id : listing->ids) {
     ChangeSegment(store.env, store.path, id, [](std::string& content) {
-      // Finds a node by its magic number: only nodes are stored uncompressed with it.
+      // Find a node by its magic number, which is there in plain bytes: nodes are not compressed.
       const size_t node = content.find("SFRN");
       if (node != std::string::npos) content[node + 40] ^= 1;
     });
@@ -235,8 +235,6 @@ TEST_CASE("a recipe that cannot be read ends a collection, and nothing is remove
   store.End();
 }
 
-// The index points to the copy that a collection has made. After this copy is removed as unused,
-// only a cached footer part knows the first copy.
 TEST_CASE("a segment that is recorded as present is not removed, whatever else metadata says") {
   GarbageStore store;
   store.Begin();

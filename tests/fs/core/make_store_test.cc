@@ -163,7 +163,7 @@ TEST_CASE("a mkfs that finds the disk full leaves nothing behind") {
   }
 }
 
-TEST_CASE("the next mkfs removes the files that a full disk kept mkfs from removing") {
+TEST_CASE("the next mkfs removes files that a failed mkfs could not remove on a full disk") {
   const uint64_t calls = CallsOfMkfs(true);
   for (uint64_t call = FirstCall(0); call <= calls; call += 3) {
     CAPTURE(call);
@@ -177,7 +177,7 @@ TEST_CASE("the next mkfs removes the files that a full disk kept mkfs from remov
   }
 }
 
-// Runs mkfs until a power cut, when all files but the superblock are there.
+// Runs mkfs and cuts the power when mkfs has made all files except the superblock.
 void MakeRemains(SimEnv& env) {
   // The last 13 calls make two copies of the superblock, with six calls each, and remove the mark.
   env.CutAtCall(CallsOfMkfs(false) - 13);

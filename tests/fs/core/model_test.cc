@@ -296,7 +296,7 @@ TEST_CASE("random operations have the same result as in the model, across remoun
   REQUIRE(count.overlay_extents == 0);
 }
 
-TEST_CASE("a crash goes back to the complete last commit") {
+TEST_CASE("after a crash the store has all of the last commit, and nothing later") {
   const uint64_t seed = GENERATE(range(100, 104));
   INFO("seed " << seed);
   MemoryFileSystem model;

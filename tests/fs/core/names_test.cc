@@ -65,7 +65,7 @@ TEST_CASE("a name is taken until it is removed") {
   REQUIRE(MakeFile(fs, kRootInode, "a") != file);  // numbers are never used again
 }
 
-TEST_CASE("a kept number finds its inode and the parent directory, or reports that it is gone") {
+TEST_CASE("an inode number finds its inode and the parent, or reports that the inode is gone") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const InodeNumber outer = MakeDir(fs, kRootInode, "outer");
@@ -332,7 +332,7 @@ TEST_CASE("a walk starts with the directory and its parent and follows the order
                kNotADirectory);
 }
 
-TEST_CASE("a walk sees lasting entries exactly once, whatever other entries come and go") {
+TEST_CASE("a walk sees each lasting entry exactly once while other entries are made and removed") {
   const uint64_t seed = GENERATE(range(1, 5));
   INFO("seed " << seed);
   Random random(seed);

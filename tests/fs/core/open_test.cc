@@ -68,9 +68,9 @@ bool MetadataLog(const std::string& name) {
          (name.ends_with(".log") || name.find("MANIFEST-") != std::string::npos);
 }
 
-// Requires that opening the store either way is refused with this code. A read-only attempt changes
-// nothing. A writable attempt changes only metadata's own files, whose log is replayed before they
-// can be read.
+// Requires that opening the store read-only, and then for writing, fails with this code. The first
+// attempt must change nothing. The second may change only the files of metadata, because their log
+// is replayed before they can be read.
 void RequireRefused(StoreFixture& store, StatusCode code) {
   const DirectoryTree before = Contents(store);
   const Status read_only = store.TryOpen(true);

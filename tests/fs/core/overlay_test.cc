@@ -92,7 +92,7 @@ class Subject {
       cells_[begin + i] = {.kind = OverlayPiece::Kind::kPlain, .byte = bytes[i]};
   }
 
-  // Whole chunks and parts of chunks.
+  // Puts whole chunks and parts of chunks.
   void PutSlices(uint64_t begin, uint64_t length) {
     std::vector<ChunkSlice> slices;
     for (uint64_t at = begin; at < begin + length;) {
@@ -374,7 +374,7 @@ TEST_CASE("covered ranges are cut to the window") {
   CHECK(overlay.CoveredRanges({130, 130}).empty());
 }
 
-TEST_CASE("a stretch ends where there would be too much to fold") {
+TEST_CASE("StretchFrom returns a range with no more extents and bytes than one fold may take") {
   Overlay overlay;
   for (uint64_t i = 0; i < 10; ++i) overlay.PutRaw(i * 1000, Bytes(100, 1));
   CHECK((overlay.StretchFrom(0, 3, 1u << 20) == Overlay::Range{0, 2100}));
@@ -384,7 +384,8 @@ TEST_CASE("a stretch ends where there would be too much to fold") {
   CHECK((overlay.StretchFrom(8000, 100, 1u << 20) == Overlay::Range{8000, 9100}));
   CHECK(overlay.StretchFrom(9001, 100, 1u << 20).size() == 0);
 
-  // Whole chunks are only referred to; parts of them are cut.
+  // A fold only refers to whole chunks, so they do not count as bytes. It must cut parts of chunks
+  // again, so these count.
   Overlay chunks;
   const ChunkSlice whole{.name = {}, .chunk_length = 8000, .skip = 0, .length = 8000};
   const ChunkSlice part{.name = {}, .chunk_length = 8000, .skip = 1, .length = 7000};

@@ -60,7 +60,7 @@ TEST_CASE_METHOD(Fixture, "a write removes the privileges that it names") {
 }
 
 TEST_CASE_METHOD(Fixture,
-                 "a new size, owner or group removes the capability, set-id bits on request") {
+                 "a new size, owner or group removes the capability, and set-id bits on request") {
   AttributeChange change;
   SECTION("size") { change.size = 5; }
   SECTION("owner") { change.uid = 7; }

@@ -1,5 +1,6 @@
-// Large files read in order through the file system: readahead does not change the bytes read,
-// whatever happens to the file meanwhile, and blocks are found without reading tables again.
+// Large files that are read in order through the file system. Readahead does not change the bytes
+// that a read returns, even if the file changes at the same time. Blocks are found without reading
+// tables again.
 #include <algorithm>
 
 #include "tests/fs/core/store_fixture.h"

@@ -260,7 +260,7 @@ TEST_CASE("readers get the right bytes while all segments are replaced under the
   store.RequireSound(store.env);
 }
 
-TEST_CASE("a chunk in a recompressed segment costs no more reads than in another") {
+TEST_CASE("a chunk in a recompressed segment takes no more reads than before") {
   RecompressOnDisk store;
   store.WriteFiles(store.Begin(), 1, 30);
   store.End();
@@ -282,7 +282,8 @@ TEST_CASE("a chunk in a recompressed segment costs no more reads than in another
   store.Begin();
   REQUIRE_OK(store.fs->maintenance().Recompress());
   store.End();
-  // Fewer blocks are read; each segment's table is read once, with its trailer.
+  // The reads go to fewer blocks. In addition, the block table and the trailer of each segment are
+  // read once.
   const uint64_t segments = SegmentsOf(store.env, store.path)->List()->ids.size();
   CHECK(segment_reads() <= original + 2 * segments);
 }
@@ -451,7 +452,7 @@ TEST_CASE("a damaged footer costs no file, in a recompressed segment or another"
   REQUIRE(findings == std::set<std::string>{"segment-footer"});
 }
 
-TEST_CASE("a requested recompression does not wait until the background may continue") {
+TEST_CASE("recompression on demand does not wait until the background thread may continue") {
   RecompressOnDisk store(2u << 20);
   store.WriteFiles(store.Begin(), 1, 200);
   store.End();

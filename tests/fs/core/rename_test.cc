@@ -176,7 +176,7 @@ TEST_CASE("a rename to itself, or between two names of one file, does nothing") 
   tree.Finish();
 }
 
-TEST_CASE("a replaced name takes one link of a file that has others") {
+TEST_CASE("a replaced name removes one link of a file with several names") {
   Tree tree;
   const InodeNumber file = tree.File("a");
   REQUIRE_OK(tree.fs().Link(file, kRootInode, "b"));
@@ -188,7 +188,7 @@ TEST_CASE("a replaced name takes one link of a file that has others") {
   tree.Finish();
 }
 
-TEST_CASE("without replacement a taken name is refused and a free one is not") {
+TEST_CASE("a rename without replacement refuses a name in use, and takes a free name") {
   Tree tree;
   tree.File("a");
   tree.File("b");

@@ -222,8 +222,8 @@ TEST_CASE("a place that the device cannot read is damage, a missing device is a 
   store.Close();
   const StoredBlock block = store.BlockOf("random 2");
   store.Open();
-  SECTION("twice, and never again") {
-    // The segment's trailer, tables and block table are read before the block.
+  SECTION("for a while") {
+    // All reads of the segment fail, also those of its trailer and its tables.
     store.watched().Fail(FaultEnv::Call::kRead, block.path, StatusCode::kIoError);
     const auto report = store.fs().maintenance().Scrub(ScrubMode::kFull);
     store.watched().Heal();

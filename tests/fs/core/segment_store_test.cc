@@ -53,7 +53,7 @@ class RemoteStore {
     REQUIRE_OK(fs->Close());
     fs.reset();
   }
-  // Returns when all segments that the writes have filled are sealed and put, or cannot be.
+  // Returns when all segments that the writes have filled are sealed and put, or when that failed.
   void WaitUntilSealed() { REQUIRE_OK(fs->maintenance().CollectGarbage(/*dry_run=*/true)); }
   void Crash() {
     fs.reset();

@@ -89,7 +89,7 @@ TEST_CASE_METHOD(Fixture, "a linked temporary file is a file like others") {
   REQUIRE_CODE(store.fs().GetAttributes(file), kStale);
 }
 
-TEST_CASE_METHOD(Fixture, "only a file that never had a name can get its first, while it is open") {
+TEST_CASE_METHOD(Fixture, "only an open file that never had a name can be given its first name") {
   const InodeNumber used = Make();
   fs.ReleaseFile(used);
   REQUIRE_CODE(fs.Link(used, kRootInode, "closed"), kNotFound);

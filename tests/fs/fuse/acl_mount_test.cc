@@ -31,8 +31,8 @@ MountOptions ForAll(bool no_xattrs = false) {
   return options;
 }
 
-// Runs `act` as a user with one group, and also `extra` if that is not 0; returns its errno. `act`
-// may only make system calls.
+// Runs `act` in a child process as `user`, whose group has the same number. If `extra` is not 0, it
+// is an additional group. Returns what `act` returns, an errno. `act` may only make system calls.
 template <typename Action>
 int As(uid_t user, gid_t extra, Action act) {
   const pid_t child = fork();
@@ -127,7 +127,7 @@ TEST_CASE_METHOD(Fixture, "A named group gets the rights of the list") {
 }
 
 TEST_CASE_METHOD(Fixture,
-                 "The mask limits named users and groups, and changing the mode changes it") {
+                 "The mask limits named users and groups, and a new mode changes the mask") {
   REQUIRE(SetAcl(file, kAccess, "u::rw-,u:4002:rw-,g::---,m::r--,o::---") == 0);
   CHECK(OpenAs(kFriend, O_RDWR) == EACCES);
   CHECK(OpenAs(kFriend, O_RDONLY) == 0);

@@ -9,7 +9,7 @@ constexpr InodeNumber kDirectory = 7;
 constexpr AttributeReplyTracker::Thread kMe = 100;
 constexpr AttributeReplyTracker::Thread kOther = 200;
 
-// Returns another directory with the slot of kDirectory.
+// Returns another directory that has the same slot in the tracker's table as kDirectory.
 InodeNumber Rival() {
   for (InodeNumber number = kDirectory + 1;; ++number) {
     AttributeReplyTracker told;
@@ -19,7 +19,7 @@ InodeNumber Rival() {
   }
 }
 
-TEST_CASE("The only thread with a reply changes a directory without a notification") {
+TEST_CASE("If only the changing thread has replies, a change needs no notification") {
   AttributeReplyTracker told;
   CHECK_FALSE(told.TakeOthers(kDirectory, kMe));  // no thread got a reply
   told.NoteReply(kDirectory, kMe);
@@ -28,7 +28,7 @@ TEST_CASE("The only thread with a reply changes a directory without a notificati
 }
 
 TEST_CASE(
-    "A change needs a notification after a reply to another thread, then only after a new one") {
+    "After a reply to another thread the next change needs a notification, and later ones do not") {
   AttributeReplyTracker told;
   SECTION("another") { told.NoteReply(kDirectory, kOther); }
   SECTION("its maker, and another thread") {
@@ -55,7 +55,7 @@ TEST_CASE("A change by another thread than the one with the reply needs a notifi
   CHECK(told.TakeOthers(kDirectory, kOther));
 }
 
-TEST_CASE("Unknown threads do not count as one") {
+TEST_CASE("Unknown threads do not count as one and the same thread") {
   constexpr auto kUnknown = AttributeReplyTracker::kUnknownThread;
   AttributeReplyTracker told;
   SECTION("first reply") { told.NoteReply(kDirectory, kUnknown); }
@@ -74,15 +74,15 @@ TEST_CASE("Unknown threads do not count as one") {
   CHECK(told.TakeOthers(kDirectory, kUnknown));
 }
 
-TEST_CASE("A directory evicted by another one counts as replied to several") {
+TEST_CASE("After its eviction from the table, a directory counts as replied to several threads") {
   const InodeNumber rival = Rival();
   AttributeReplyTracker told;
   SECTION("changed") {
     told.NoteReply(kDirectory, kOther);
     told.NoteMade(rival, kMe);
-    CHECK_FALSE(told.TakeOthers(rival, kMe));  // a new directory: there is no other reply
+    CHECK_FALSE(told.TakeOthers(rival, kMe));  // the rival is new: there is no other reply
     CHECK(told.TakeOthers(kDirectory, kMe));
-    CHECK(told.TakeOthers(rival, kMe));  // the rival was replaced, too
+    CHECK(told.TakeOthers(rival, kMe));  // the rival has been evicted, too
   }
   SECTION("new reply") {
     told.NoteReply(kDirectory, kOther);

@@ -42,7 +42,7 @@ TEST_CASE("Damage below is an I/O error for the reader, and has no other effect"
   MountedFileSystem mount(fs);
   REQUIRE(WriteFile(mount / "a", "x") == 0);
   const Descriptor file(mount / "a");
-  // This makes the kernel drop the cached page. Dropping inodes would only be a request.
+  // These calls make the kernel drop the cached page. With DropCaches the kernel might keep it.
   REQUIRE(fsync(file.get()) == 0);
   REQUIRE(posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED) == 0);
   fs.failure = StatusCode::kCorruption;

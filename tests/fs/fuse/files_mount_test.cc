@@ -67,7 +67,7 @@ TEST_CASE_METHOD(FilesFixture, "The kernel reads a megabyte ahead once a file wa
   REQUIRE(kilobytes() > 0);
   REQUIRE(WriteFile(Path("a"), "one") == 0);
   CHECK(kilobytes() == 1024);
-  // A value that an administrator has set meanwhile is kept.
+  // A value that an administrator sets later is kept.
   std::ofstream(path) << 256 << std::flush;
   REQUIRE(WriteFile(Path("b"), "two") == 0);
   CHECK(kilobytes() == 256);

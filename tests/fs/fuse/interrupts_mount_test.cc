@@ -89,8 +89,8 @@ struct InterruptsFixture {
   std::string file = mount / "file";
   std::string slow = mount / "slow";
 
-  // Waits until no inode is in use. FORGET and RELEASE are asynchronous; each turn makes a few
-  // round trips.
+  // Waits until no inode is in use; false if some still are after many attempts. The kernel sends
+  // FORGET and RELEASE at some later time. Each attempt makes requests, so that time passes.
   bool NothingIsInUse() const {
     for (int turn = 0; turn < 5000; ++turn) {
       if (fs.TotalLookups() == 0 && fs.TotalOpens() == 0) return true;
@@ -130,8 +130,9 @@ void OnSignal(int /*number*/) {}
 
 }  // namespace
 
-TEST_CASE_METHOD(InterruptsFixture,
-                 "A caller killed within a request leaves nothing behind and blocks no other") {
+TEST_CASE_METHOD(
+    InterruptsFixture,
+    "A caller that is killed during a request leaves nothing behind, and blocks no other") {
   REQUIRE(WriteFile(file, "content") == 0);
   mount.DropCaches();
   const char* const file_name = file.c_str();
@@ -167,7 +168,7 @@ TEST_CASE_METHOD(InterruptsFixture,
   const pid_t child = StartChild(act);
   REQUIRE(AwaitRequest(fs.gate, child));
   REQUIRE(Outcome(kill(child, SIGKILL)) == 0);
-  // Other callers are served meanwhile.
+  // While the request is blocked, the daemon answers other callers.
   struct statvfs space = {};
   CHECK(statvfs(directory, &space) == 0);
   fs.gate.Open();
@@ -191,7 +192,7 @@ TEST_CASE_METHOD(InterruptsFixture, "A signal does not make a running sync or re
   SECTION("a read") {
     kind = "reading";
     act = [name] {
-      // An inode with a pending RELEASE keeps its pages when caches are dropped.
+      // Drop the file's pages. DropCaches would not, if a RELEASE of the inode is still pending.
       const int fd = open(name, O_RDONLY);
       posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
       char byte = 0;

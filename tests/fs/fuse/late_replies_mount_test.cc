@@ -32,7 +32,7 @@ constexpr const char* kAccess = "system.posix_acl_access";
 // Lets a thread that has read a directory's attributes wait until the gate is opened.
 class Gate {
  public:
-  // Delays the `turn`th read from now on; 1 is the next.
+  // Delays one read of the directory's attributes: the `turn`th from now on; 1 is the next.
   void Hold(InodeNumber directory, int turn) {
     const MutexLock lock(mutex_);
     directory_ = directory;
@@ -102,7 +102,8 @@ void List(const std::string& path) {
 }
 
 // Calls that make the kernel ask for the attributes of the directory "d", although it has cached
-// its name and attributes. The calls hold no lock of "d" meanwhile, but may hold one of the root.
+// its name and attributes. While they wait for the reply, the calls hold no lock of "d", but may
+// hold one of the root.
 struct Question {
   const char* name;
   void (*ask)(const MountedFileSystem& mount);
@@ -155,8 +156,8 @@ struct LateRepliesFixture {
     CHECK(shown.st_mtim.tv_sec * 1'000'000'000 == is->mtime);
     CHECK(shown.st_ctim.tv_sec * 1'000'000'000 == is->ctime);
   }
-  // Changes "d" while another thread asks for its attributes. The reply is delayed, in the given
-  // read of these attributes, until this thread's change was answered.
+  // Changes "d" while another thread asks for its attributes. The file system holds the `turn`th
+  // read of these attributes, and so delays the reply, until this thread's change was answered.
   void ChangeWhileAsked(int turn, const Question& question, const std::function<long()>& change) {
     fs.gate.Hold(StatOf(Path("d")).st_ino, turn);
     std::thread reader([&] {
@@ -189,7 +190,7 @@ TEST_CASE_METHOD(LateRepliesFixture,
 }
 
 TEST_CASE_METHOD(LateRepliesFixture,
-                 "A late reply does not bring back the mode from before an access list") {
+                 "A late reply does not bring back the mode that an access list has replaced") {
   const Question question = GENERATE(kQuestions[0], kQuestions[1]);
   INFO(question.name);
   MakeDirectoryWithContent("d");
@@ -203,7 +204,7 @@ TEST_CASE_METHOD(LateRepliesFixture,
 }
 
 TEST_CASE_METHOD(LateRepliesFixture,
-                 "A very late reply does not either, nor one after many changes") {
+                 "A very late reply, or one after many changes, brings no old attributes back") {
   MakeDirectoryWithContent("d");
   const Descriptor d(Path("d"), O_RDONLY | O_DIRECTORY);
   ChangeWhileAsked(2, kQuestions[0], [&]() -> long {
@@ -254,7 +255,7 @@ MountOptions Debugging() {
   return options;
 }
 
-// Returns the next inode number with the same slot.
+// Returns the next inode number that has the same slot in the tracker's table.
 InodeNumber RivalOf(InodeNumber directory) {
   constexpr fuse::AttributeReplyTracker::Thread kMaker = 1;
   for (InodeNumber number = directory + 1;; ++number) {
@@ -287,8 +288,8 @@ TEST_CASE_METHOD(LoggedFixture, "A single thread that changes directories causes
   CHECK(log.CountUntilUnmounted(mount) == 0);
 }
 
-// The new directory replaces another one in the table, but does not count as replied to several
-// threads.
+// The new directory evicts another one from the tracker's table, but does not count as replied to
+// several threads.
 TEST_CASE_METHOD(LoggedFixture,
                  "A new directory counts as replied to its maker only, even after an eviction") {
   REQUIRE(Outcome(mkdir(Path("d").c_str(), 0755)) == 0);

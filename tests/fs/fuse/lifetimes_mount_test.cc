@@ -16,8 +16,8 @@ struct LifetimesFixture {
   MountedFileSystem mount{fs};
 
   std::string Path(const std::string& name) const { return mount / name; }
-  // Waits until the condition holds. FORGET is asynchronous; each turn makes a few round trips to
-  // the file system.
+  // Waits until the condition holds; false if it does not after many attempts. The kernel sends
+  // FORGET at some later time. Each attempt makes requests, so that time passes.
   template <typename Condition>
   bool ComesTrue(Condition condition) const {
     for (int turn = 0; turn < 5000; ++turn) {
@@ -139,7 +139,7 @@ TEST_CASE("The kernel caches replies, and does not ask again") {
   CHECK((born.stx_mask & STATX_BTIME) != 0);
   CHECK(fs.attribute_reads == attribute_reads);
 
-  static_cast<void>(StatOf(mount.path()));  // the root is never looked up
+  static_cast<void>(StatOf(mount.path()));  // the kernel caches the root's attributes
   attribute_reads = fs.attribute_reads;
   for (int i = 0; i < 10; ++i) static_cast<void>(StatOf(mount.path()));
   CHECK(fs.attribute_reads == attribute_reads);

@@ -18,13 +18,13 @@ namespace siltfs::testing {
 
 // The descriptors that the threads of the mount see.
 enum class Descriptors : uint8_t {
-  // A copy of those that are open at the mount. If the test program is killed with files open on
-  // the
-  // mount, the copy of /dev/fuse closes with the server's thread, and no thread waits for an
-  // answer.
+  // A copy of the descriptors that are open at the mount. If the test program is killed while it
+  // has files open on the mount, the copy of /dev/fuse is closed with the server's thread. So no
+  // thread waits for a reply.
   kCopied,
-  // Those of the process. For a file system that opens files on threads of its own: with a copy, a
-  // descriptor opened by such a thread would be another file on the server's threads.
+  // The descriptors of the process. A file system needs them if it opens files on threads of its
+  // own. With a copy, the number of such a descriptor would be another file on the server's
+  // threads.
   kShared,
 };
 
@@ -39,8 +39,8 @@ class MountedFileSystem {
   const std::string& path() const { return mountpoint_; }
   std::string operator/(const std::string& name) const { return mountpoint_ + "/" + name; }
 
-  // Unmounts like umount(8): everything is written back. Returns the result of Serve, after the
-  // last request was answered.
+  // Unmounts like umount(8): the kernel writes all data back. Returns the result of Serve, after
+  // the last request was answered.
   Status Unmount();
   // Makes the kernel drop all unused names and inodes.
   void DropCaches() const;

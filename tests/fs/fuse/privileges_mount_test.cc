@@ -221,7 +221,7 @@ TEST_CASE_METHOD(PrivilegesFixture,
   REQUIRE(WriteAt(file.get(), 0, AsBytes("a new program")) == 0);
   const int before = fs.writes;
   GiveCapability();
-  REQUIRE(fs.writes == before);  // otherwise this tests nothing
+  REQUIRE(fs.writes == before);  // if not, the test shows nothing
   REQUIRE(Outcome(fsync(file.get())) == 0);
   REQUIRE(fs.writes > before);
   CHECK(HasCapability());

@@ -21,8 +21,8 @@ struct TemporaryFilesFixture {
     return Outcome(
         linkat(AT_FDCWD, link.c_str(), AT_FDCWD, (mount / name).c_str(), AT_SYMLINK_FOLLOW));
   }
-  // Waits for this number of inodes. FORGET is asynchronous; each turn makes a few round trips to
-  // the file system.
+  // Waits until there are `count` inodes; false if there are not after many attempts. The kernel
+  // sends FORGET at some later time. Each attempt makes requests, so that time passes.
   bool InodesComeTo(size_t count) const {
     for (int turn = 0; turn < 5000 && fs.InodeCount() != count; ++turn) {
       mount.DropCaches();

@@ -33,7 +33,7 @@ TEST_CASE("the inodes of a change that was not applied are loaded again, except 
   CHECK(other->loaded);
 }
 
-TEST_CASE("saved content counts since the file was last saved") {
+TEST_CASE("SaveContent counts the differences since the file was last saved") {
   const InodePtr inode = LoadedInode(2);
   const ContentTally empty(inode->record);
   inode->overlay.PutRaw(0, Bytes(100, 1));
@@ -45,7 +45,8 @@ TEST_CASE("saved content counts since the file was last saved") {
   CHECK(first.mutations().size() == 2);  // an extent and the record
   first.SetApplied();
 
-  // The deferred change below began with an empty file, whatever the caller's tally says.
+  // The deferred change below began when the file was empty. So SaveContent counts from the tally
+  // in `deferred`, and not from the tally that the caller passes.
   const ContentTally full(inode->record);
   inode->deferred = {.commit = 1, .before = empty};
   Change second(1);

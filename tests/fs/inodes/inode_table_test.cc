@@ -16,7 +16,7 @@ TEST_CASE("an inode is one object as long as a reference to it exists") {
   REQUIRE(table.Get(1) == held);
 }
 
-TEST_CASE("an open inode is not released, referenced or not") {
+TEST_CASE("an open inode is not released, whether it is referenced or not") {
   InodeTable table(4);
   std::weak_ptr<Inode> open = table.Get(1);
   open.lock()->open_count = 1;
@@ -84,7 +84,7 @@ TEST_CASE("readers share an inode") {
 
 TEST_CASE("threads that lock sets of inodes in any order exclude each other without deadlock") {
   constexpr InodeNumber kInodes = 5;
-  InodeTable table(2);                         // small, so that objects come and go meanwhile
+  InodeTable table(2);                         // small, so that objects are dropped and made again
   std::vector<uint64_t> counters(kInodes, 0);  // each guarded by its inode's lock
   std::atomic<uint64_t> total = 0;
   std::vector<std::thread> threads;

@@ -68,7 +68,7 @@ TEST_CASE("waiting writers go in the order of their offsets") {
   REQUIRE(writers.Order() == Order{1, 2, 3, 4});
 }
 
-TEST_CASE("a write before the stream goes after the write that continues it") {
+TEST_CASE("a waiting write at a lower offset goes after the writes that continue the stream") {
   WriteSequencer turns(kForever);
   Writers writers(turns);
   turns.Begin(5 * kPiece, kPiece);
@@ -77,7 +77,7 @@ TEST_CASE("a write before the stream goes after the write that continues it") {
   REQUIRE(writers.Order() == Order{6, 7, 2});
 }
 
-TEST_CASE("in a stream a write waits for the one before it") {
+TEST_CASE("in a stream a write waits for the write that precedes it in the file") {
   WriteSequencer turns(kForever);
   WriteStream(turns, 4);
   Writers writers(turns);
@@ -138,7 +138,7 @@ TEST_CASE("a writer that leaves gaps on purpose waits at only a few of them") {
   REQUIRE(turns.waited_in_vain() <= 3);
 }
 
-TEST_CASE("a gap that was filled makes short streams count again") {
+TEST_CASE("after a filled gap a write waits at the next gap, too") {
   WriteSequencer turns(kForever);
   WriteStream(turns, 4);
   Writers writers(turns);

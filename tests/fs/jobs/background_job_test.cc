@@ -42,9 +42,9 @@ class JobUnderTest {
     MutexLock lock(mutex_);
     while (waits_.size() < count) changed_.Wait(mutex_);
   }
-  // Returns when the job has begun a wait after those that Elapse has ended.
+  // Returns when the job is in a wait that Elapse has not ended.
   void AwaitWait() { AwaitWaits(ended_ + 1); }
-  // Lets so much time pass while the job waits, and wakes it.
+  // Advances the clock by `time` while the job waits, and wakes the job.
   void Elapse(nanoseconds time) {
     AwaitWait();
     {
@@ -105,13 +105,13 @@ class Flag {
   bool set_ SILTFS_GUARDED_BY(mutex_) = false;
 };
 
-// Returns when `done` is true. The condition becomes true soon, and no event tells when.
+// Returns when `done` is true. For conditions that become true soon, without an event to wait for.
 void AwaitSoon(const std::function<bool()>& done) {
   while (!done()) std::this_thread::yield();
 }
 
-// Lets other threads run. For tests that show that a thread waits: such a test may miss an error,
-// but never fails without one.
+// Gives other threads time to run. Tests use it to show that another thread waits. If that thread
+// does not wait, as it should, the test may miss the error. But it never fails without an error.
 void GiveWay() {
   for (int i = 0; i < 1000; ++i) sched_yield();
 }
@@ -125,7 +125,8 @@ BackgroundJob::Loop LoopOf(std::function<nanoseconds()> work) {
 
 }  // namespace
 
-TEST_CASE("the thread of a job pauses before each attempt, and as long as the attempt says") {
+TEST_CASE(
+    "a job's thread pauses before its first attempt, and then as long as the last attempt says") {
   JobUnderTest at;
   std::atomic<int> attempts = 0;
   at.job().Start(LoopOf([&] {
@@ -173,7 +174,8 @@ TEST_CASE("the thread of a job sleeps until there is work, and no wake-up is los
   CHECK(done == kRounds);
 }
 
-TEST_CASE("a background run ends for a caller, and the run of a caller does not") {
+TEST_CASE(
+    "a background run ends for a caller, but a caller's run does not end for another caller") {
   JobUnderTest at;
   Flag begun;
   Status ended;
@@ -196,7 +198,7 @@ TEST_CASE("a background run ends for a caller, and the run of a caller does not"
     CHECK(ended.path() == "/store");
     CHECK_FALSE(at.job().in_background());
     CHECK(at.job().CheckRunning().ok());
-    // Another caller does not end this run.
+    // Another caller does not end the run of the first one, even if it is urgent.
     const BackgroundJob::Caller other(at.job());
     CHECK(at.job().CheckRunning().ok());
     const BackgroundJob::Caller urgent(at.job(), BackgroundJob::Priority::kUrgent);
@@ -204,7 +206,7 @@ TEST_CASE("a background run ends for a caller, and the run of a caller does not"
   }
 }
 
-TEST_CASE("after a background run, a caller does not count as one that the background yields to") {
+TEST_CASE("a caller that comes after a background run is not itself taken for the background") {
   JobUnderTest at;
   at.job().Start(LoopOf([&] {
     const BackgroundJob::Run run(at.job(), BackgroundJob::Runner::kBackground);
@@ -217,7 +219,7 @@ TEST_CASE("after a background run, a caller does not count as one that the backg
   CHECK(at.job().CheckRunning().ok());
 }
 
-TEST_CASE("the background does not begin while there is a caller") {
+TEST_CASE("the background thread does not begin while there is a caller") {
   const auto priority =
       GENERATE(BackgroundJob::Priority::kNormal, BackgroundJob::Priority::kUrgent);
   JobUnderTest at;
@@ -229,7 +231,7 @@ TEST_CASE("the background does not begin while there is a caller") {
   at.AwaitWait();
   {
     const BackgroundJob::Caller caller(at.job(), priority);
-    at.AwaitWaits(2);  // the call woke the thread
+    at.AwaitWaits(2);  // `caller` woke the thread
     at.Elapse(kPoll);
     at.AwaitWait();
     CHECK(attempts == 0);
@@ -254,7 +256,7 @@ TEST_CASE("a rest goes on after a wake-up that is not meant for it, until its ti
   CHECK(at.last_wait() == 2 * kPoll);
   at.Elapse(2 * kPoll);
   at.AwaitWait();
-  CHECK(at.last_wait() == kPoll);  // not quiet: it polls
+  CHECK(at.last_wait() == kPoll);  // the rest polls until `quiet` is true
   quiet = true;
   at.Elapse(kPoll);
   resting.join();
@@ -272,7 +274,7 @@ TEST_CASE("an interruption ends the runs of all callers, also of one that has no
     const BackgroundJob::Caller second(job);
     CHECK(job.CheckRunning().ok());
     job.Interrupt();
-    // A caller that joins the interrupted ones does not let them go on.
+    // Another caller that arrives now does not cancel the interruption.
     const BackgroundJob::Caller joining(job);
     for (int run = 0; run < 3; ++run) {
       const BackgroundJob::Run begun(job, BackgroundJob::Runner::kCaller);
@@ -312,7 +314,7 @@ TEST_CASE("other runs make way for an urgent caller") {
     began.Set();
   });
   arrived.Await();
-  GiveWay();  // a thread that does not wait goes on meanwhile
+  GiveWay();  // if MakeWay did not wait, it would return now
   CHECK_FALSE(began.IsSet());
   urgent.reset();
   began.Await();
@@ -348,7 +350,7 @@ TEST_CASE("a stop waits for the thread, also if another stop began before") {
   std::atomic<bool> worked = false;
   at.job().Start(LoopOf([&] {
     working.Set();
-    go_on.Await();  // not within a run: only the thread's end tells that it is done
+    go_on.Await();  // there is no Run, so Stop must wait for the thread's end
     worked = true;
     return nanoseconds(0);
   }));
@@ -365,7 +367,7 @@ TEST_CASE("a stop waits for the thread, also if another stop began before") {
     });
   }
   AwaitSoon([&] { return stopping == kStops; });
-  GiveWay();  // a stop that does not wait returns meanwhile
+  GiveWay();  // a Stop that did not wait would return now
   go_on.Set();
   for (std::thread& stop : stops) stop.join();
   CHECK(too_early == 0);

@@ -24,7 +24,7 @@ TEST_CASE("live chunks are counted by segment, with any amount of memory") {
   CHECK(store.SpillIsGone());
 }
 
-TEST_CASE("chunks with names of one order in the index are live or dead together") {
+TEST_CASE("chunks whose names the index's order does not distinguish are live or dead together") {
   SimEnv env;
   REQUIRE_OK(env.CreateDirectory("/index"));
   auto index = OpenIndex(env, {.engine = IndexEngine::kMap, .directory = "/index"});
@@ -105,10 +105,10 @@ TEST_CASE("a disk that fills with the last run, or while runs are merged, counts
     spilled = counts->spilled_bytes > 0;
     if (!spilled) last_passes = counts->passes;
   }
-  CHECK(last_passes > 1);  // the disk had a page less then
+  CHECK(last_passes > 1);  // in the last run that did not spill
 }
 
-TEST_CASE("kNoSpace of the pace ends the count, unlike the sorter's") {
+TEST_CASE("kNoSpace from the pace ends the count, unlike kNoSpace from the sorter") {
   MarkStore store(IndexEngine::kMap);
   bool met = false;
   const MarkPace pace = [&] {

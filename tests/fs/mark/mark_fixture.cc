@@ -100,7 +100,7 @@ MarkStore::MarkStore(IndexEngine engine) {
   }
   metadata.AddFile(live);
   metadata.AddFile(live);
-  metadata.AddFile(NumberedChunks(51, 9));  // live ones once more
+  metadata.AddFile(NumberedChunks(51, 9));  // refers to live chunks once more
   for (uint64_t i = 0; i < 20; ++i) metadata.AddFile(NumberedChunks(51, 8));
 }
 

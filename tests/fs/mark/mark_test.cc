@@ -130,7 +130,7 @@ TEST_CASE("marks call their pace at intervals, and end when it fails") {
   REQUIRE_OK(mark_segment());
   CHECK(calls == of_walk);
   REQUIRE_OK(count());
-  CHECK(calls >= of_walk + 2);  // for the index's entries, too
+  CHECK(calls >= of_walk + 2);  // the pace is called for index entries, too
   const uint64_t of_count = calls;
   for (stop_at = 1; stop_at <= of_count; ++stop_at) {
     REQUIRE_CODE(count(), kInterrupted);
@@ -147,7 +147,7 @@ TEST_CASE("chunks of segments that are referred to are distinguished from dead o
   MarkStore store(IndexEngine::kMap);
   SegmentMark mark;
   Random random(3);
-  // By segment, which of its chunks should be live. The segments are added in no order.
+  // For each segment: which of its chunks should be live. Segments are added in a mixed order.
   std::map<SegmentId, std::vector<bool>> expected;
   for (const SegmentId segment : {90U, 8U, 1U, 31U}) {
     std::vector<ChunkName> names;
@@ -164,7 +164,7 @@ TEST_CASE("chunks of segments that are referred to are distinguished from dead o
     mark.Add(segment, FooterOf(names));
   }
   for (const auto& [segment, live] : expected) {
-    REQUIRE(mark.LiveCount(segment) == live.size());  // nothing is known yet
+    REQUIRE(mark.LiveCount(segment) == live.size());  // before the mark, all count as live
   }
   REQUIRE_OK(mark.Mark(*store.metadata.Snapshot(), store.metadata.nodes, {}));
   for (const auto& [segment, live] : expected) {
@@ -180,7 +180,8 @@ TEST_CASE("chunks of segments that are referred to are distinguished from dead o
   CHECK(mark.LiveCount(91) == UINT32_MAX);
 }
 
-TEST_CASE("a chunk with a lost name is live, one with leading zeros in its name need not be") {
+TEST_CASE(
+    "a chunk whose name is lost is live, but a chunk with a name prefix of zeros may be dead") {
   MarkMetadata metadata;
   metadata.AddFile(NumberedChunks(0, 10));
   SegmentMark mark;
@@ -193,7 +194,7 @@ TEST_CASE("a chunk with a lost name is live, one with leading zeros in its name 
   CHECK(mark.LiveCount(1) == 1);
 }
 
-TEST_CASE("a mark goes by its own snapshot, and can be made again from another") {
+TEST_CASE("a mark uses the snapshot that it was given, and can be made again from another") {
   MarkMetadata metadata;
   const auto before = metadata.Snapshot();
   metadata.AddFile(NumberedChunks(0, 10));

@@ -9,7 +9,8 @@ namespace siltfs::testing {
 
 TEST_CASE("a set of nodes holds each name once, however many there are") {
   const size_t name_bytes = GENERATE(size_t{20}, size_t{12}, size_t{8});
-  // With any first byte, or with few first bytes, so that many names share a part of the set.
+  // The names have any first byte, or only a few first bytes, so that many names share a part of
+  // the set.
   const uint8_t mask = GENERATE(uint8_t{0xff}, uint8_t{0x01}, uint8_t{0x00});
   INFO(name_bytes << " bytes, mask " << int{mask});
   Random random(1);

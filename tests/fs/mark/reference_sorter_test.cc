@@ -16,7 +16,7 @@ namespace siltfs::testing {
 namespace {
 
 constexpr const char* kDirectory = "/spill";
-// Numbers that fit into the least memory: seven blocks of 512 bytes.
+// How many numbers fit into the smallest memory of a sorter: seven blocks of 512 bytes.
 constexpr uint64_t kFits = 7 * 64;
 
 std::unique_ptr<ReferenceSorter> Make(Env& env, size_t memory = ReferenceSorter::kLeastMemory,
@@ -142,7 +142,7 @@ TEST_CASE("nothing is written if all numbers fit into memory, however often they
   CHECK(env.Calls(SimCall::kMutating) == before);
 }
 
-TEST_CASE("there is one file a level, and each number is written once a level") {
+TEST_CASE("there is one file for each level, and each number is written once for each level") {
   SimEnv env;
   auto sorter = Make(env);
   // Seven runs are merged at once: more than 7 * 7 * 7 of them make a fourth level.
@@ -164,7 +164,7 @@ TEST_CASE("there is one file a level, and each number is written once a level") 
   CHECK(sorter->spilled_bytes() < 4 * numbers.size() * sizeof(uint64_t) * 64 / 63 + 4096);
 }
 
-TEST_CASE("a run with a flipped byte is damage, not an answer") {
+TEST_CASE("a run with a flipped byte is reported as damage") {
   const size_t size = Spilled().Contents().size();
   for (size_t offset = 0; offset < size; offset += 61) {
     INFO("offset " << offset);

@@ -126,7 +126,7 @@ TEST_CASE("nodes are distinguished, however alike their names are") {
   CHECK(names.size() == 142);
 }
 
-TEST_CASE("a tree that refers to one chunk half a billion times is walked in no time") {
+TEST_CASE("a tree that refers to one chunk half a billion times is walked in a few reads") {
   MarkMetadata metadata;
   RecipeChild child = Plant(metadata.nodes, NumberedName(0), LeafOf(NumberedChunks(100, 1)));
   for (uint8_t level = 1; level < Recipe::kMaxHeight; ++level) {

@@ -75,7 +75,7 @@ TEST_CASE("Changes with a pause after each are committed about once a second") {
     for (Time now{}; now < seconds(100); now += every) store.ChangeAt(now);
     CHECK(store.commits().size() >= 90);
     CHECK(store.commits().size() <= 105);
-    // No change waits longer.
+    // No change waits longer than this.
     CHECK(store.longest_wait() <= seconds(1) + every + kQuiet);
   }
 }
@@ -94,11 +94,11 @@ TEST_CASE("A few pauses in a row cause a commit each, and the allowance is refil
   }
 }
 
-TEST_CASE("Slow commits are not chained: the interval decides") {
+TEST_CASE("After a slow commit the interval decides when the next commit begins") {
   Simulation store(seconds(2));
   for (Time now{}; now < seconds(600); now += milliseconds(150)) store.ChangeAt(now);
-  // The first commit comes early. After it, a tenth of the time is not enough for another early
-  // commit before the interval is over.
+  // The first commit comes early. Early commits may take a tenth of the time. That is not enough
+  // for another early commit before the interval is over.
   REQUIRE(store.commits().size() <= 600 / 5 + 2);
   for (size_t i = 1; i < store.commits().size(); ++i)
     REQUIRE(store.commits()[i] - store.commits()[i - 1] >= kInterval);
@@ -118,7 +118,7 @@ TEST_CASE("Without a quiet interval the commit interval alone decides") {
   REQUIRE(store.commits() == std::vector<Time>{seconds(6)});
 }
 
-TEST_CASE("An interval shorter than the pause is kept to") {
+TEST_CASE("A commit interval that is shorter than the quiet interval is kept") {
   const CommitPace pace(milliseconds(10), kQuiet);
   REQUIRE(pace.Due(seconds(1), seconds(1)) == seconds(1) + milliseconds(10));
 }

@@ -94,7 +94,7 @@ TEST_CASE("A group's size counts node overhead, and overwriting does not make it
   REQUIRE(group.bytes() == 0);
   group.Add({Put("k", "v")});
   const size_t one = group.bytes();
-  REQUIRE(one > 100);  // two bytes of payload, but a tree node
+  REQUIRE(one > 100);  // two bytes of payload and a tree node
   group.Add({Put("k", "w")});
   REQUIRE(group.bytes() == one);
   group.Add({Put("k", std::string(1000, 'x'))});

@@ -164,7 +164,8 @@ class LogKvStore final : public KvStore {
   }
 
  private:
-  // Appends a durable record. After kNoSpace the log's end is rewritten before the next record.
+  // Appends a record and syncs it. After kNoSpace, the next call first truncates the log to the end
+  // of the last whole record.
   Status Append(uint32_t kind, const std::vector<Mutation>& mutations) SILTFS_REQUIRES(mutex_) {
     if (options_.mode == Mode::kReadOnly)
       return Status(StatusCode::kReadOnly, "opened read-only").At(options_.path);
@@ -216,7 +217,7 @@ Result<std::unique_ptr<KvStore>> Open(Env& env, const KvStoreOptions& options) {
     return Status(StatusCode::kCorruption, "a record of the log is damaged")
         .At(path, replayed.first_damage);
   }
-  // The bytes read may not be durable: the process that wrote them may have been killed.
+  // Sync, because the bytes may not be durable: the process that wrote them may have been killed.
   if (options.mode == Mode::kOpen) {
     if (replayed.end < log.size()) SILTFS_RETURN_IF_ERROR(file->Truncate(replayed.end));
     SILTFS_RETURN_IF_ERROR(file->Sync());

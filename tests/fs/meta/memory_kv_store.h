@@ -1,11 +1,11 @@
 // A key-value store in memory with a disk that outlives it: the reference for RocksDB, with
 // injected write failures.
 //
-// The crash model: the disk holds exactly the writes that reached it, whole. A write fails on the
-// test's request, and then may or may not have reached the disk; readers of the open store never
-// see it. Destroying the store is a crash; opening another on the same disk shows what the disk
-// holds. Thread-safety: all calls from any thread. A test must not open several stores on one disk
-// at a time.
+// The crash model: a write reaches the disk as a whole or not at all. A test can make a write fail,
+// and chooses whether the failed write reaches the disk. Readers of the open store never see a
+// failed write. Destroying the store is a crash; opening another store on the same disk shows what
+// the disk holds. Thread-safety: all calls from any thread. A test must not open several stores on
+// one disk at a time.
 #pragma once
 
 #include <condition_variable>
@@ -33,23 +33,23 @@ class MemoryDisk {
   // Every write fails from now on, until Mend.
   void FailAllWrites(WriteFailure failure);
   void Mend();
-  // Blocks writes until ReleaseWrites. Blocked writes are not counted yet.
+  // Blocks writes until ReleaseWrites. A blocked write counts only when it goes on.
   void HoldWrites();
   void ReleaseWrites();
 
   // Number of attempted writes, failed ones included.
   uint64_t writes() const;
-  // Returns once that many writes were attempted.
+  // Returns when `count` writes were attempted.
   void WaitForWrites(uint64_t count) const;
   bool closed_cleanly() const;
-  // Writes attempted after an earlier one had failed other than by kNoSpace.
+  // The number of writes attempted after a write had failed with an error other than kNoSpace.
   uint64_t writes_after_failure() const;
   std::map<std::string, std::string> contents() const;
 
  private:
   friend class MemoryKvStore;
 
-  // Counts the write and decides its outcome; applies it to the disk if it reaches the disk.
+  // Counts the write and decides its outcome. If the write reaches the disk, applies it there.
   Status Take(const std::vector<Mutation>& mutations);
 
   mutable std::mutex mutex_;

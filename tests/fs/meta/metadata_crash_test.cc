@@ -1,10 +1,10 @@
 // The crash model of metadata: after a crash the store holds exactly the operations up to some
 // commit, in the order they were applied. This is the last acknowledged commit or a later one.
 //
-// Method: every Apply also sets a serial number, so that the disk states the prefix it holds. The
-// model is the list of all Applies in order. Each write in turn fails (N = 1, 2, 3 ... until no
-// write fails). Each failure is tested twice: the write is lost, or it is on the disk although
-// reported as failed.
+// Method: every Apply also sets a serial number, which later shows the prefix that is on the disk.
+// The model is the list of all Applies in order. In run N, write N fails (N = 1, 2, 3 ...), until a
+// run has fewer writes. Each failure is tested twice: the write is lost, or it is on the disk
+// although it was reported as failed.
 #include <algorithm>
 #include <atomic>
 #include <mutex>

@@ -25,7 +25,7 @@ using Mode = KvStoreOptions::Mode;
 constexpr char kPath[] = "/kv";
 constexpr char kLedger[] = "/kv.ledger";
 
-// The names of all engines, with that of the tests.
+// The names of all engines, including the engine that only tests use.
 std::vector<std::string> EngineNames() {
   testing::RegisterLogEngine();
   std::vector<std::string> names;
@@ -95,7 +95,7 @@ TEST_CASE("A metadata engine's name fits the superblock, and finds the engine") 
   CHECK(EngineOf("").name == "rocksdb");
 }
 
-TEST_CASE("An unknown metadata engine needs another version, and the sentence names it") {
+TEST_CASE("An unknown metadata engine is an error whose text names the engine") {
   SimEnv env;
   const auto opened = OpenKvStore(env, "oak", At(Mode::kOpen));
   REQUIRE_CODE(opened, kNeedsNewer);
@@ -103,7 +103,7 @@ TEST_CASE("An unknown metadata engine needs another version, and the sentence na
         "/kv: metadata is kept by engine \"oak\", which this version does not know");
 }
 
-TEST_CASE("An engine of a test is in the table as long as its object") {
+TEST_CASE("The table has a test's engine as long as its MetadataEngineForTest exists") {
   testing::RegisterLogEngine();
   MetadataEngine engine = testing::kLogEngine;
   engine.name = "elm";
@@ -194,7 +194,7 @@ TEST_CASE("Read-only metadata shows all writes after a crash, and writes nothing
   }
 }
 
-TEST_CASE("A write on a full disk fails repeatably, and works when there is room again") {
+TEST_CASE("A write on a full disk may be repeated, and succeeds when there is room again") {
   FOR_EACH_ENGINE(engine) {
     Device device(engine);
     const auto store = device.Open();

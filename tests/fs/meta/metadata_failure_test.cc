@@ -58,7 +58,7 @@ TEST_CASE("A store that turned read-only still answers reads") {
   REQUIRE(Read(*store, "b") == "applied");
   REQUIRE(testing::ScanAll(store->Pin()) == testing::Entries{{"a", "committed"}, {"b", "applied"}});
   REQUIRE(store->counters()[0] == 1);
-  REQUIRE_OK(store->Commit(1));  // that one is durable
+  REQUIRE_OK(store->Commit(1));  // commit 1 is durable
   REQUIRE(store->last_commit() == 1);
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("A full disk fails the commit that met it, and the next one writes eve
   REQUIRE_OK(store->failure());
   REQUIRE(Read(*store, "a") == "1");
   REQUIRE(store->last_commit() == 0);
-  // Operations go on meanwhile, in a group of their own.
+  // While the failed commit waits to be repeated, operations go on in the next group.
   REQUIRE(Apply(*store, {Put("a", "2"), Put("b", "2")}, {10}) == 2);
   REQUIRE_CODE(store->Commit(2), kNoSpace);
   REQUIRE_CODE(store->Commit(1), kNoSpace);
@@ -190,7 +190,7 @@ TEST_CASE("A waiter does not get the kNoSpace of an earlier attempt") {
     started = true;
     answer = for_room ? store->WaitForRoom() : store->CommitAll();
   });
-  // The thread probably waits now; otherwise the test only covers less.
+  // The thread probably waits now. If it does not, the test covers less, but does not fail.
   for (int i = 0; i < 1000 || !started; ++i) std::this_thread::yield();
   participant.Release();
   waiter.join();
@@ -199,9 +199,7 @@ TEST_CASE("A waiter does not get the kNoSpace of an earlier attempt") {
   REQUIRE(store->last_commit() >= 1);
 }
 
-TEST_CASE(
-    "On a full disk operations get kNoSpace once both groups are full, and room when there is "
-    "space") {
+TEST_CASE("With both groups full and a full disk, operations get kNoSpace until there is space") {
   MemoryDisk disk;
   const auto store = OpenOn(disk, SmallGroups());
   disk.FailAllWrites({StatusCode::kNoSpace, false});
@@ -211,7 +209,7 @@ TEST_CASE(
   REQUIRE_CODE(store->WaitForRoom(), kNoSpace);
   REQUIRE_CODE(store->WaitForRoom(), kNoSpace);
   disk.Mend();
-  REQUIRE_OK(store->WaitForRoom());  // retries by itself
+  REQUIRE_OK(store->WaitForRoom());  // repeats the commit
   REQUIRE(store->last_commit() >= 1);
   REQUIRE_OK(store->CommitAll());
   REQUIRE(disk.contents().count("b") == 1);

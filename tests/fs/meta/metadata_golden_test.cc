@@ -131,7 +131,7 @@ std::function<Result<std::string>(std::string_view)> Reencode() {
   };
 }
 
-constexpr std::string_view kAttributes =  // from links to xattrs, of Inode()
+constexpr std::string_view kAttributes =  // the fields of Inode() from links to xattrs
     "02000000 e8030000 04030201";
 constexpr std::string_view kTimes =
     "01002a36fe9c9717 ffffffffffffffff 0300000000000000 0400000000000000 05000000";
@@ -141,8 +141,8 @@ struct Format {
   std::string encoded;
   std::string golden;
   std::function<Result<std::string>(std::string_view)> reencode;
-  // The length of the part in which a cut is detected. It is less than the whole for values that
-  // end in bytes of any length, or in a list of slices.
+  // A cut within the first `fixed_bytes` bytes of the value is detected. A value that ends in bytes
+  // of any length, or in a list of slices, may be valid when it is cut later.
   size_t fixed_bytes = SIZE_MAX;
 };
 

@@ -274,8 +274,8 @@ TEST_CASE("A group is committed after the interval, and an idle store writes not
   for (uint64_t i = 1; i <= 3; ++i) {
     Apply(*store, {Put("k", std::to_string(i))});
     disk.WaitForWrites(i);
-    // Use the commit thread once more. If it had committed by itself meanwhile, there would be more
-    // writes.
+    // CommitAll waits for the commit thread. If this thread had made another commit before, there
+    // would be more writes.
     REQUIRE_OK(store->CommitAll());
     REQUIRE(disk.writes() == i);
   }
@@ -328,7 +328,8 @@ TEST_CASE("Without a quiet interval a pause commits nothing") {
   const auto store = OpenOn(disk, options);
   Apply(*store, {Put("k", "v")});
   clock.Advance(std::chrono::minutes(59));
-  // The commit thread reads the clock when it gets work.
+  // The commit thread reads the clock when it gets work. If it committed after the pause, this
+  // commit would be the second one.
   REQUIRE_OK(store->Commit(Apply(*store, {Put("l", "v")})));
   REQUIRE(disk.writes() == 1);
 }

@@ -103,7 +103,7 @@ inline Mutation Put(std::string key, std::string value) {
 }
 inline Mutation Remove(std::string key) { return {std::move(key), std::nullopt}; }
 
-// Applies and returns the commit's number.
+// Applies the mutations. Returns the number of their commit.
 inline uint64_t Apply(MetadataStore& store, std::vector<Mutation> mutations,
                       const Counters& differences = {}) {
   auto number = store.Apply(std::move(mutations), differences);

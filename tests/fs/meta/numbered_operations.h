@@ -1,5 +1,5 @@
-// Operations for crash tests: operation N is determined by the seed and sets a key to N. So a store
-// states which prefix of the operations it holds, and a test can verify the prefix.
+// Operations for crash tests: the seed determines each operation, and operation N also sets a key
+// to N. So this key shows which prefix of the operations a store holds, and a test can verify it.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class NumberedOperations {
   // Checks that the store holds exactly the operations 1 to some number; returns that number.
   uint64_t CheckPrefix(const MetadataStore& store) const;
 
-  // The last operation that the store claims to hold.
+  // The number of the last operation that the store holds, read from its key.
   static uint64_t LastIn(const MetadataStore& store);
 
  private:

@@ -20,7 +20,8 @@ class VersionedMap {
  public:
   void Add(uint64_t sequence, const Mutation& mutation);
   std::optional<std::string> Get(std::string_view key, uint64_t sequence) const;
-  // Returns the first key with a value: `key` or a later key, or only later keys if `after`.
+  // Returns the first entry of the map, as of `sequence`, that is at `key` or later. With `after`,
+  // the entry must be later than `key`.
   std::optional<std::pair<std::string, std::string>> Find(std::string_view key, bool after,
                                                           uint64_t sequence) const;
 

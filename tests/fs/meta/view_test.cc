@@ -31,7 +31,8 @@ class ThreeLayers {
 
   // Moves all applied data to the key-value store.
   void ToStore() { REQUIRE_OK(store_->CommitAll()); }
-  // Moves the data applied since then to the committing group, until Finish.
+  // Moves the data that was applied after ToStore to the committing group. The group's commit waits
+  // until Finish.
   void ToCommitting() {
     participant_.Hold();
     committer_ = std::thread([this] { committed_ = store_->CommitAll().ok(); });
@@ -93,7 +94,7 @@ TEST_CASE("A view is unchanged while its groups are closed, committed and follow
 
   layers.Finish();
   REQUIRE(ScanAll(view) == expected);
-  REQUIRE_OK(store.CommitAll());  // close its open group, so that it gets no further data
+  REQUIRE_OK(store.CommitAll());  // closes the group that is open in `view`
   Apply(store, {Put("A", "9"), Remove("B"), Put("C", "9"), Remove("D")});
   REQUIRE(ScanAll(view) == expected);
   REQUIRE_OK(store.CommitAll());
@@ -159,7 +160,7 @@ TEST_CASE("A scan visits untouched keys exactly once during concurrent Applies")
   MemoryDisk disk;
   const auto store = OpenOn(disk);
   auto key = [](int i) { return "k" + std::to_string(10000 + i); };
-  // Even keys stay; odd ones come and go between and around them while the scan is under way.
+  // Even keys stay. While the scan runs, odd keys between and around them are put and removed.
   std::vector<std::string> kept;
   for (int i = 0; i < 1000; i += 2) {
     Apply(*store, {Put(key(i), "kept"), Put(key(i + 1), "passing")});

@@ -88,7 +88,8 @@ struct NodeCounts {
   size_t nodes = 0;
 };
 
-// Counts of all nodes of a level except the last.
+// For each level: the number of nodes, the most items of a node, and the fewest items of a node
+// other than the last one.
 std::vector<NodeCounts> CountsByLevel(MemoryNodeStore& nodes, const Recipe& recipe) {
   std::vector<NodeCounts> counts(recipe.height);
   RecipeVisitor visitor;
@@ -106,7 +107,7 @@ std::vector<NodeCounts> CountsByLevel(MemoryNodeStore& nodes, const Recipe& reci
   return counts;
 }
 
-TEST_CASE("nodes keep their minimum and maximum if every name ends one, or no name does") {
+TEST_CASE("nodes keep their minimum and maximum size if every name ends a node, or none does") {
   Random random(3);
   MemoryNodeStore nodes;
   SECTION("every") {
@@ -194,7 +195,7 @@ TEST_CASE("a node that cannot be stored fails the build with its cause") {
   }
 }
 
-TEST_CASE("a subtree is reused only where nodes are in step") {
+TEST_CASE("a subtree is reused only where a new node of its level begins") {
   MemoryNodeStore nodes;
   Random random(7);
   const Recipe old = Build(nodes, RandomEntries(random, 1000, {Names::kRandom, 0}));
@@ -204,7 +205,7 @@ TEST_CASE("a subtree is reused only where nodes are in step") {
   CHECK_FALSE(builder.MayReuse(0, false));
   CHECK_FALSE(builder.MayReuse(9, false));
   CHECK(builder.MayReuse(1, false));
-  CHECK_FALSE(builder.MayReuse(1, true));  // alone it could fit into the inode
+  CHECK_FALSE(builder.MayReuse(1, true));  // a tree of only this node might fit into the inode
   REQUIRE_OK(builder.AppendSubtree(1, old.children[0], false));
   CHECK(builder.MayReuse(1, true));
   CHECK_FALSE(builder.MayReuse(2, false));

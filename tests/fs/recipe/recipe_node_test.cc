@@ -85,7 +85,7 @@ TEST_CASE("the largest nodes have the largest size that references allow") {
   REQUIRE_OK(RecipeNode::Decode(inner));
 }
 
-TEST_CASE("nodes end by the last byte of a name between their minimum and maximum") {
+TEST_CASE("between its minimum and maximum a node ends by the last byte of a name") {
   const auto chunk = [](uint8_t last) {
     ChunkName name = NameFrom(1);
     name.bytes.back() = last;

@@ -173,7 +173,7 @@ TEST_CASE("flipped bytes in a tree are detected, or the entries still add up to 
   }
 }
 
-TEST_CASE("a tree that contains itself ends") {
+TEST_CASE("a walk over a tree that contains itself ends") {
   // Levels only decrease: a reference to a node of the wrong level is refused.
   MemoryNodeStore nodes;
   nodes.last_byte = 0;

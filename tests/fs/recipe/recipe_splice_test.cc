@@ -99,7 +99,7 @@ TEST_CASE("any splices give the same recipe as a build from scratch") {
   }
 }
 
-TEST_CASE("inner nodes that all end early or late splice canonically too") {
+TEST_CASE("a splice is canonical if all inner nodes end at their minimum, or at their maximum") {
   const uint8_t last_byte = GENERATE(uint8_t{0x00}, uint8_t{0xff});
   const EntryStyle style{Names::kAlwaysEnd, 1};
   Random random(last_byte + 1);
@@ -334,11 +334,11 @@ TEST_CASE("one change in two million entries reads and writes a few nodes") {
   CHECK(written <= 400);
 }
 
-TEST_CASE("nodes that end in holes fall in step again, too") {
+TEST_CASE("behind a change, old nodes are reused even if all of them end in holes") {
   Random random(29);
   MemoryNodeStore nodes;
   Entries model;
-  for (int i = 0; i < 30000; ++i) {  // nodes end only at their maximum, each after a hole
+  for (int i = 0; i < 30000; ++i) {  // each node ends at its maximum, after a hole
     model.push_back(RecipeEntry::Chunk(RandomName(random, Names::kNeverEnd), 100));
     model.push_back(RecipeEntry::Hole(50));
   }

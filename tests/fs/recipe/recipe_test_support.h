@@ -19,8 +19,8 @@ namespace siltfs::testing {
 
 using Entries = std::vector<RecipeEntry>;
 
-// Names nodes by a checksum of their bytes; `last_byte`, if set, overrides the byte that decides
-// where nodes end.
+// Names nodes by a checksum of their bytes. `last_byte`, if set, replaces the last byte of each
+// name, which decides where nodes end.
 class MemoryNodeStore : public NodeStore {
  public:
   Result<ChunkName> PutNode(ByteView node) override;
@@ -41,7 +41,8 @@ enum class Names { kRandom, kFew, kAlwaysEnd, kNeverEnd };
 
 ChunkName RandomName(Random& random, Names names = Names::kRandom);
 
-// `holes_of_16`: holes among 16 entries (fewer remain, because adjacent holes are merged).
+// `holes_of_16`: how many of 16 entries are holes on average. Merged leaves fewer holes, because it
+// joins adjacent ones.
 struct EntryStyle {
   Names names = Names::kRandom;
   unsigned holes_of_16 = 1;
@@ -53,7 +54,7 @@ uint64_t BytesOf(const Entries& entries);
 Entries Slice(const Entries& entries, uint64_t begin, uint64_t end);
 Entries ModelSplice(const Entries& old, const std::vector<Splice>& splices);
 
-// The tree of `entries`, made level by level from the whole level, by docs/format.md.
+// Builds the tree of `entries` by docs/format.md: each level from the complete level below it.
 Recipe ModelBuild(MemoryNodeStore& nodes, const Entries& entries);
 
 Recipe Build(NodeStore& nodes, const Entries& entries);  // with RecipeBuilder

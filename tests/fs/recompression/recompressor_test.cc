@@ -1,5 +1,6 @@
-// When the background recompresses, how fast, and to which callers it yields. Time passes only when
-// a test says so: the device's clock stands still, and the thread waits until it is woken.
+// When the background thread recompresses, how fast, and to which callers it yields. Time passes
+// only when a test says so: the device's clock stands still, and the thread waits until the test
+// wakes it.
 #include "fs/recompression/recompressor.h"
 
 #include <sched.h>
@@ -39,7 +40,8 @@ constexpr nanoseconds kQuiet = std::chrono::seconds(5);
 constexpr nanoseconds kInstant{1};
 constexpr SegmentId kSegments = 3;
 constexpr uint64_t kBytesPerSecond = 1u << 20;
-// The blocks of each segment before and after recompression, in KiB.
+// In KiB: the size of a full block after recompression, and the sizes of the blocks of each segment
+// before and after it.
 constexpr uint32_t kRecompressedKiB = 128;
 const std::vector<uint32_t> kBlocksKiB = {16, 64, 48, 128, 32};
 const std::vector<uint32_t> kRecompressedBlocksKiB = {128, 128, 32};
@@ -112,7 +114,7 @@ class Hand final : public CommitPort {
     }
     if (!flies) return wakes.Wait(mutex);
     device_.AdvanceClock(at_most.count());
-    wakes.WaitFor(mutex, kInstant);  // lets others have the mutex
+    wakes.WaitFor(mutex, kInstant);  // gives other threads the mutex
   }
   Status CommitNow() override { return Status::Ok(); }
   std::shared_ptr<const KvSnapshot> CommittedSnapshot() const override { return nullptr; }
@@ -137,15 +139,15 @@ class Hand final : public CommitPort {
   // --- Called by the test
 
   std::function<void()> on_write;  // called before metadata is written to
-  // Returns when the thread has begun a new wait since the last Elapse or Expect, or is done with
-  // all segments. False if it is done.
+  // Returns true when the thread has begun a new wait since the last Elapse or Expect. Returns
+  // false if the thread is done with all segments and has not begun a wait.
   bool Await() {
     MutexLock lock(mutex_);
     while (waits_.size() == seen_ && recompressed_.size() + left_ < segments_)
       changed_.Wait(mutex_);
     return waits_.size() > seen_;
   }
-  // Lets so much time pass while the thread waits, and wakes it.
+  // Advances the clock by `time` while the thread waits, and wakes the thread.
   void Elapse(nanoseconds time) {
     const auto [wakes, waits_on] = Expect();
     MutexLock waiting(*waits_on);
@@ -261,7 +263,7 @@ struct Recompressing {
     REQUIRE_OK(index->Put({}, sequence + 1));
     recompressor->Add(id, records[id]);
   }
-  // Starts the background, and returns when it rests for the first time, after the first block.
+  // Starts the background thread. Returns when it rests for the first time, after the first block.
   void BeginSegment() {
     recompressor->StartInBackground();
     REQUIRE(hand.Await());
@@ -315,7 +317,7 @@ nanoseconds RestAfter(uint32_t kib) {
 
 }  // namespace
 
-TEST_CASE("the background begins when nothing was put or read for the quiet time") {
+TEST_CASE("the background thread begins when nothing was put or read for the quiet time") {
   Recompressing store;
   store.recompressor->StartInBackground();
   REQUIRE(store.hand.Await());
@@ -331,14 +333,14 @@ TEST_CASE("the background begins when nothing was put or read for the quiet time
   CHECK(store.Reads() > 0);
 }
 
-TEST_CASE("a use in the middle of a segment delays the background until it is quiet again") {
+TEST_CASE("a use of the store in the middle of a segment delays the background thread") {
   Recompressing store;
   store.BeginSegment();
   for (int use = 0; use < 5; ++use) {
     store.activity.NoteUse();
     store.RequireNothingDoneIn(kQuiet - kInstant);
   }
-  // The background continues where it was, with one more block.
+  // The thread continues with the next block of the segment.
   const uint64_t reads = store.Reads();
   store.hand.Elapse(kInstant);
   REQUIRE(store.hand.Await());
@@ -347,8 +349,7 @@ TEST_CASE("a use in the middle of a segment delays the background until it is qu
   CHECK(store.hand.recompressed().empty());
 }
 
-TEST_CASE(
-    "the background rests after each block, of the old and the new file, by the block's size") {
+TEST_CASE("after each block of the old and the new file, the thread rests for a time by its size") {
   Recompressing store;
   store.BeginSegment();
   size_t rests = kSegments * (kBlocksKiB.size() + kRecompressedBlocksKiB.size());
@@ -367,7 +368,7 @@ TEST_CASE(
   store.RequireAllRecompressedInOrder();
 }
 
-TEST_CASE("a wake-up of the background does not shorten its rest") {
+TEST_CASE("a wake-up of the background thread does not shorten its rest") {
   Recompressing store;
   store.BeginSegment();
   const nanoseconds rest = store.hand.last_wait();
@@ -386,7 +387,7 @@ TEST_CASE("a wake-up of the background does not shorten its rest") {
   CHECK(store.Reads() == reads + 1);
 }
 
-TEST_CASE("a background without a rate limit does not rest") {
+TEST_CASE("a background thread without a rate limit does not rest") {
   Recompressing store(/*bytes_per_second=*/0);
   store.recompressor->StartInBackground();
   REQUIRE(store.hand.Await());
@@ -406,7 +407,7 @@ TEST_CASE("recompression on demand does not wait for quiet, and does not rest") 
   store.RequireAllRecompressedHere();
 }
 
-TEST_CASE("recompression on demand ends with the segments there were when it began") {
+TEST_CASE("recompression on demand takes only the segments that existed when it began") {
   constexpr size_t kMostSegments = 20;
   Recompressing store;
   store.hand.LetTimeFly();
@@ -422,7 +423,7 @@ TEST_CASE("recompression on demand ends with the segments there were when it beg
   CHECK(rest->segments == store.records.size() - kSegments);
 }
 
-TEST_CASE("SetAside waits for the segment being recompressed, not for all") {
+TEST_CASE("SetAside waits for the segment that is being recompressed, not for all") {
   constexpr size_t kManySegments = 40;
   Recompressing store;
   store.hand.LetTimeFly();
@@ -449,7 +450,7 @@ TEST_CASE("SetAside waits for the segment being recompressed, not for all") {
   CHECK((*aside)->size() > kManySegments / 2);
 }
 
-TEST_CASE("the background yields to recompression on demand in the middle of a segment") {
+TEST_CASE("the background thread yields to recompression on demand in the middle of a segment") {
   const bool in_use = GENERATE(false, true);
   INFO((in_use ? "while it waits for quiet" : "while it rests"));
   Recompressing store;
@@ -458,8 +459,8 @@ TEST_CASE("the background yields to recompression on demand in the middle of a s
     store.activity.NoteUse();
     store.RequireNothingDoneIn(kQuiet - kInstant);
   }
-  // The clock stands still until Recompress wakes the background. If the background then did not
-  // stop, it would continue its segment at once.
+  // The clock stands still until Recompress wakes the background thread. If this thread did not
+  // stop then, it would continue its segment at once.
   store.hand.LetTimeFly();
   const auto outcome = store.recompressor->Recompress();
   REQUIRE_OK(outcome);
@@ -468,7 +469,7 @@ TEST_CASE("the background yields to recompression on demand in the middle of a s
   CHECK_FALSE(store.HasTemporary());
 }
 
-TEST_CASE("the background yields to SetAside, also for its current segment") {
+TEST_CASE("the background thread yields to SetAside, even if it takes the current segment") {
   Recompressing store;
   store.BeginSegment();
   store.hand.LetTimeFly();
@@ -479,7 +480,7 @@ TEST_CASE("the background yields to SetAside, also for its current segment") {
   CHECK(store.hand.recompressed().empty());
 }
 
-TEST_CASE("the background ends in the middle of a segment when it is stopped") {
+TEST_CASE("the background thread ends in the middle of a segment when it is stopped") {
   Recompressing store;
   store.BeginSegment();
   store.hand.LetTimeFly();
@@ -488,7 +489,7 @@ TEST_CASE("the background ends in the middle of a segment when it is stopped") {
   CHECK(store.hand.recompressed().empty());
 }
 
-TEST_CASE("the background rewrites at idle priority, and holds locks at normal priority") {
+TEST_CASE("the background thread rewrites at idle priority, and holds locks at normal priority") {
   const Priority everyone = PriorityHere();
   const Priority idle = IdlePriority();
   if (idle == everyone) {

@@ -26,7 +26,8 @@ struct Damage {
   std::string part() const;
 };
 
-// The parts for damage anywhere. A part is drawn independently of its number of files.
+// The parts for DrawDamage that cover the whole store. Each element is drawn as often as any other,
+// whatever its number of files. "segments" is there twice; the last one allows any file.
 inline constexpr std::array<std::string_view, 6> kAnywhere = {"segments", "segments",   "index",
                                                               "meta/",    "superblock", ""};
 

@@ -33,7 +33,7 @@ class CampaignStore {
   // Where a segment's blocks end: at its footer or, if it is not sealed, at the end of the file.
   // nullopt if the path is not a segment.
   std::optional<uint64_t> BlocksEnd(const std::string& path) const;
-  // The files' contents by their names, all in the root directory.
+  // The contents of all files, by name. All files are in the root directory.
   const std::map<std::string, Bytes>& files() const { return files_; }
   uint64_t bytes() const { return bytes_; }  // on flash
 

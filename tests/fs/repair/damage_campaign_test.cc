@@ -43,7 +43,7 @@ struct Tally {
   uint64_t bytes_read = 0;                 // read and compared
   uint64_t pieces_failed = 0;              // unreadable pieces of files
   uint64_t repairable = 0;                 // places
-  uint64_t repaired = 0;                   // trials without a loss
+  uint64_t repaired = 0;                   // trials, without a loss
   uint64_t repaired_all = 0;               // trials, by a full repair
   uint64_t salvaged = 0;                   // of these, stores whose metadata could not be read
   uint64_t salvaged_whole = 0;             // of these, stores with all files unchanged
@@ -148,7 +148,7 @@ bool ReadAll(const CampaignStore& store, SimEnv& env, const std::vector<LostRang
     if (!expected) continue;
     const auto inode = Resolve(**fs, name);
     if (!inode.ok()) {
-      // Names are missing only if reading metadata fails.
+      // Only damaged metadata may prevent the lookup of a name.
       REQUIRE_FALSE(inode.status().Is(StatusCode::kNotFound));
       whole = false;
       continue;
@@ -302,7 +302,7 @@ void RunTrial(const CampaignStore& store, size_t together, uint64_t seed, Tally&
   }
   REQUIRE_FALSE(repairable);
   if (repaired.ok()) {
-    // The repairable part was repaired.
+    // All findings about repairable damage must have been repaired.
     for (const RepairedFinding& one : repaired->findings) {
       for (const Damage& damage : damages) {
         if (IsRepairable(store, damage) && one.finding.path == damage.path) REQUIRE(one.repaired);

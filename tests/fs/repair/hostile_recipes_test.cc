@@ -1,5 +1,5 @@
-// Crafted stores in which little data represents a great deal of work: recipes whose nodes share
-// their subtrees, and directories that contain each other. All their checksums and names are right.
+// Crafted stores in which little data causes very much work: recipes whose nodes share their
+// subtrees, and directories that contain each other. All checksums and names in them are right.
 // No case reads a clock; a case that does not end reaches ctest's timeout.
 #include <fmt/format.h>
 
@@ -178,8 +178,8 @@ TEST_CASE("a chunk that is lost in billions of places is reported and repaired i
 }
 
 TEST_CASE("a file of shared nodes is read, written, collected and scrubbed in bounded work") {
-  // The forged chunks are shorter than siltfs's minimum chunk, so the fold's cut points meet theirs
-  // again only after 131 MB.
+  // The forged chunks are shorter than the minimum chunk of siltfs. So after the write, a cut point
+  // of the fold coincides with the end of a forged chunk again only after 131 MB.
   constexpr uint64_t kOddChunkBytes = 1999;
   CheckedStore store;
   store.FillAndClose();
@@ -211,7 +211,7 @@ TEST_CASE("a scrub counts a chunk damaged in billions of places in bounded work"
   CheckedStore store;
   store.FillAndClose();
   const uint64_t size = ForgeRepeatedFile(store, store.small, /*lost=*/false);
-  // The file's limit is inside a subtree, which is then counted in parts.
+  // The file's recipe limit lies inside a subtree. So the scrub must count this subtree in parts.
   const uint64_t limit = size - kChunkBytes - 7;
   store.EditInode(store.small,
                   [limit](InodeRecord& record) { record.size = record.recipe_limit = limit; });

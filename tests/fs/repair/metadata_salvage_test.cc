@@ -86,8 +86,8 @@ void Truncate(Env& env, const std::string& path, uint64_t size) {
   REQUIRE_OK((*file)->Sync());
 }
 
-// A closed store: files whose contents are chunks, in metadata of several mounts, and many small
-// ones, so that tables have several blocks.
+// A closed store after two mounts. Some files consist of chunks. The many small files give the
+// tables of metadata several blocks.
 struct Filled {
   Filled() : store(env, kPath) {
     Mount([this](FileSystem& fs) {
@@ -336,7 +336,7 @@ TEST_CASE("changes that a crash left in metadata's log are salvaged, too") {
   filled.store.files["last"] = RandomBytes(7, 90'000);
   WriteLargeFile(**fs, "last", filled.store.files["last"]);
   REQUIRE_OK((*fs)->SyncAll());
-  filled.env.CutAtCall(1);  // also for RocksDB's threads
+  filled.env.CutAtCall(1);  // so that RocksDB's threads write nothing either
   fs->reset();
   filled.env.Reboot();
   Remove(filled.env, JoinPath(MetadataPath(kPath), "CURRENT"));
@@ -380,7 +380,8 @@ TEST_CASE("leftovers of an interrupted salvage do not replace existing metadata"
   CHECK_FALSE(env->GetFileInfo(SalvagedMetadataPath(kPath)).ok());
 }
 
-TEST_CASE("an interrupted salvage continues even if an object is in its place") {
+TEST_CASE(
+    "an interrupted salvage continues even if there is a metadata directory without metadata") {
   const Filled& filled = TheStore();
   const auto env = filled.env.Fork();
   REQUIRE_OK(env->Rename(MetadataPath(kPath), SalvagedMetadataPath(kPath)));
@@ -422,7 +423,7 @@ TEST_CASE("a power cut at any step of a salvage loses no readable data") {
   Remove(*damaged, JoinPath(MetadataPath(kPath), "CURRENT"));
   const auto before = damaged->Fork();
   const SimTrace trace = TraceOfRepair(*damaged);
-  // At renames many combinations of names can survive.
+  // Near a rename, test more power cuts, because many combinations of names can survive there.
   size_t renamed = 0;
   const auto is_near_rename = [&trace, &renamed](size_t cut) {
     const bool renames = cut < trace.size() && trace[cut].kind == SimRecord::Kind::kRename &&

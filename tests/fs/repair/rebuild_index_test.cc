@@ -161,7 +161,8 @@ TEST_CASE("blocks are replayed by sequence, and none is reported durable before 
   uint64_t last = 0;
   std::set<SegmentId> done;
   options.put = [&](std::span<const IndexEntry> entries, uint64_t sequence) {
-    // From now on the index may report lower sequences as durable.
+    // From now on the index may report all sequences below `sequence` as durable. So all their
+    // entries must have been put.
     REQUIRE(sequence > before - (entries.empty() ? 1 : 0));
     for (const IndexEntry& entry : entries) {
       const uint64_t own = sequences.at({entry.location.segment, entry.location.ordinal});
@@ -251,7 +252,8 @@ TEST_CASE("a rebuild can be interrupted, and the next mount continues it") {
   uint64_t asked = 0;
   options.interrupted = [&asked] { return ++asked > 3; };
   REQUIRE_CODE(RebuildIndex(store.fixture().env(), options), kInterrupted);
-  // Until then fsck reports only the unfinished rebuild, not the missing entries.
+  // Until the rebuild is finished, fsck reports only that it is unfinished, not the missing
+  // entries.
   RequireCodes(store.Check(true), {"index-rebuild"});
   {
     const auto opened = OpenStoreIndexReadOnly(store.fixture().env(), store.path());

@@ -33,7 +33,7 @@ struct Filled {
         REQUIRE_OK((*fs)->Close());
         continue;
       }
-      env.CutAtCall(1);  // also for RocksDB's threads
+      env.CutAtCall(1);  // so that RocksDB's threads write nothing either
       fs->reset();
       env.Reboot();
     }

@@ -166,7 +166,7 @@ void CutEverywhere(const Filled& filled, SimEnv& damaged, RepairMode mode) {
   for (const auto unsynced : {CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
                               CrashPolicy::Unsynced::kGarble}) {
     const auto device = before->Fork();
-    // Test only some of them: a repair after each is slow.
+    // Test only some of the cuts, because the repair after each one takes long.
     const size_t step = 10 * CallStep();
     const size_t first = 3 * static_cast<size_t>(unsynced) % step;
     for (size_t cut = 0; cut <= trace.size(); ++cut) {

@@ -35,7 +35,8 @@ inline std::string Describe(const RepairReport& report) {
   return text;
 }
 
-// Requires that exactly these codes were found, all were repaired, and nothing is found any more.
+// Repairs the store. Requires that the repair found exactly these codes and repaired them all, and
+// that the next check finds nothing.
 inline RepairReport RequireRepaired(CheckedStore& store, RepairMode mode, const Codes& codes,
                                     bool data = false) {
   RepairReport report = Repair(store, mode, data);

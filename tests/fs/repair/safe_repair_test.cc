@@ -84,7 +84,7 @@ TEST_CASE("a copy of the superblock is rewritten from the other") {
     std::filesystem::create_directory(path);
   }
   RequireRepaired(store, RepairMode::kSafe, {"superblock-copy"});
-  // Now the other copy may be damaged.
+  // The rewritten copy is enough, so the store is not lost if the other copy is damaged now.
   store.Flip(SuperblockPath(store.path(), 1 - copy), 100);
   RequireContents(store, contents);
 }

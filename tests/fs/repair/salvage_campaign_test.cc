@@ -55,8 +55,8 @@ class Aged {
   }
   const RecompressionStore& store() const { return store_; }
   bool WasEver(InodeNumber inode) const { return versions_.contains(inode); }
-  // Whether every byte is the byte of some version of the file at this place, or zero where a
-  // version was shorter.
+  // Whether each byte equals the byte that some version of the file had at this place. A byte may
+  // also be zero if some version was shorter.
   bool IsMadeOf(InodeNumber inode, const Bytes& content, const std::vector<LostRange>& lost) const {
     const std::vector<Bytes>& versions = versions_.at(inode);
     for (size_t at = 0; at < content.size(); ++at) {
@@ -232,8 +232,8 @@ void RunOne(const Aged& aged, uint64_t seed, Tally& tally) {
     found += one.finding.code + " " + one.finding.path + ": " + one.finding.message + "\n";
   INFO(found);
   ++tally.stores;
-  // Whole metadata older than the store is left to the user: here the log after a crash has
-  // disappeared.
+  // If metadata is undamaged but older than the store, the repair leaves the decision to the user.
+  // Here the metadata's log from before the crash has disappeared.
   if (found.find("metadata-lost") == 0) {
     ++tally.older;
     return;

@@ -174,7 +174,7 @@ TEST_CASE("Changes left in the log by a crash are read") {
     REQUIRE_OK((*store)->Write({{Key(7), std::nullopt}}));
     expected.erase(Key(7));
     REQUIRE_OK(env.SyncDirectory("/"));
-    env.CutAtCall(1);  // also for RocksDB's threads
+    env.CutAtCall(1);  // so that RocksDB's threads write nothing either
     store->reset();
     env.Reboot();
   }
@@ -183,7 +183,7 @@ TEST_CASE("Changes left in the log by a crash are read") {
   CHECK(salvaged.entries.size() == expected.size());
   REQUIRE((salvaged.entries == expected));
 
-  // One flipped byte loses one write, or the rest of a 32 KiB block if it is in a length.
+  // A flipped byte loses one write, or, if it belongs to a length, the rest of a 32 KiB block.
   std::string log;
   size_t size = 0;
   for (const std::string& path : FilesWith(env, ".log")) {

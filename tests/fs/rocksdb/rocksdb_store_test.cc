@@ -198,8 +198,8 @@ TEST_CASE("A torn end of the log loses only the torn write, which never returned
   }
 }
 
-// The measurement behind I5 (docs/crash-model.md): a flipped byte in the middle of the log looks
-// like its end.
+// This measurement is the reason for I5 (docs/crash-model.md): RocksDB takes a flipped byte in the
+// middle of its log for the end of the log.
 TEST_CASE("Without a ledger a flipped byte in the log silently loses all later writes") {
   TemporaryDirectory directory;
   const std::string crashed = directory / "crashed";
@@ -353,7 +353,8 @@ TEST_CASE("A batch too large for the free space can be retried repeatedly") {
   FaultEnv env(NewPosixEnv());
   KvStoreOptions options = At(directory / "kv", Mode::kCreate);
   const auto store = OpenOk(options, env);
-  // Small tables still fit, so the memory is flushed, and the torn log must still be replaced.
+  // With an earlier entry in memory, there is something to flush. Small tables still fit, so the
+  // flush succeeds. In both cases the torn log must be replaced.
   const bool something_before = GENERATE(false, true);
   if (something_before) REQUIRE_OK(store->Write({Put("a", "1")}));
   env.Fail(Call::kWrite, ".log", StatusCode::kNoSpace);
@@ -370,7 +371,7 @@ TEST_CASE("A batch too large for the free space can be retried repeatedly") {
   REQUIRE(CountKeys(*recovered) == (something_before ? 3 : 2));
 }
 
-TEST_CASE("A background flush that met a full disk does not end the store") {
+TEST_CASE("After a background flush met a full disk, the store can be written again") {
   TemporaryDirectory directory;
   FaultEnv env(NewPosixEnv());
   KvStoreOptions options = At(directory / "kv", Mode::kCreate);
@@ -391,7 +392,7 @@ TEST_CASE("A background flush that met a full disk does not end the store") {
   REQUIRE_OK(store->CloseCleanly());
 }
 
-// Calls back before a file of this name is created.
+// Calls `before_creating` before a file is created whose name ends in `suffix`.
 class WatchedEnv final : public FaultEnv {
  public:
   WatchedEnv(std::string suffix, std::function<void()> before_creating)

@@ -8,22 +8,22 @@
 
 namespace siltfs::testing {
 
-TEST_CASE("the index gets nothing later while a block's entries wait for room") {
+TEST_CASE("the index gets no later entries while a block's entries wait for room") {
   PipelineUnderTest at;
   at.Add(1);
   REQUIRE_OK(at.pipeline->Flush());
   const ChunkName waiting = at.Add(2);
   at.index->FailPutsOfEntries(Status(StatusCode::kNoSpace, "the index has no room"));
   REQUIRE_CODE(at.pipeline->Flush(), kNoSpace);
-  // EndSequence and MoveEntries do not tell the index that it is complete beyond the block's
-  // sequence.
+  // EndSequence and MoveEntries fail. If they put a higher sequence, the index would count the
+  // block's sequence as complete, although its entries are missing.
   REQUIRE_CODE(at.pipeline->EndSequence(), kNoSpace);
   const BlockPipeline::Move move{waiting, {9, 9, 9}, {10, 10, 10}};
   REQUIRE_CODE(at.pipeline->MoveEntries({&move, 1}, [](SegmentId) { return false; }), kNoSpace);
   at.index->FailPutsOfEntries(Status::Ok());
   REQUIRE_OK(at.pipeline->EndSequence());
   const std::vector<uint64_t> complete = at.index->complete();
-  CHECK(complete.size() == 2);  // a Put without entries does not count
+  CHECK(complete.size() == 2);  // PutImpl is not called without entries
   CHECK(std::is_sorted(complete.begin(), complete.end()));
   const auto found = at.index->Get(waiting);
   REQUIRE_OK(found);
@@ -44,7 +44,7 @@ TEST_CASE("an index that had no room becomes durable once it has the entries") {
     at.index->FailPuts(Status::Ok());
     REQUIRE_OK(at.pipeline->Flush());
   }
-  SECTION("moved entries, which keep their old places instead") {
+  SECTION("moved entries, which keep their old places") {
     const BlockPipeline::Move move{first, place, {99, 0, 0}};
     REQUIRE_CODE(at.pipeline->MoveEntries({&move, 1}, [](SegmentId) { return false; }), kNoSpace);
     at.index->FailPuts(Status::Ok());

@@ -18,7 +18,7 @@ DamagedBlock Block(SegmentId segment, uint32_t first, uint32_t count, uint64_t s
 
 }  // namespace
 
-TEST_CASE("a list of damage knows the places, name prefixes and tags of chunks") {
+TEST_CASE("a damage list knows the places, name prefixes and tags of chunks") {
   DamageList list({});
   CHECK(list.empty());
   CHECK_FALSE(list.Contains(1, 0));
@@ -43,7 +43,7 @@ TEST_CASE("a list of damage knows the places, name prefixes and tags of chunks")
   CHECK(list.totals().chunks == 5);
 }
 
-TEST_CASE("of two chunks with one name, the one with the tag is the same") {
+TEST_CASE("listed chunks with one name are distinguished by their tags") {
   DamageList list({});
   REQUIRE(list.Add({3, 0, {{5, 50}}}));
   REQUIRE(list.Add({4, 0, {{5, 51}}}));
@@ -55,7 +55,7 @@ TEST_CASE("of two chunks with one name, the one with the tag is the same") {
   CHECK(list.Find(5, 51) == Match::kSame);
 }
 
-TEST_CASE("a chunk of which only the place is known matches no other") {
+TEST_CASE("a listed chunk of which only the place is known matches no name") {
   DamageList list({});
   REQUIRE(list.Add({3, 8, std::vector<DamagedChunk>(2)}));
   CHECK(list.Contains(3, 9));
@@ -64,7 +64,7 @@ TEST_CASE("a chunk of which only the place is known matches no other") {
   CHECK(list.Find(0, 0) == Match::kNone);
 }
 
-TEST_CASE("a block that is listed in part is listed once") {
+TEST_CASE("a block that was listed in part is still listed only once") {
   DamageList list({});
   REQUIRE(list.Add(Block(1, 5, 1, 5)));
   REQUIRE(list.Add(Block(1, 3, 6, 3)));
@@ -77,7 +77,7 @@ TEST_CASE("a block that is listed in part is listed once") {
   CHECK(list.Find(8, 80) == Match::kNone);
 }
 
-TEST_CASE("a segment that is verified has the damage that was found in it, and no other") {
+TEST_CASE("Replace sets the damage in the verified part of a segment, and changes no other") {
   DamageList list({});
   REQUIRE(list.Add(Block(1, 0, 2, 1)));
   REQUIRE(list.Add(Block(2, 0, 2, 10)));
@@ -101,7 +101,7 @@ TEST_CASE("metadata gets every change again until a commit with it is done") {
   CHECK(told[0].key == DamageKey(2, 0));
   REQUIRE(told[0].value);
   CHECK((*DamagedBlock::DecodeChunks(*told[0].value) == Block(2, 0, 2, 10).chunks));
-  // The commit found the disk full, and is tried again; meanwhile there are more changes.
+  // The commit has found the disk full and will be repeated. Before that, the list changes again.
   list.Forget(1);
   told.clear();
   list.TellChanges(told);
@@ -114,14 +114,14 @@ TEST_CASE("metadata gets every change again until a commit with it is done") {
   CHECK(list.Changes()[0].key == DamageKey(3, 0));
 }
 
-TEST_CASE("a list of damage has its bounds") {
+TEST_CASE("a damage list holds at most kMostBlocks blocks") {
   DamageList list({});
   for (uint32_t i = 0; i <= DamageList::kMostBlocks; ++i) list.Add({i + 1, 0, {{i + 1, 1}}});
   CHECK(list.totals().blocks == DamageList::kMostBlocks);
   CHECK_FALSE(list.Contains(DamageList::kMostBlocks + 1, 0));
 }
 
-// Comparing all the chunks one by one would take days.
+// If the list compared all these chunks one by one, the test would take days.
 TEST_CASE("a list of chunks with one name prefix is as fast as any other") {
   DamageList list({});
   constexpr uint32_t kInSegment = 4096;

@@ -155,7 +155,7 @@ TEST_CASE("nothing is cached of a segment after its replacement failed") {
   CHECK(segment.Open() != opened);
 }
 
-TEST_CASE("a segment that keeps its file counts as recompressed") {
+TEST_CASE("a segment that keeps its file can be marked as recompressed") {
   Replaced segment;
   REQUIRE_OK(DiscardRewrite(segment.env, kStore, kId));
   CHECK(segment.Open()->file == SegmentFile::kOriginal);

@@ -140,7 +140,7 @@ TEST_CASE("WaitUntilSealed waits only for segments that were full before the cal
   options.store = "/store";
   options.segment_bytes = kMinSegmentTargetSize;  // full with one block
   options.segment_limit = kMostSegments + 10;
-  // The next segment is full before the sealing of the last one ends, as on a slow device with a
+  // Each segment is full before the log has sealed the previous one, as on a slow device with a
   // constant writer.
   SegmentLog log(env, options, [&](SegmentId sealed) {
     std::this_thread::sleep_for(std::chrono::microseconds(100));

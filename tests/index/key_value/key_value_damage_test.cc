@@ -117,7 +117,7 @@ TEST_CASE("no older value replaces one in a damaged page of a log") {
   CHECK(*got == Bytes(5, 3));
 }
 
-TEST_CASE("a merge that meets damage ends writing, and removes nothing") {
+TEST_CASE("after a merge that reads a damaged page, puts fail, and no damaged file is removed") {
   DamageFixture fixture;
   auto store = fixture.Open();
   fixture.PutAll(*store, 1000, 1, 5);

@@ -1,6 +1,6 @@
 // The oracle of a key-value store: it records the puts and deletions in order, and knows which
-// answers the store may give, now and after a crash. It also knows which operations failed (they
-// may have happened or not) and which must be durable.
+// answers the store may give, now and after a crash. It also knows which operations failed (these
+// may or may not have had their effect) and which must be durable.
 #pragma once
 
 #include <map>
@@ -24,7 +24,8 @@ class KeyValueHistory {
 
   bool MayAnswerNow(const std::string& key, const Value& answer) const;
   bool MayAnswerAfterCrash(const std::string& key, const Value& answer) const;
-  // From now on the store must give exactly this answer, durably or not.
+  // From now on the store must give exactly this answer. If `durable` is set, this also holds after
+  // a crash.
   void Settle(const std::string& key, const Value& answer, bool durable);
   std::vector<std::string> Keys() const;
 

@@ -165,7 +165,7 @@ TEST_CASE("lost durable entries are reported, and accepted only if the options s
   for (uint64_t i = 0; i < 600; ++i) REQUIRE_OK(store->Put(AsBytes(KeyOf(i)), Repeated(5, 1)));
   REQUIRE_OK(store->Close());
   store.reset();
-  // The second page of the only log.
+  // Damages the second page of the only log.
   auto entries = fixture.env.ListDirectory("/store/index");
   REQUIRE_OK(entries);
   for (const auto& entry : *entries) {
@@ -310,7 +310,7 @@ TEST_CASE("damaged bytes are never returned as a value") {
         REQUIRE(got.status().Is(StatusCode::kCorruption));
         wrong = true;
       } else if (!history.MayAnswerNow(key, *got)) {
-        // The slot has lost its name: the key is missing, or has an older value.
+        // Damage has changed the name in the slot. So the key is missing, or has an older value.
         REQUIRE(kind == "index");
         REQUIRE(history.MayAnswerAfterCrash(key, *got) == false);
         wrong = true;

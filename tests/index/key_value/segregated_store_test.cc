@@ -30,7 +30,7 @@ struct SegregatedFixture {
 }  // namespace
 
 TEST_CASE(
-    "an item goes into the smallest slots it fits, or if it fits none into the smallest of all") {
+    "an item goes into the smallest slots that hold it, or if none do, into the smallest slots") {
   SegregatedFixture fixture;
   auto store = fixture.Open();
   CHECK(store->InstanceFor(8, 0) == 1);

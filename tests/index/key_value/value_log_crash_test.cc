@@ -1,5 +1,5 @@
-// Power cuts in any call; any part of the unsynced writes survives. A log that is opened again then
-// has every synced record, and Holds is right for all other records.
+// The power is cut in any call, and any part of the unsynced writes survives. When the log is
+// opened again, it has every synced record, and Holds is right for all other records.
 #include <algorithm>
 #include <set>
 
@@ -144,8 +144,9 @@ TEST_CASE("a power cut in any call loses no synced record") {
   CHECK(cut > 50);
 }
 
-// The first crash loses records, and the next opening seals the remaining ones. Then the power
-// fails again before ForgetRecovered: the sealed segments must not count as complete.
+// The first crash loses records, and the next opening seals the segments that hold the remaining
+// ones. Then the power fails again before ForgetRecovered. Although these segments are sealed, the
+// log must still know that records of them are lost.
 TEST_CASE("records lost in a crash are known until ForgetRecovered") {
   auto env = NewDevice();
   ValueLogOptions options = SmallOptions();
@@ -177,7 +178,7 @@ TEST_CASE("records lost in a crash are known until ForgetRecovered") {
   }
   auto log = OpenLog(*env, options);
   log->ForgetRecovered();
-  CHECK(log->Holds(lost.name(), lost.location));  // without meaning after ForgetRecovered
+  CHECK(log->Holds(lost.name(), lost.location));  // after ForgetRecovered, this means nothing
   RequireRead(*log, kept);
   REQUIRE_CODE(log->Read(lost.name(), lost.location), kCorruption);
 }

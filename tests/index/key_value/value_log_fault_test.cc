@@ -93,7 +93,7 @@ TEST_CASE("a failing call is returned as an error and loses no synced record") {
   }
 }
 
-TEST_CASE("opening fails with the error of a failed call, and works once that is over") {
+TEST_CASE("opening fails with the error of a failed call, and succeeds after the fault has ended") {
   const StatusCode code = GENERATE(StatusCode::kIoError, StatusCode::kNoSpace);
   const bool power_cut = GENERATE(false, true);
   for (uint64_t nth = 1;; ++nth) {

@@ -20,8 +20,8 @@ TEST_CASE("threads append, read, sync, seal and remove at the same time") {
 
   auto append = [&](uint64_t thread) {
     Random random(thread);
-    // At least 1500 records, and until the other threads have made progress, however they are
-    // scheduled.
+    // Appends at least 1500 records. Goes on until the other threads have made progress, because
+    // they may be scheduled late.
     for (uint64_t i = 0; i < 1500 || reads < 500 || removed == 0; ++i) {
       if (i >= 1500) std::this_thread::yield();
       const uint64_t number = thread * 100000 + i;

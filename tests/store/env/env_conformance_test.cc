@@ -89,7 +89,7 @@ ENV_TEST("written bytes are read back") {
   REQUIRE(Contents(at.env(), at.Path("f")) == "hello, there");
 }
 
-ENV_TEST("a read past the end is short, one beyond it is empty") {
+ENV_TEST("a read that crosses the end is short, and a read after the end is empty") {
   TestType at;
   auto file = Open(at.env(), at.Path("f"), OpenMode::kCreate);
   REQUIRE_OK(file->Write(0, AsBytes("12345")));
@@ -314,7 +314,7 @@ ENV_TEST("preallocation claims space and leaves the size alone") {
   TestType at;
   auto file = Open(at.env(), at.Path("f"), OpenMode::kCreate);
   Status claimed = file->Preallocate(1 << 20);
-  if (claimed.Is(StatusCode::kUnsupported)) return;  // this disk can't, as the contract allows
+  if (claimed.Is(StatusCode::kUnsupported)) return;  // the contract allows this answer
   REQUIRE_OK(claimed);
   REQUIRE(*file->Size() == 0);
   auto info = at.env().GetFileInfo(at.Path("f"));
@@ -326,7 +326,7 @@ ENV_TEST("direct access transfers whole pages and refuses anything else") {
   TestType at;
   auto file = at.env().OpenFile(at.Path("f"), {.mode = OpenMode::kCreate, .direct = true});
   if (file.status().Is(StatusCode::kUnsupported)) {
-    // This disk can't, as the contract allows; then no file may remain.
+    // The contract allows this answer, but then the call must leave no file behind.
     REQUIRE_CODE(at.env().GetFileInfo(at.Path("f")), kNotFound);
     return;
   }
@@ -347,8 +347,7 @@ ENV_TEST("a direct read of a file that ends within a page is short") {
   TestType at;
   Put(at.env(), at.Path("f"), std::string(5'000, 'q'));
   auto file = at.env().OpenFile(at.Path("f"), {.mode = OpenMode::kRead, .direct = true});
-  if (file.status().Is(StatusCode::kUnsupported))
-    return;  // this disk can't, as the contract allows
+  if (file.status().Is(StatusCode::kUnsupported)) return;  // the contract allows this answer
   REQUIRE_OK(file);
   alignas(4096) static uint8_t pages[4 * 4096];
   auto got = (*file)->Read(0, pages);

@@ -1,4 +1,4 @@
-// An Env serves many threads at once; ThreadSanitizer detects most errors here.
+// Many threads use one Env at once. Most errors show only in a build with ThreadSanitizer.
 #include <atomic>
 #include <string>
 #include <thread>

@@ -197,7 +197,7 @@ TEST_CASE("shutting a stream down ends a waiting read") {
   REQUIRE_FALSE((*outcome)->has_value());
 }
 
-TEST_CASE("a line beyond the limit is refused, terminated or not") {
+TEST_CASE("a line longer than the limit is refused, even if it does not end") {
   Pair pair;
   const bool ends = GENERATE(true, false);
   REQUIRE_OK(pair.client->WriteAll(std::string(11, 'x') + (ends ? "\n" : "")));
@@ -220,7 +220,7 @@ TEST_CASE("reading a whole stream beyond the limit is refused") {
   REQUIRE_CODE(pair.server->ReadAll(10), kFileTooLarge);
 }
 
-TEST_CASE("the end of a stream is no line between lines and an error within a line") {
+TEST_CASE("at the end of a stream there is no further line, and an unfinished line is an error") {
   Pair pair;
   const bool within = GENERATE(true, false);
   REQUIRE_OK(pair.client->WriteAll(within ? "one\ntw" : "one\n"));

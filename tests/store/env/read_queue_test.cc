@@ -30,7 +30,7 @@ struct OnTheMachine {
 
 struct WithUring : OnTheMachine<ReadMechanism::kUring> {
   static constexpr const char* kMechanism = "io_uring";
-  // The system may refuse io_uring; then these tests do nothing.
+  // The system may refuse io_uring. In this case, these tests do nothing.
   bool Refused() {
     auto queue = env().NewReadQueue(1);
     if (!queue.ok()) WARN("no io_uring here: " << queue.status().ToString());
@@ -170,7 +170,7 @@ READ_QUEUE_TEST("requests are short at the file's end and empty beyond it") {
   REQUIRE(requests[3].bytes_read == 4'096);
 }
 
-READ_QUEUE_TEST("a long read is complete next to any other reads") {
+READ_QUEUE_TEST("a long read is complete, whatever other reads are in its batch") {
   TestType at;
   if (at.Refused()) return;
   const Bytes content = RandomBytes(5'000'000, 5);
@@ -210,7 +210,8 @@ READ_QUEUE_TEST("a failed request does not affect others, and its status has pla
   }
 }
 
-READ_QUEUE_TEST("a file of another Env is refused, and so is none; the others are read") {
+READ_QUEUE_TEST(
+    "a missing file and a file of another Env are refused, and the other files are read") {
   TestType at;
   if (at.Refused()) return;
   const Bytes content = RandomBytes(10'000, 7);
@@ -278,7 +279,7 @@ READ_QUEUE_TEST("direct reads are whole, short at an end within a page, and refu
   if (at.Refused()) return;
   const Bytes content = RandomBytes(40 * 4'096 + 5, 10);
   const auto file = FileOf(at.env(), at.Path("f"), content, true);
-  if (file == nullptr) return;  // this disk can't, as the contract allows
+  if (file == nullptr) return;  // the disk does not support direct access, as the contract allows
   AlignedBuffer buffer(41 * 4'096);
   std::vector<ReadRequest> requests;
   for (uint64_t page = 0; page < 41; ++page) {

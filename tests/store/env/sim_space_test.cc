@@ -71,7 +71,7 @@ TEST_CASE("claimed space serves only its file, and truncation releases it in par
   REQUIRE(disk.FreePages() == 4);
   REQUIRE_CODE(file->Write(0, Bytes(5 * kPage, 1)), kNoSpace);
   REQUIRE(disk.FreePages() == 0);
-  REQUIRE_OK(reserve->Write(0, Bytes(2 * kPage, 1)));  // within what it claimed
+  REQUIRE_OK(reserve->Write(0, Bytes(2 * kPage, 1)));  // within the claimed space
   REQUIRE(disk.FreePages() == 0);
   REQUIRE_OK(reserve->Truncate(3 * kPage));
   REQUIRE(disk.FreePages() == 3);

@@ -1,5 +1,5 @@
-// Traces of the simulated device: changes of one device are replayed on another one step by step,
-// and a power cut there leaves the same state as on the first one.
+// Traces of the simulated device. The changes of one device are replayed step by step on a second
+// device. A power cut on the second device leaves the same state as on the first one.
 #include <map>
 #include <set>
 
@@ -231,7 +231,7 @@ TEST_CASE("under kGarble a torn write may hold random bytes, only within the wri
 }
 
 TEST_CASE(
-    "in any order, a name change survives without others, never without an older one of its name") {
+    "with names in any order, a name change survives only with the older changes of its name") {
   std::set<std::set<std::string>> seen;
   for (uint64_t seed = 0; seed < 80; ++seed) {
     SimEnv env;

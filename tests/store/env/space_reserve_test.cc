@@ -89,7 +89,7 @@ TEST_CASE("room excludes the reserve and the spare bytes") {
     REQUIRE_CODE(at.reserve->Fill(), kNoSpace);
     REQUIRE(at.reserve->bytes() == 8 * kPiece);  // new data does not take it
     REQUIRE(at.reserve->nearly_full());
-    // Once the disk was full, it is queried at each call.
+    // After the disk was found full, each call queries it.
     REQUIRE_CODE(at.reserve->CheckRoom(1), kNoSpace);
     at.RemoveNeighbour();
     REQUIRE_OK(at.reserve->CheckRoom(1));
@@ -100,7 +100,7 @@ TEST_CASE("the disk is queried again after a number of accepted bytes") {
   ReservedDisk at;
   REQUIRE_OK(at.reserve->CheckRoom(1));
   at.FillAllBut(0);
-  REQUIRE_OK(at.reserve->CheckRoom(1000));  // not yet
+  REQUIRE_OK(at.reserve->CheckRoom(1000));  // does not query the disk yet
   REQUIRE_CODE(at.reserve->CheckRoom(1u << 20), kNoSpace);
 }
 
@@ -112,7 +112,7 @@ TEST_CASE("the part for opening the store is not given up") {
   at.reserve->Enter(Phase::kInUse);
   REQUIRE(at.reserve->bytes_to_give() == 8 * kPiece - kOpening);
   for (int i = 0; i < 5; ++i) REQUIRE(at.reserve->GiveUpPiece());
-  REQUIRE_FALSE(at.reserve->GiveUpPiece());  // half a piece remains, and is kept
+  REQUIRE_FALSE(at.reserve->GiveUpPiece());  // the half piece that remains is kept
   REQUIRE(at.reserve->bytes() == 3 * kPiece);
   REQUIRE(at.reserve->bytes_to_give() == 3 * kPiece - kOpening);
   at.reserve->Enter(Phase::kClosing);
@@ -188,7 +188,7 @@ TEST_CASE("a write that finds the disk full gets as many pieces of the reserve a
   REQUIRE_OK((*file)->Truncate(0));
   REQUIRE_OK((*file)->Write(0, bytes));
 
-  // The reserve is refilled first; then there is room for others.
+  // The freed space first refills the reserve. The rest is room for new data.
   at.RemoveNeighbour();
   REQUIRE_OK(at.reserve->CheckRoom(1));
   REQUIRE(at.reserve->bytes() == 8 * kPiece);

@@ -13,7 +13,7 @@
 namespace siltfs {
 namespace {
 
-// Closes standard output for a test, which must print nothing during this object's lifetime.
+// Closes standard output while this object exists. The test must print nothing in this time.
 class StandardOutputClosed {
  public:
   StandardOutputClosed() {

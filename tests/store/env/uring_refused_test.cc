@@ -1,4 +1,5 @@
-// io_uring is refused, as in containers, from the beginning or after setup.
+// Tests reads when the system refuses io_uring, as containers do. It may refuse the setup of a
+// ring, or every later call on the ring.
 #include <errno.h>
 #include <sys/syscall.h>
 
@@ -68,7 +69,7 @@ TEST_CASE("if io_uring is refused, threads read") {
   }
 }
 
-TEST_CASE("a ring that is refused after its setup loses no read, then or later") {
+TEST_CASE("a ring that is refused after its setup loses no read, neither at once nor later") {
   for (const unsigned error : {EPERM, EAGAIN, ENOMEM}) {
     INFO("error number " << error);
     Reads reads;

@@ -73,7 +73,7 @@ TEST_CASE("A compressible block is compressed and comes back") {
   }
 }
 
-TEST_CASE("A block is stored uncompressed without compression, or if it doesn't save enough") {
+TEST_CASE("A block is stored uncompressed if compression is off or saves too little") {
   BlockCodec codec;
   auto text = MakeChunks(1, {5000});
   auto noise = MakeChunks(1, {5000}, false);

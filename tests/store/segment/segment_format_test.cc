@@ -231,8 +231,8 @@ TEST_CASE("A footer finds the block of an ordinal") {
 }
 
 TEST_CASE("The binary search of a block table agrees with a search of all blocks") {
-  // Blocks of 1 to 5 chunks of 100 bytes; after every third one, a block of 4
-  // chunks is lost.
+  // The blocks have 1 to 5 chunks of 100 bytes. After every third block, a block of 4 chunks is
+  // lost.
   BlockTable table;
   std::vector<uint32_t> ends;  // end ordinals of the blocks, without lost chunks
   for (uint32_t i = 0; i < 200; ++i) {
@@ -256,12 +256,12 @@ TEST_CASE("The binary search of a block table agrees with a search of all blocks
   }
   CHECK_FALSE(table.Find(table.chunk_count));
   CHECK_FALSE(BlockTable{}.Find(0));
-  // Chunks are lost before the first block: the returned place is where blocks begin.
+  // If chunks are lost before the first block, the returned place is where blocks begin.
   BlockTable headless{{{1000, 5}}, 10, 2000};
   REQUIRE(headless.Find(4));
   CHECK(headless.Find(4)->place == BlockPlace{kSegmentHeaderSize, 0});
   CHECK(headless.Find(4)->end_ordinal == 5);
-  // The counts that a damaged table gives are at least possible ones.
+  // A damaged table may give wrong counts, but no impossible ones such as a negative size.
   BlockTable damaged{{{5000, 0}, {64, 3}}, 10, 70};
   CHECK(damaged.Find(1)->bytes == 0);
 }

@@ -1,5 +1,6 @@
-// Segments written when the format was fixed: the current code must read them, and write the same
-// bytes. Compressed ones are only read, because another zstd version may compress differently.
+// Segments that were written when the format became final. The current code must read them, and
+// write the same bytes. Compressed segments are only read, because another version of zstd may
+// compress differently.
 //
 // `segment_test "[write-golden]"` rewrites the files. Use it only for a new format version, with
 // new names.
@@ -99,7 +100,7 @@ void RequireReadsAsWritten(const Golden& golden) {
 
 }  // namespace
 
-TEST_CASE("Segments of the fixed format are read as they were written") {
+TEST_CASE("Segments of the final format are read as they were written") {
   for (const Golden& golden : kPlainGoldens) {
     CAPTURE(golden.name);
     RequireReadsAsWritten(golden);
@@ -107,7 +108,7 @@ TEST_CASE("Segments of the fixed format are read as they were written") {
   RequireReadsAsWritten(kZstdGolden);
 }
 
-TEST_CASE("The writer makes the same bytes as when the format was fixed") {
+TEST_CASE("The writer makes the same bytes as when the format became final") {
   for (const Golden& golden : kPlainGoldens) {
     CAPTURE(golden.name);
     CHECK(WriteToday(golden) == ReadGolden(golden));

@@ -120,7 +120,7 @@ TEST_CASE("A reader with the old file open continues to read it") {
 
 TEST_CASE("Blocks are merged within the limits of the format") {
   SECTION("bytes of a block") {
-    // Two of these together would be too large.
+    // Two neighboring blocks together would be too large.
     const uint32_t large = kMaxBlockPlainBytes - 1000;
     Sealed store({{large}, {1001}, {kMaxBlockPlainBytes}});
     REQUIRE(Must(store.Prepare(kMaxBlockPlainBytes)).worthwhile);
@@ -228,7 +228,7 @@ TEST_CASE("A rewrite stopped at any step leaves no new file") {
     REQUIRE_FALSE(store.HasTemporary());
     REQUIRE(store.FileBytes(kId) == store.bytes);
   }
-  CHECK(steps == 1 + 7 + 3);  // the call with 0, each old block, and each new block
+  CHECK(steps == 1 + 7 + 3);  // one call with 0, one for each old block, one for each new block
 }
 
 TEST_CASE("A rewrite reports the bytes read from the old file and from the new one") {

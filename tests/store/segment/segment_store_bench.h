@@ -20,7 +20,7 @@ inline const char* NameOfKind(StoreKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
-// Content that shows a mix: each 8 bytes hold the seed.
+// Content in which each 8 bytes hold the seed. So a mix of two contents can be detected.
 inline std::string ContentOf(uint64_t seed, size_t words) {
   std::string content;
   for (size_t i = 0; i < words; ++i) content += fmt::format("{:08x}", seed);
@@ -75,7 +75,7 @@ class SegmentStoreBench {
     return std::string(AsText(bytes));
   }
 
-  // As after the process was killed: the store is opened again.
+  // Opens the store again, as after the process was killed.
   void Reopen() {
     if (kind_ == StoreKind::kMemory) {
       store_ = std::make_unique<Borrowed>(memory_);
@@ -89,7 +89,7 @@ class SegmentStoreBench {
     device_.env.PowerIsOn() ? device_.env.PowerCut(policy) : device_.env.Reboot(policy);
     Reopen();
   }
-  // Makes reads of segments that were put fail.
+  // From now on, reads of segments that were put fail.
   void FailReads() {
     if (kind_ == StoreKind::kDirectory) {
       device_.env.FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = ".seg"});

@@ -114,7 +114,7 @@ class TestStore {
     SetFileBytes(id, bytes);
   }
 
-  // Replaces a segment by its replacement, which was prepared.
+  // Replaces the segment's file by the new file that a rewrite has prepared.
   Status Install(SegmentId id) { return segments.Replace(id, BuiltReplacement(env, path, id)); }
 
   SimEnv env;

@@ -1,4 +1,5 @@
-// Lookups and reads in the open segment while it grows and is synced (useful with ThreadSanitizer).
+// Threads look up and read chunks in the open segment while another thread appends and syncs
+// blocks. Most errors show only in a build with ThreadSanitizer.
 #include <atomic>
 #include <thread>
 

@@ -91,7 +91,8 @@ TEST_CASE("StagedSegmentStore: salvage puts the segment that it seals") {
   CHECK_FALSE(bench.env().GetFileInfo(local.path).ok());
   const std::string sealed = Must(bench.memory().Content(1));
   CHECK(sealed.size() > made.FileBytes(1).size());
-  // A crash may come before metadata knows.
+  // A crash may come before metadata records that the segment is sealed. So salvage may be
+  // repeated.
   CHECK(salvage().outcome == SalvageOutcome::kAlreadySealed);
   CHECK(Must(bench.memory().Content(1)) == sealed);
   // A damaged footer of a segment that was put is made again.

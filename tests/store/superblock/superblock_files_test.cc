@@ -1,4 +1,5 @@
-// The two copies: their precedence, damage to either, and power cuts while they are written.
+// The two copies of the superblock: which one is used, damage to one or both of them, and power
+// cuts while they are written.
 #include "store/base/checksum.h"
 #include "store/env/files.h"
 #include "store/env/sim_env.h"
@@ -54,7 +55,7 @@ TEST_CASE("Without both files there is no store, and the message names the direc
   }
 }
 
-TEST_CASE("The copy with the higher generation counts, and the highest commit of both") {
+TEST_CASE("The copy with the higher generation is used, with the highest commit of both copies") {
   for (int newer : {0, 1}) {
     Store store;
     Superblock old_one = MakeSuperblock();

@@ -1,4 +1,5 @@
-// A superblock written when the format was fixed: it must be read, and written with the same bytes.
+// A superblock that was written when the format became final. The current code must read it, and
+// write it with the same bytes.
 //
 // `superblock_test "[write-golden]"` rewrites the file. Use it only for a new format version, with
 // a new name.
@@ -15,7 +16,7 @@ const std::string kPath = JoinPath(SILTFS_GOLDEN_DIRECTORY, "superblock-version-
 
 }  // namespace
 
-TEST_CASE("A superblock of the fixed format is read as it was written, and written the same") {
+TEST_CASE("A superblock of the final format is read as it was written, and written the same") {
   std::string bytes = Must(ReadWholeFile(*NewPosixEnv(), kPath, kSuperblockSize));
   CHECK(Must(DecodeSuperblock(AsBytes(bytes))) == MakeSuperblock());
   CHECK(EncodeSuperblock(MakeSuperblock()) == bytes);

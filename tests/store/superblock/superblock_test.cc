@@ -83,7 +83,7 @@ TEST_CASE("Invalid values are neither valid nor decoded") {
   refused([](Superblock& s) { s.compression.codec = static_cast<BlockCodecId>(2); });
 }
 
-TEST_CASE("An unknown feature has the effect of its word") {
+TEST_CASE("An unknown feature forbids writing, all access or nothing, depending on its field") {
   Superblock superblock = MakeSuperblock();
   REQUIRE_OK(CheckFeatures(superblock, StoreAccess::kReadWrite));  // compat forbids nothing
 
@@ -118,7 +118,7 @@ TEST_CASE("Names and parameters of engines are decoded as they were encoded") {
   REQUIRE_OK(CheckFeatures(superblock, StoreAccess::kReadWrite));
 }
 
-TEST_CASE("Engines lie at the documented bytes") {
+TEST_CASE("The fields of engines have the documented offsets") {
   Superblock superblock = MakeSuperblock();
   superblock.incompat_features = kIncompatEngines;
   superblock.metadata_engine = "log";
