@@ -1,8 +1,9 @@
 // siltfs-bench attach-index: adds many entries to the index of a small store, to measure the store
 // with a large index.
 //
-// The entries have random names and point to segment ids that no store uses, so no lookup asks for
-// them. They are permanent: entries of missing segments are never removed from an index.
+// The entries have random names, so no lookup asks for them. They point to segment ids that no
+// store uses. They are permanent, because entries of missing segments are never removed from an
+// index.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -96,7 +97,7 @@ std::function<Json()> ConfigureAttachIndex(CLI::App& app) {
       ->required()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32));
   app.add_option("--first", arguments->first,
-                 "Number of the first entry; each number is another entry")
+                 "Number of the first entry; each number gives a different entry")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 47))
       ->capture_default_str();
   app.add_option("--seed", arguments->seed, "Seed of the names")->capture_default_str();

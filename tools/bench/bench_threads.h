@@ -12,7 +12,8 @@ namespace siltfs {
 // returned. If calls throw, rethrows the exception of one of them.
 void RunThreads(unsigned count, const std::function<void(unsigned thread)>& work);
 
-// Returns how many of `total` items this one of `count` threads gets.
+// Returns how many of `total` items the thread with the number `thread` gets, if `count` threads
+// share them evenly.
 uint64_t ShareOf(uint64_t total, unsigned thread, unsigned count);
 
 inline void Require(const Status& status) {

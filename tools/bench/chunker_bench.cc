@@ -73,7 +73,7 @@ std::vector<ChunkName> NameOneByOne(ChunkNamer& namer, const std::vector<ByteVie
 }
 
 std::vector<ChunkName> NameInBatches(ChunkNamer& namer, std::span<const ByteView> chunks) {
-  constexpr size_t kBatch = 64;  // the number in a large write
+  constexpr size_t kBatch = 64;  // the number of chunks in a large write
   std::vector<ChunkName> names(chunks.size());
   for (size_t i = 0; i < chunks.size(); i += kBatch) {
     const size_t count = std::min(kBatch, chunks.size() - i);
@@ -159,7 +159,8 @@ std::function<Json()> ConfigureChunkerBench(CLI::App& app) {
       ->check(most)
       ->excludes(file)
       ->excludes(random);
-  app.add_option("--avg", arguments->avg, "Mean length of a chunk; min is a quarter, max 8 times")
+  app.add_option("--avg", arguments->avg,
+                 "Mean length; the least is a quarter, the most 8 times the mean")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   app.add_option("--polynomial", arguments->polynomial, "Polynomial of the fingerprint")

@@ -168,7 +168,9 @@ std::function<Json()> ConfigureChunksBench(CLI::App& app) {
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 36))
       ->excludes(files);
-  app.add_option("--avg", arguments->avgs, "Mean lengths, as 4K,8K; min is a quarter, max 8 times")
+  app.add_option(
+         "--avg", arguments->avgs,
+         "Mean lengths, for example 4K,8K; the least is a quarter, the most 8 times the mean")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();

@@ -22,7 +22,8 @@ struct Arguments {
   uint64_t seed = 1;
 };
 
-// The hash of a key, which is all that a table knows of the key, and the key's position.
+// A key: its hash, which is all that a table knows of it, the number of its table, and the value
+// that the table has for it.
 struct Key {
   uint64_t hash;
   uint32_t table;

@@ -341,7 +341,7 @@ class IndexBench {
   const IndexEngineRow& engine_;
   const std::unique_ptr<Env> env_;
   const IndexKeys keys_;
-  const ScratchDirectory scratch_;  // destroyed after everything in it
+  const ScratchDirectory scratch_;  // destroyed after the members that have files in it
   std::unique_ptr<ChunkIndex> index_;
   std::unique_ptr<MemoryMeter> memory_;
   std::unique_ptr<DeviceReads> device_;
@@ -383,18 +383,18 @@ std::function<Json()> ConfigureIndexBench(CLI::App& app) {
                  "Where to make the index, in a directory of its own that is removed afterwards "
                  "(the system's temporary directory)");
   app.add_option("--get", arguments->gets,
-                 "Lookups of each kind, present and absent names; 0: none")
+                 "Lookups of present names, and as many of absent names; 0: none")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40))
       ->capture_default_str();
   app.add_option("--mix", arguments->mix,
-                 "PUTS:GETS, to look present names up at this ratio while entries are put")
+                 "PUTS:GETS: look present names up while entries are put, in this ratio")
       ->check(CheckMix);
   app.add_option("--mix-entries", arguments->mixed,
-                 "How many of the last puts are mixed with lookups (the second half)");
+                 "How many puts, the last ones, are mixed with lookups (the second half)");
   app.add_option("--memory", arguments->memory, "Memory limit of the index (no limit)")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--memory-steps", arguments->memory_steps,
-                 "Further limits, each with its own lookups after the others: sizes, or "
+                 "Further memory limits, each measured with its own lookups afterwards: sizes, or "
                  "\"none\"")
       ->delimiter(',')
       ->check(CheckMemoryStep);

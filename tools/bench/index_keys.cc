@@ -15,7 +15,7 @@ constexpr uint64_t Inverse(uint64_t factor) {
 }
 static_assert(kFirstFactor * Inverse(kFirstFactor) == 1);
 
-// Returns the inverse of z ^ (z >> shift).
+// Returns the x with x ^ (x >> shift) == z.
 constexpr uint64_t Unfold(uint64_t z, unsigned shift) {
   uint64_t unfolded = z;
   for (unsigned done = shift; done < 64; done += shift) unfolded = z ^ (unfolded >> shift);

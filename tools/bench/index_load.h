@@ -1,5 +1,5 @@
 // Fills the index for the benchmark, as in the SILT paper's experiment. Puts half of the entries as
-// a base, then the other half, alone or mixed with gets. Measures memory all the time.
+// a base, then the other half, alone or mixed with gets. Measures memory during all puts.
 //
 // Errors: throws BenchFailure. Thread-safety: one thread.
 #pragma once
@@ -32,7 +32,7 @@ struct IndexLoadStatistics {
   double mixed_seconds = 0;
   uint64_t mixed_gets = 0;
   uint64_t memory_bytes = 0;    // at the peak
-  uint64_t memory_entries = 0;  // entries put by then
+  uint64_t memory_entries = 0;  // entries that were put before the peak
   // The highest ratio of memory to entries put so far, measured during the second half. It is
   // reached at the beginning of that half, when the fixed part of the memory weighs most.
   double second_half_bytes_per_entry = 0;

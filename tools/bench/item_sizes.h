@@ -29,7 +29,7 @@ class ItemSizes {
   double Probability(uint64_t size) const;
 
   const double exponent_;
-  std::vector<double> cumulative_;  // of size kLeast + i; the last is 1
+  std::vector<double> cumulative_;  // [i]: the probability of a size of at most kLeast + i
   double sum_ = 0;                  // sum of size^-exponent over all sizes
 };
 

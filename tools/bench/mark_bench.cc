@@ -1,6 +1,6 @@
-// siltfs-bench mark: measures the mark of garbage collection over a store with a given number of
-// chunks. Counts the live chunks of each segment (CountLive), and finds the live chunks of a few
-// segments (SegmentMark). Compares every count with the expected one.
+// siltfs-bench mark: measures how long garbage collection takes to mark the live chunks of a store
+// with a given number of chunks. Counts the live chunks of each segment (CountLive), and finds the
+// live chunks of a few segments (SegmentMark). Compares every count with the expected one.
 #include <algorithm>
 #include <ctime>
 #include <memory>
@@ -66,7 +66,8 @@ class MarkBench {
                        {"index_flash_bytes", store_.index().stats().flash_bytes},
                        {"index_memory_bytes", store_.index().stats().memory_bytes},
                        {"verified", true}};  // a wrong answer throws
-    // The first count also fills the caches. In a mounted store they are warm.
+    // The first count also fills the caches. The second one finds them filled, as in a store that
+    // is mounted and in use.
     statistics["first"] = Count();
     statistics["again"] = Count();
     statistics["segment_mark"] = MarkSegments();
@@ -75,7 +76,8 @@ class MarkBench {
   }
 
  private:
-  // Processor time of all threads, and the number of reads by the index and the chunk store.
+  // What this process has used until now: the processor time of all threads, the number of reads by
+  // the index, and the number of blocks that the chunk store has decoded.
   struct Work {
     explicit Work(MarkStore& store)
         : index(store.index().stats().flash_reads),
@@ -182,12 +184,13 @@ std::function<Json()> ConfigureMarkBench(CLI::App& app) {
       ->required()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32));
   app.add_option("--dir", arguments->directory,
-                 "Where to make the store, removed at the end (the system's temporary directory)");
+                 "Where to make the store, which is removed at the end (the temporary directory)");
   app.add_option("--memory", arguments->memory, "Memory for sorting")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   app.add_flag("--cold", arguments->cold, "Empty the page cache first (as root)");
-  app.add_flag("--no-spill", arguments->no_spill, "Write nothing, as on a full disk");
+  app.add_flag("--no-spill", arguments->no_spill,
+               "Spill nothing to the disk, as if the disk were full");
   app.add_option("--seed", arguments->seed, "Seed of the names")->capture_default_str();
   return [arguments] { return MarkBench(*arguments).Run(); };
 }

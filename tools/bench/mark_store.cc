@@ -31,7 +31,7 @@ constexpr uint64_t kOverlayEvery = 16;
 constexpr size_t kPutBatch = 4096;
 constexpr size_t kGroupRecords = 2048;
 
-// Counts the nodes that it puts into the real store.
+// Passes all calls on to `nodes`, and counts the nodes that are put.
 class CountedNodes final : public NodeStore {
  public:
   CountedNodes(NodeStore& nodes, uint64_t& count) : nodes_(nodes), count_(count) {}

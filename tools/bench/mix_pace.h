@@ -18,7 +18,7 @@ class MixPace {
   MixPace(uint64_t puts, uint64_t gets, uint64_t present, uint64_t slack)
       : puts_weight_(puts), gets_weight_(gets), present_(present), slack_(slack) {}
 
-  // Waits until the gets have caught up.
+  // Waits until the gets lag behind by at most the slack.
   void BeforePut();
   void AfterPut(uint64_t count);
 

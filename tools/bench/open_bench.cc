@@ -1,5 +1,6 @@
-// siltfs-bench open: measures how soon after its opening an index on flash answers, and when it
-// reaches full speed (SILT, section 4: serving begins before indexes are loaded).
+// siltfs-bench open: opens an index on flash, and measures when it gives its first answer and when
+// it reaches full speed. An index answers before its filters and tries are loaded (SILT, section
+// 4).
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -115,14 +116,14 @@ std::function<Json()> ConfigureOpenBench(CLI::App& app) {
   app.add_option("--dir", arguments->directory,
                  "A SILT index kept by \"siltfs-bench index --keep\"")
       ->required();
-  app.add_option("--entries", arguments->entries, "Number of entries in it")
+  app.add_option("--entries", arguments->entries, "Number of entries in this index")
       ->required()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
   app.add_option("--memory", arguments->memory, "Memory limit of the index (no limit)")
       ->transform(CLI::AsSizeValue(false));
-  app.add_flag("--wait", arguments->wait, "Replay the logs before it opens");
+  app.add_flag("--wait", arguments->wait, "Replay the logs before the index is opened");
   app.add_flag("--cold", arguments->cold, "Empty the page cache first (as root)");
-  app.add_option("--seed", arguments->seed, "That of names when it was filled")
+  app.add_option("--seed", arguments->seed, "Seed of the names with which the index was filled")
       ->capture_default_str();
   return [arguments] { return OpenBench(*arguments).Run(); };
 }

@@ -16,7 +16,7 @@ def bar(x, y, width, height, colour, opacity=1):
 
 
 def document(width, height, parts):
-    """A whole file, on white."""
+    """Returns the text of an SVG file with a white background."""
     return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
                       'font-family="sans-serif">', f'<rect width="{width}" height="{height}" fill="white"/>',
                       *parts, "</svg>"]) + "\n"

@@ -35,7 +35,7 @@ struct Mode {
   TrieOrdering ordering;
   uint32_t block_entries;
 };
-constexpr uint32_t kSparseEntries = 128;  // of 32 bytes, 4 KiB
+constexpr uint32_t kSparseEntries = 128;  // entries of 32 bytes in a block of 4 KiB
 constexpr Mode kModes[] = {
     {"weak", TrieOrdering::kWeak, 1},
     {"exact", TrieOrdering::kExact, 1},
@@ -186,16 +186,18 @@ std::function<Json()> ConfigureTrieBench(CLI::App& app) {
   app.add_option("--entries", arguments->entries, "Number of keys")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))
       ->capture_default_str();
-  app.add_option("--part-entries", arguments->part_entries, "Keys per SortedStore, about")
+  app.add_option("--part-entries", arguments->part_entries,
+                 "Approximate number of keys per SortedStore")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))
       ->capture_default_str();
   app.add_option("--lookups", arguments->lookups,
-                 "Least lookups; every key is looked up once at least");
+                 "Least number of lookups; every key is looked up at least once");
   app.add_option("--rounds", arguments->rounds, "Figures are medians of this many rounds")
       ->check(CLI::Range(1U, 1000U))
       ->capture_default_str();
   app.add_option("--seed", arguments->seed, "Seed of the keys")->capture_default_str();
-  app.add_flag("--weak", arguments->weak, "Measure weak ordering (of the modes that return ranks)");
+  app.add_flag("--weak", arguments->weak,
+               "Measure weak ordering (without --sparse: of the modes that return ranks)");
   app.add_flag("--exact", arguments->exact, "Measure exact ordering");
   app.add_flag("--sparse", arguments->sparse, "Measure the modes for 4 KiB blocks of 128 entries");
   return [arguments] { return Run(*arguments); };

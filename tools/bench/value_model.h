@@ -19,16 +19,17 @@ struct ValueCost {
 };
 
 // The paper's model. A slot of `slot_size` bytes holds a header of 4 bytes, an offset of 4 bytes,
-// and the first part of key and value. Nothing else takes space, and the index itself costs no
-// reads.
+// and the first part of key and value. The rest of the value is stored elsewhere, and nothing else
+// takes space. A lookup reads the slot, and needs a second read if there is a rest.
 ValueCost PaperCost(const ItemSizes& sizes, size_t slot_size);
 
 // The state of an index that is not being changed.
 struct IndexShape {
-  double hash_store_share = 0;   // share of all entries
-  double hash_occupancy = 0.95;  // share of the HashStores' slots
+  double hash_store_share = 0;   // the share of all entries that are in HashStores
+  double hash_occupancy = 0.95;  // the share of the HashStores' slots that hold an entry
 };
-// The model of this implementation; several `slot_sizes` mean segregated stores.
+// The model of this implementation. With several `slot_sizes` there is a separate store for each
+// slot size.
 ValueCost ModelCost(const ItemSizes& sizes, const std::vector<size_t>& slot_sizes,
                     const IndexShape& shape, size_t block_bytes);
 

@@ -41,8 +41,8 @@ constexpr size_t kKeySize = 4;
 // would go into generating large values for comparison.
 constexpr uint64_t kMostBytesGot = 2;
 constexpr uint64_t kFewestGets = 1000;
-// The number of entries is that of this many LogStores, so that most entries have moved on to the
-// other stores.
+// A LogStore is so small that the entries fill this many LogStores. So most entries have been moved
+// to HashStores and SortedStores.
 constexpr uint64_t kLogsInAll = 64;
 
 struct ItemKey {
@@ -246,18 +246,18 @@ class ValuesBench {
 std::function<Json()> ConfigureValuesBench(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   app.add_option("--slots", arguments->slots,
-                 "Bytes of a slot, 32 to 2048; several: segregated stores")
+                 "Bytes of a slot, 32 to 2048; with several sizes, a separate store for each")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--exponent", arguments->exponent, "Exponent of the sizes' distribution")
       ->check(CLI::Range(0.0, 10.0))
       ->capture_default_str();
-  app.add_option("--items", arguments->items, "Most keys")
+  app.add_option("--items", arguments->items, "Limit of the number of keys")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 31))
       ->capture_default_str();
-  app.add_option("--bytes", arguments->bytes, "Most bytes of keys and values, about")
+  app.add_option("--bytes", arguments->bytes, "Approximate limit of the bytes of keys and values")
       ->transform(CLI::AsSizeValue(false));
-  app.add_option("--get", arguments->gets, "Most lookups")
+  app.add_option("--get", arguments->gets, "Limit of the number of lookups")
       ->check(CLI::Range(kFewestGets, uint64_t{1} << 40))
       ->capture_default_str();
   app.add_option("--dir", arguments->directory,

@@ -7,7 +7,8 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kShortestAbbreviation = 2;
-constexpr size_t kLongestName = 64;  // longer words are no misspelled names, and cost time
+// A longer word is not taken for a misspelled name, because its comparison takes long.
+constexpr size_t kLongestName = 64;
 
 // Returns the restricted Damerau-Levenshtein distance: no letter is changed twice.
 size_t DistanceBetween(std::string_view a, std::string_view b) {

@@ -9,8 +9,9 @@
 namespace siltfs {
 
 // Returns the position of the name closest to `word`, the first one if several are equally close.
-// Close is a name that `word` abbreviates, or a name that differs in one or two letters (inserted,
-// left out, replaced, or swapped with the next). nullopt if no name is close.
+// A name is close if `word` abbreviates it, or if it differs from `word` in a few letters
+// (inserted, left out, replaced, or swapped with the next): in one letter, or in up to about a
+// third of the letters of a longer word. Returns nullopt if no name is close.
 std::optional<size_t> FindClosestName(std::string_view word, std::span<const std::string> names);
 
 }  // namespace siltfs

@@ -58,8 +58,8 @@ std::function<int()> ConfigureMountHelper(CLI::App& app, Surroundings& surroundi
 // "siltfs: SENTENCE".
 void Say(Surroundings& surroundings, std::string_view sentence);
 void Warn(Surroundings& surroundings, std::string_view sentence);  // "siltfs: warning: SENTENCE"
-// Prints like Say and returns `code`, for `return Fail(...)`. With --json it also prints {"error":
-// SENTENCE} on the output stream, as the command's only document.
+// Prints like Say, and returns `code`, so that a command can write `return Fail(...)`. With --json
+// it also prints the document {"error": SENTENCE} in one line on the output stream.
 ExitCode Fail(Surroundings& surroundings, ExitCode code, std::string_view sentence);
 ExitCode Fail(Surroundings& surroundings, const Status& status);
 

@@ -43,14 +43,15 @@ using Log = std::shared_ptr<spdlog::logger>;
 constexpr std::chrono::seconds kUnlockPatience{5};
 constexpr std::chrono::milliseconds kUnlockInterval{20};
 
-// Changes become durable this long after the last one. The reason is sync(1): it makes the kernel
-// send its dirty data, but sends no request to make the data durable.
+// Changes become durable this long after the last change. The reason is sync(1): it makes the
+// kernel send its dirty data to the daemon, but no request to make the data durable.
 constexpr std::chrono::milliseconds kQuietInterval{100};
 
-// Holds the current mount for threads that wait for the kernel's writeback.
+// The current mount, for the threads of the control socket that wait for the kernel's writeback.
 class MountInUse {
  public:
-  // `binding` must live until the next call of Set. Set waits until no thread is in AwaitWriteback.
+  // `binding` may be null; otherwise it must live until the next call of Set. Set waits until no
+  // thread is in AwaitWriteback.
   void Set(FuseBinding* binding) {
     const WriterLock lock(mutex_);
     binding_ = binding;
@@ -183,7 +184,8 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
   const bool on_read_only_disk =
       options.mount.read_only && started.status().Is(StatusCode::kReadOnly);
   if (!on_read_only_disk) return started;
-  made.store.clear();  // only the abstract name remains
+  // Make no socket in the store's directory. ListenAbstract adds the one with the abstract name.
+  made.store.clear();
   return control::Server::Start(made);
 }
 
@@ -208,7 +210,8 @@ Status FirstFailure(Status first, Status second, const Log& log) {
   return first;
 }
 
-// While it exists, a signal unmounts the file system.
+// While a SignalWatch exists, its thread unmounts the file system when a signal asks the daemon to
+// end.
 class SignalWatch {
  public:
   SignalWatch(TerminationSignals& signals, FuseBinding& binding, std::string mountpoint, Log log)
@@ -235,7 +238,8 @@ class SignalWatch {
     while (const std::optional<int> signal = signals_.Wait()) {
       log_->info("{}: signal {}, unmounting", mountpoint_, *signal);
       const Status idle = UnmountFuse(mountpoint_);
-      if (idle.ok() || idle.Is(StatusCode::kInvalidArgument)) continue;  // the loop is ending
+      // After an unmount, by this call or by another program, FuseBinding::Serve returns.
+      if (idle.ok() || idle.Is(StatusCode::kInvalidArgument)) continue;
       log_->warn("{}; programs that use the mount lose access to it", idle.ToString());
       for (Status arrived : {SyncMount(mountpoint_), binding_.AwaitWriteback()}) {
         if (arrived.ok()) continue;
@@ -251,7 +255,7 @@ class SignalWatch {
   FuseBinding& binding_;
   const std::string mountpoint_;
   const Log log_;
-  Status lost_;  // read when the thread has ended
+  Status lost_;  // End reads it after the thread has ended
   std::thread thread_;
 };
 
@@ -309,7 +313,7 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   Status outcome =
       MountAndServe(env, *file_system, options, **control, state, mount, *signals, log);
 
-  // The order ensures that
+  // The order of the following calls ensures that
   // - no client asks a closed store;
   // - clients can always ask whether the store is being closed;
   // - no client finds the old socket in an unlocked store;

@@ -20,7 +20,8 @@ enum class ExitCode : int {
 // statistics).
 ExitCode ExitCodeOf(const Status& status);
 
-// The exit codes that mount(8) expects of its helpers. They are bits; siltfs uses only these.
+// The exit codes that mount(8) expects of its helpers. Each is one bit, and several may be set.
+// siltfs uses only kDone, kUsage, kInterrupted and kFailed.
 enum class MountHelperCode : int {
   kDone = 0,
   kUsage = 1,        // incorrect invocation or permissions
@@ -34,7 +35,7 @@ enum class MountHelperCode : int {
 
 MountHelperCode ToMountHelperCode(ExitCode code);
 
-// The exit codes that fsck(8) expects of its checkers. They are bits, too.
+// The exit codes that fsck(8) expects of its checkers. Each is one bit, and several may be set.
 enum class FsckCode : int {
   kClean = 0,
   kCorrected = 1,

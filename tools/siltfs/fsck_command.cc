@@ -1,4 +1,5 @@
-// siltfs fsck, and fsck.siltfs as fsck(8) calls it: checks, and with -p or -y repairs.
+// The command siltfs fsck, which fsck(8) calls as fsck.siltfs. It checks a store; with -p or -y it
+// also repairs the store.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -67,7 +68,7 @@ CheckOptions MakeCheckOptions(const Arguments& arguments, const std::string& sto
   return options;
 }
 
-// Runs a check alone, reported as a repair that repairs nothing.
+// Runs only a check, and returns its result in the form of a repair that has repaired nothing.
 Result<RepairReport> CheckOnly(Env& env, const CheckOptions& options) {
   RepairReport report;
   SILTFS_ASSIGN_OR_RETURN(report.checked, CheckStore(env, options));
@@ -81,7 +82,8 @@ Result<RepairReport> CheckOrRepair(const Arguments& arguments, Env& env,
   RepairOptions repair{.check = options,
                        .mode = arguments.all ? RepairMode::kAll : RepairMode::kSafe,
                        .owner = RealOwner()};
-  // The owner of the store's directory ran mkfs, and by default that user owns the root directory.
+  // The owner of the store's directory has run mkfs, and by default that user owns the root
+  // directory. So directories that the repair makes get this owner.
   if (const auto owner = OwnerOf(options.store); owner.ok()) repair.owner = *owner;
   return RepairStore(env, repair);
 }
@@ -104,8 +106,8 @@ FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
   FindingList findings;
   const Result<std::string> store = StoreAt(arguments.store);
   if (!store.ok()) return Stop(arguments.store, findings, store.status(), surroundings);
-  // umount(8) returns while the daemon is closing the store. Wait for the daemon here, where a
-  // signal still ends the process.
+  // umount(8) may return before the daemon has closed the store. Wait for the daemon before signals
+  // are blocked, so that a signal can end this process.
   const Status closed = WaitUntilClosed(*store, [&](const std::string& sentence) {
     surroundings.err << fmt::format("siltfs: {}, which is closing the store\n", sentence)
                      << std::flush;

@@ -43,7 +43,7 @@ std::string FormatSummary(const std::string& store, const RepairReport& repair, 
       report.directories, report.chunks_referenced, report.chunks, report.segments,
       data ? fmt::format(", {} bytes of them verified by name", report.data_bytes) : std::string());
   const std::string end =
-      report.clean_shutdown.value_or(true) ? "" : "; not unmounted, the next mount recovers";
+      report.clean_shutdown.value_or(true) ? "" : "; not unmounted, so the next mount recovers it";
   if (repair.found == 0) return fmt::format("{}: clean: {}{}\n", store, checked, end);
   std::string outcome = repair.found == 1 ? "1 finding" : fmt::format("{} findings", repair.found);
   if (repair.repaired() > 0)

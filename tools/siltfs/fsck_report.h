@@ -12,8 +12,8 @@ std::string FormatFinding(const Finding& finding);
 // Returns the findings that are left, the lost data, and a summary, as text.
 std::string FormatRepair(const std::string& store, const RepairReport& report, bool data);
 
-// Collects findings for a JSON document. It lists only the first ones, because the document is made
-// in memory, and counts all.
+// Collects findings for a JSON document. Counts all findings, but lists only the first 10,000,
+// because the document is made in memory.
 class FindingList {
  public:
   void Add(const Finding& finding);
@@ -28,8 +28,8 @@ class FindingList {
 
 nlohmann::json RepairToJson(const std::string& store, const RepairReport& report, bool data,
                             const FindingList& findings);
-// Returns the JSON keys besides "error" for a check that failed or stopped early. They include the
-// findings until then.
+// Returns the JSON keys besides "error" for a check that failed or was interrupted. They include
+// the findings that were made before.
 nlohmann::json DetailsOfFailure(const std::string& store, const FindingList& findings);
 
 }  // namespace siltfs

@@ -60,8 +60,8 @@ Result<Json> Collect(Env& env, const Arguments& arguments) {
 std::string Format(const Json& outcome) {
   const auto size = [&](const char* key) { return FormatSize(outcome.at(key).get<uint64_t>()); };
   return fmt::format(
-      "{} of {} segments {}, {} freed ({} removed, {} copied); {} dead {}, {} segments left "
-      "alone\n",
+      "{} of {} segments {}, {} freed ({} removed, {} copied); {} of dead data {}, {} damaged "
+      "segments not changed\n",
       outcome.at("segments_removed").get<uint64_t>(),
       outcome.at("segments_checked").get<uint64_t>(),
       outcome.at("dry_run").get<bool>() ? "would be removed" : "removed", size("bytes_freed"),

@@ -17,7 +17,7 @@ struct Subcommand {
 };
 
 constexpr std::array kSubcommands = {
-    Subcommand{"stat", "Show the chunk index store by store", ConfigureIndexStat},
+    Subcommand{"stat", "Show the chunk index and its component stores", ConfigureIndexStat},
     Subcommand{"dump", "Print every entry of the chunk index", ConfigureIndexDump},
     Subcommand{"verify", "Check every page and every entry of the chunk index",
                ConfigureIndexVerify},

@@ -7,8 +7,7 @@
 
 namespace siltfs {
 
-// Returns the message for the index in this directory; call it if the index's rebuild was
-// interrupted.
+// Returns the message that the rebuild of the index in the directory `index` was interrupted.
 inline std::string InterruptedRebuild(const std::string& index) {
   return index + ": siltfs index rebuild was interrupted: run it again, or mount the store";
 }

@@ -17,7 +17,8 @@
 namespace siltfs {
 namespace {
 
-// Far more than any device has. Values computed from it fit 64 bits.
+// The limit of --entries, --memory and --flash. It is far more than any device has, and small
+// enough that values computed from it fit into 64 bits.
 constexpr uint64_t kMostBytes = uint64_t{1} << 56;
 constexpr double kSecondsPerYear = 365.25 * 24 * 3600;
 
@@ -181,33 +182,35 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 std::function<ExitCode()> ConfigureIndexPlan(CLI::App& app, Surroundings& surroundings) {
   auto arguments = std::make_shared<Arguments>();
   app.add_option("--entries", arguments->entries,
-                 "Number of chunks in the index; takes the suffixes of sizes")
+                 "Number of chunks in the index; accepts the suffixes of sizes")
       ->type_name("N")
       ->required();
-  app.add_option("--memory", arguments->memory, "Most memory, at the peak")
+  app.add_option("--memory", arguments->memory, "Limit of the index's peak memory")
       ->type_name("SIZE")
       ->required();
-  app.add_option("--flash", arguments->flash, "Size of the device, all for the index")
+  app.add_option("--flash", arguments->flash,
+                 "Size of the flash device; the index may use all of it")
       ->type_name("SIZE")
       ->required();
   app.add_option("--write-amplification", arguments->write_amplification,
-                 fmt::format("Most writes an entry ({:g})", arguments->write_amplification))
+                 fmt::format("Limit of writes per entry ({:g})", arguments->write_amplification))
       ->type_name("X");
-  app.add_option("--read-amplification", arguments->read_amplification,
-                 fmt::format("Most flash reads a lookup ({:g})", arguments->read_amplification))
+  app.add_option(
+         "--read-amplification", arguments->read_amplification,
+         fmt::format("Limit of flash reads per lookup ({:g})", arguments->read_amplification))
       ->type_name("X");
   app.add_option("--updates-per-second", arguments->updates_per_second,
-                 fmt::format("Entries put a second ({:g})", arguments->updates_per_second))
+                 fmt::format("Entries put per second ({:g})", arguments->updates_per_second))
       ->type_name("U");
   app.add_option("--erase-cycles", arguments->erase_cycles,
-                 fmt::format("Cycles that the device lasts ({:g})", arguments->erase_cycles))
+                 fmt::format("Erase cycles that the device lasts ({:g})", arguments->erase_cycles))
       ->type_name("E");
   app.add_option("--trie", arguments->trie,
-                 "Index of sorted entries: exact, weak or sparse (sparse, as a store has it)")
+                 "Index of sorted entries: exact, weak or sparse (sparse, which stores use)")
       ->type_name("KIND");
   app.add_flag(
       "--use-all-memory", arguments->use_all_memory,
-      "Use all of the memory in order to write less, instead of as little memory as possible");
+      "Use all of the memory to reduce writes; without this, use as little memory as possible");
   app.add_flag("--json", arguments->json, "Print one JSON document instead of a table");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }

@@ -7,8 +7,8 @@
 
 namespace siltfs {
 
-// Returns text that ends in a newline: totals, a line for each kind of store, and a line for each
-// store. IndexToJson makes `statistics`.
+// Returns text that ends in a newline. It has totals, a line for each kind of the index's component
+// stores, and a line for each component store. `statistics` is a result of IndexToJson.
 std::string FormatIndexStatReport(const nlohmann::json& statistics);
 
 }  // namespace siltfs

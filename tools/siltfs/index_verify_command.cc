@@ -64,7 +64,7 @@ Status Verify(const StoreIndex& opened, const std::string& store, Findings& find
                   .offset = std::nullopt,
                   .text = InterruptedRebuild(path)});
   }
-  // Verify does not see the pages that the opening of the index dropped.
+  // ChunkIndex::Verify does not report the pages that were dropped when the index was opened.
   const uint64_t lost = index.stats().damaged_pages;
   if (lost > 0) {
     const std::string path = IndexPath(store);

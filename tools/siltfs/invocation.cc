@@ -28,8 +28,8 @@ CLI::App& RootOf(CLI::App& app) {
   return app.get_parent() == nullptr ? app : RootOf(*app.get_parent());
 }
 
-// Searches the same group first, then all groups, so "siltfs verify" suggests "siltfs index
-// verify".
+// Searches the commands of all groups, so "siltfs verify" suggests "siltfs index verify". Of
+// equally close names, prefers one in `group`.
 std::string SuggestCommand(CLI::App& group, std::string_view word) {
   std::vector<CLI::App*> commands = CommandsOf(group);
   CollectCommands(RootOf(group), commands);
@@ -87,8 +87,8 @@ std::string ExplainMismatch(std::string_view what) {
   return fmt::format("{}{}: the option takes no value", name.size() == 1 ? "-" : "--", name);
 }
 
-// Rewrites CLI11's text, which is "Could not convert: NAME = VALUE". Only options with numbers are
-// converted.
+// Rewrites CLI11's text, which is "Could not convert: NAME = VALUE". CLI11 converts only the values
+// of options that take numbers.
 std::string ExplainConversion(std::string_view what) {
   constexpr std::string_view kPrefix = "Could not convert: ";
   constexpr std::string_view kEquals = " = ";

@@ -25,11 +25,11 @@ struct Invocation {
   CLI::App* command = nullptr;  // the command they name; owned by the root App
 };
 
-// Returns the command that `words` name, found from `root` on. kInvalidArgument if the command is
-// missing or unknown; the message then suggests the closest command.
+// Returns the command under `root` that `words` name. Returns kInvalidArgument if the command is
+// missing or unknown; for an unknown command the message suggests the closest one, if any.
 Result<Invocation> ResolveInvocation(CLI::App& root, std::vector<std::string> words);
 
-// Returns the name with those of its groups: "siltfs index plan".
+// Returns the command's name, preceded by the names of its groups, for example "siltfs index plan".
 std::string FullName(const CLI::App& command);
 
 // Returns one sentence that describes a mistake in the arguments of `command`.

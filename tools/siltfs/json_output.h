@@ -1,4 +1,4 @@
-// The output of commands under --json: one document, for a result or for a failure.
+// The output of commands with --json: one document with a result or with an error.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -77,7 +77,7 @@ Result<EngineParameters> ParseIndexOptions(const std::vector<std::string>& optio
   return parameters;
 }
 
-// The names of all engines, with what a user should know of each.
+// Returns the names and the remarks of all engines, for --help.
 std::string DescribeEngines() {
   std::string text;
   for (const IndexEngineRow* row : IndexEngines()) {
@@ -144,8 +144,8 @@ Result<MakeStoreOptions> ToOptions(const Arguments& arguments) {
   return options;
 }
 
-// Returns a warning if another user owns `store` or the directory it is in. That user could replace
-// the store or parts of it.
+// Returns a warning if the superuser runs mkfs, but another user owns `store` or its parent
+// directory. That user could replace the store or parts of it.
 std::optional<std::string> WarnOfOwner(const std::string& store) {
   if (CurrentUserId() != 0) return std::nullopt;
   const std::string parent = store.substr(0, std::max<size_t>(store.rfind('/'), 1));
@@ -158,9 +158,9 @@ std::optional<std::string> WarnOfOwner(const std::string& store) {
   return std::nullopt;
 }
 
-// Refuses if a store that was made at this path is still mounted, even if its directory was moved
-// or removed since. The mount table lists that store under this path until it is unmounted.
-// Commands for a new store would therefore reach the daemon of the old store.
+// Returns kInUse if a store that was made at this path is still mounted, even if its directory has
+// been moved or removed. The mount table lists that store under this path until it is unmounted. So
+// commands for a new store at this path would reach the daemon of the old store.
 Status CheckNotMounted(const std::string& store) {
   const control::DaemonAddress address = AddressOfStore(store);
   if (address.mountpoint.empty()) return {};
@@ -210,7 +210,7 @@ std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surrounding
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   app.add_option("--root-owner", arguments->root_owner,
-                 "Owner of the file system's root directory (the user and group that run this)")
+                 "Owner of the file system's root directory (the user and group that run mkfs)")
       ->type_name("UID:GID");
   return [arguments, &surroundings] {
     const Result<MakeStoreOptions> options = ToOptions(*arguments);

@@ -1,4 +1,4 @@
-// siltfs mount, and mount.siltfs as mount(8) calls it.
+// The command siltfs mount, and the program mount.siltfs that mount(8) calls.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -21,18 +21,17 @@ std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundin
   app.footer(
       "Mount options:\n"
       "  ro                    read-only\n"
-      "  allow_other           all users may use it, not only the one that mounts it\n"
-      "  allow_root            the superuser may use it, too\n"
+      "  allow_other           all users may use the mount, not only the user that made it\n"
+      "  allow_root            the superuser may use the mount, too\n"
       "  noxattr               no extended attributes\n"
-      "  nogc                  garbage collection only by siltfs gc\n"
-      "  index_memory=SIZE     memory for the index, instead of what mkfs set\n"
+      "  nogc                  collect garbage only when siltfs gc is run\n"
+      "  index_memory=SIZE     memory for the index, instead of the size that mkfs has set\n"
       "  commit=SECONDS        longest time until changes are durable (5)\n"
-      "  log=FILE              log there instead of to the system log\n"
+      "  log=FILE              log to this file instead of to the system log\n"
       "  max_read=BYTES        largest read request\n"
       "  debug                 log every request\n"
-      "and suid, dev (superuser only, off unless given), nosuid, nodev, noexec, noatime, sync, "
-      "dirsync,\n"
-      "context=... as in mount(8).");
+      "Also suid and dev (only for the superuser; off by default), nosuid, nodev, noexec,\n"
+      "noatime, sync, dirsync and context=..., as in mount(8).");
   return [request, &surroundings] { return MountStore(*request, surroundings); };
 }
 
@@ -59,8 +58,8 @@ std::function<int()> ConfigureMountHelper(CLI::App& app, Surroundings& surroundi
   app.add_flag("-v", arguments->verbose, "Accepted and ignored");
   app.add_option("-t", arguments->type, "Accepted and ignored: the type")->type_name("TYPE");
   return [arguments, &surroundings] {
-    // mount(8) does not pass its default options. For users it runs this program without superuser
-    // rights.
+    // suid and dev are defaults of mount(8), but mount(8) does not pass them. If another user than
+    // the superuser mounts, mount(8) runs this program with that user's rights.
     if (CurrentUserId() == 0)
       arguments->request.options.insert(arguments->request.options.begin(), "suid,dev");
     return static_cast<int>(ToMountHelperCode(MountStore(arguments->request, surroundings)));

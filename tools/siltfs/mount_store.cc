@@ -113,7 +113,8 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
     if (warning) Warn(surroundings, *warning);
   }
   if (request.check_only) return ExitCode::kDone;
-  // Wait here, where a signal still ends the process.
+  // A daemon may still be closing the store. Wait for it before signals are blocked, so that a
+  // signal can end this process.
   const Status closed = WaitUntilClosed(options.store, [&](const std::string& sentence) {
     surroundings.err << fmt::format("siltfs: {}, which is closing the store\n", sentence)
                      << std::flush;

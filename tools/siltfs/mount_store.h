@@ -16,9 +16,9 @@ struct MountRequest {
   bool check_only = false;  // all checks, no mount
 };
 
-// Mounts the store. In the background it returns twice: in the launcher when the mount answers, and
-// in the daemon when the daemon's work has ended. In the foreground it returns when the store is
-// unmounted and closed.
+// Mounts the store. In the foreground it returns when the store is unmounted and closed. In the
+// background it makes the daemon's process, and so returns twice: in the launcher when the mount
+// answers or has failed, and in the daemon when the daemon's work has ended.
 ExitCode MountStore(const MountRequest& request, Surroundings& surroundings);
 
 }  // namespace siltfs

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kLineNanoseconds = 5'000'000'000;
 constexpr uint64_t kBarWidth = 30;
 
-// Returns the progress as a number from 0 to `parts`, rounded.
+// Returns the progress as a number from 0 to `parts`, rounded down.
 uint64_t Share(const ProgressStep& step, uint64_t parts) {
   return std::min(
       parts, static_cast<uint64_t>(static_cast<double>(step.done) /
@@ -35,7 +35,8 @@ void ProgressDisplay::Show(const ProgressStep& step, bool asked) {
     const Status written = WriteToDescriptor(
         *options_.descriptor,
         fmt::format("{} {} {} {}\n", step.number, step.done, step.total, subject_));
-    // The program that read the lines has ended; the command goes on without it.
+    // The write fails if the program that reads the lines has ended. The command then continues
+    // without these lines.
     if (!written.ok()) options_.descriptor.reset();
   }
   if (asked) return ShowLine(step);

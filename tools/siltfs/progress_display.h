@@ -1,5 +1,5 @@
 // Shows the progress of a long command: as a bar on a terminal, otherwise as a line every few
-// seconds. On request it also writes lines for a program to read, in fsck(8)'s form.
+// seconds. If a descriptor is given, it also writes lines to it, in the form that fsck(8) reads.
 //
 // Not thread-safe.
 #pragma once
@@ -25,12 +25,12 @@ class ProgressDisplay {
   struct Options {
     std::string command;            // "fsck"
     std::string subject;            // a path
-    bool quiet = false;             // print only requested lines
-    std::optional<int> descriptor;  // "NUMBER DONE TOTAL SUBJECT" is written to it
+    bool quiet = false;             // print only the lines that SIGUSR1 asks for
+    std::optional<int> descriptor;  // gets lines "NUMBER DONE TOTAL SUBJECT"
   };
   ProgressDisplay(Surroundings& surroundings, Options options);
 
-  // If `asked`, prints a line now.
+  // `asked`: the user has sent SIGUSR1, so a line is printed at once, even with `quiet`.
   void Show(const ProgressStep& step, bool asked);
   // Removes the bar. Call it before other output, and at the end.
   void Clear();

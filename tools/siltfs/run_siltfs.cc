@@ -19,7 +19,7 @@
 namespace siltfs {
 namespace {
 
-// The exit codes of a program for failures outside its commands.
+// The exit codes of a program for wrong usage, and for failures outside of its commands.
 struct FailureCodes {
   int usage;
   int failed;
@@ -35,7 +35,8 @@ constexpr FailureCodes kMountHelperFailureCodes = {static_cast<int>(MountHelperC
                                                    static_cast<int>(MountHelperCode::kFailed),
                                                    /*are_bits=*/true};
 constexpr const char* kMountHelper = "mount.siltfs";
-// mount(8) and umount(8) name the helper after the type in the mount table, which is "fuse.siltfs".
+// mount(8) and umount(8) form a helper's name from the type in the mount table. The type there is
+// "fuse.siltfs", so they may look for "umount.fuse.siltfs".
 constexpr std::string_view kTypePrefix = "fuse.";
 
 struct Command {
@@ -56,7 +57,7 @@ constexpr std::array kCommands = {
     Command{"mount", "Mount a store", ConfigureNumbered<ConfigureMount>},
     Command{"umount", "Unmount a store and wait until it is free",
             ConfigureNumbered<ConfigureUmount>},
-    Command{"stat", "Show a store's figures", ConfigureNumbered<ConfigureStat>},
+    Command{"stat", "Show statistics of a store", ConfigureNumbered<ConfigureStat>},
     Command{"fsck", "Check a store", ConfigureNumbered<ConfigureFsck>, kFsckFailureCodes},
     Command{"sync", "Make all changes durable", ConfigureNumbered<ConfigureSync>},
     Command{"settle", "Compress stored data again, more densely",
@@ -70,8 +71,9 @@ constexpr std::array kCommands = {
 
 constexpr const char* kAbout =
     "siltfs keeps a deduplicating file system in a directory, the store, and mounts it.\n"
-    "Sizes take the suffixes K, M, G, T and P (powers of 1024), also written KiB, MiB and so on.\n"
-    "\"siltfs help COMMAND\" says what a command takes.";
+    "Sizes take the suffixes K, M, G, T, P and E (powers of 1024), also written KiB, MiB and so "
+    "on.\n"
+    "\"siltfs help COMMAND\" prints the arguments and options of a command.";
 
 // Returns the program's name: the last part of its path. mount.fuse.siltfs becomes mount.siltfs.
 std::string ProgramName(std::string_view path) {
@@ -83,8 +85,8 @@ std::string ProgramName(std::string_view path) {
   return name;
 }
 
-// Returns the failure codes of the command that the arguments name, as far as it is known without
-// parsing them.
+// Returns the failure codes of the command that the arguments name. The arguments are not parsed
+// yet, so only the program's name and the first argument are compared.
 FailureCodes CodesOf(std::span<const std::string> arguments) {
   const std::string name = ProgramName(arguments[0]);
   if (name == kMountHelper) return kMountHelperFailureCodes;
@@ -100,7 +102,7 @@ void SetUp(CLI::App& app, const std::string& version_flags) {
                        "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.option_defaults()->disable_flag_override();  // no --json=no
+  app.option_defaults()->disable_flag_override();  // --json=no is an error
 }
 
 int FailUsage(Surroundings& surroundings, int code, std::string_view sentence) {
@@ -126,7 +128,7 @@ std::optional<int> Parse(CLI::App& app, Invocation invocation, int usage_code,
   return std::nullopt;
 }
 
-// Runs a program that has one command.
+// Runs a program with only one command, such as mkfs.siltfs.
 template <typename Configure>
 int RunAlone(Configure configure, const char* description, const std::string& name,
              std::vector<std::string> words, int usage_code, Surroundings& surroundings) {

@@ -31,8 +31,8 @@ struct Arguments {
   bool json = false;
 };
 
-// Runs an action when a signal asks this process to end. The action is repeated until it is
-// withdrawn, because the operation to interrupt may not have begun yet.
+// Runs an action when a signal asks this process to end. Repeats the action until OnRequest
+// replaces it, because the operation that the action interrupts may not have begun yet.
 //
 // Thread-safety: one thread constructs it and calls OnRequest; any thread may call requested().
 class Interruption {

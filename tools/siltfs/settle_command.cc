@@ -42,7 +42,8 @@ Result<Json> SettleUnmounted(Env& env, const std::string& store) {
 std::string Format(const Json& outcome) {
   const auto number = [&](const char* key) { return outcome.at(key).get<uint64_t>(); };
   return fmt::format(
-      "{} segments recompressed, {} kept as they were, {} left alone: {} became {}; {} await it\n",
+      "{} segments recompressed, {} kept because this saves nothing, {} could not be recompressed: "
+      "{} became {}; {} await recompression\n",
       number("segments_rewritten"), number("segments_kept"), number("segments_left"),
       FormatSize(number("bytes_before")), FormatSize(number("bytes_after")),
       FormatSize(number("awaiting_recompression_bytes")));

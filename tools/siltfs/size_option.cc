@@ -50,15 +50,16 @@ Result<ChunkSizes> ParseChunkSizes(const ChunkSizeOptions& options, const ChunkS
     sizes.max = sizes.avg * (options.max ? kLeastRatio : kMaxPerAvg);
   }
   if (options.min) {
-    const Range range = {.least = kLeast,
-                         .most = sizes.avg / kLeastRatio,
-                         .because = "as the mean (--chunk-avg) is twice that or more"};
+    const Range range = {
+        .least = kLeast,
+        .most = sizes.avg / kLeastRatio,
+        .because = "because the mean (--chunk-avg) must be at least twice as large"};
     SILTFS_ASSIGN_OR_RETURN(sizes.min, ParseWithin("--chunk-min", *options.min, range));
   }
   if (options.max) {
     const Range range = {.least = sizes.avg * kLeastRatio,
                          .most = kMost,
-                         .because = "as the mean (--chunk-avg) is half of that or less"};
+                         .because = "because the mean (--chunk-avg) must be at most half as large"};
     SILTFS_ASSIGN_OR_RETURN(sizes.max, ParseWithin("--chunk-max", *options.max, range));
   }
   return sizes;

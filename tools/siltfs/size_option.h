@@ -32,9 +32,10 @@ struct ChunkSizes {  // bytes
 // that the other options allow.
 Result<ChunkSizes> ParseChunkSizes(const ChunkSizeOptions& options, const ChunkSizes& defaults);
 
-// Returns a warning if `bytes` is unreasonable as the memory of the index on a machine with
-// `physical_bytes` of memory (0: not known), for an engine that takes `least_bytes` at any limit.
-// `option` names the option in the warning. `bytes` may be 0: the index then uses its minimum.
+// Returns a warning if the limit `bytes` of the index's memory is more than the machine's memory
+// `physical_bytes` (0: not known), or less than the `least_bytes` that the engine takes in any
+// case. `option` names the option in the warning. If `bytes` is 0, the index uses its minimum, and
+// there is no warning.
 std::optional<std::string> WarnOfIndexMemory(std::string_view option, uint64_t bytes,
                                              uint64_t physical_bytes, uint64_t least_bytes);
 

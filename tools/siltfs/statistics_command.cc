@@ -21,8 +21,8 @@ Result<nlohmann::json> ReadStatistics(Env& env, const control::DaemonAddress& ad
                                       const StatisticsCommand& command) {
   const auto patience =
       command.quick_anywhere ? control::Patience() : control::Patience::WhileItRuns();
-  // The store may be mounted or unmounted between the question to the daemon and the reading of the
-  // files, so both are tried twice.
+  // The store may be mounted or unmounted after the daemon was asked and before the files are read.
+  // So both steps are tried twice.
   for (int attempt = 0;; ++attempt) {
     auto mounted = control::Ask(address, command.question, patience);
     if (mounted.ok() || !control::IsGone(mounted.status())) return mounted;
@@ -72,7 +72,7 @@ std::function<ExitCode()> ConfigureStatistics(CLI::App& app, Surroundings& surro
   app.add_option("STORE|MOUNTPOINT", arguments->place,
                  "The store's directory, or where it is mounted")
       ->required();
-  app.add_flag("--json", arguments->json, "Print one JSON document instead of a table");
+  app.add_flag("--json", arguments->json, "Print one JSON document instead of text");
   return [arguments, &surroundings, command = std::move(command)] {
     return Run(*arguments, surroundings, command);
   };

@@ -1,5 +1,6 @@
-// Code shared by `siltfs stat` and `siltfs index stat`. It gets the statistics of a store from its
-// daemon if the store is mounted, otherwise from its files. It prints a table or JSON.
+// Code shared by `siltfs stat`, `siltfs index stat` and `siltfs settle`. If the store is mounted,
+// it asks the daemon for the command's result; otherwise this process computes the result from the
+// store's files. Then it prints the result as text or JSON.
 #pragma once
 
 #include <functional>
@@ -11,11 +12,11 @@
 namespace siltfs {
 
 struct StatisticsCommand {
-  std::string question;  // to the daemon
-  // If true, the place may be any path in the mount, and the daemon answers soon. If false, the
-  // place is the mountpoint, and the answer may take long.
+  std::string question;  // the name of the command in the request to the daemon
+  // If true, the user may name the store by any path in the mount, and the daemon answers soon. If
+  // false, the path is the mountpoint or the store's directory, and the answer may take long.
   bool quick_anywhere = false;
-  // Reads the statistics of a store that is not mounted.
+  // Returns the command's result for a store that is not mounted.
   std::function<Result<nlohmann::json>(Env& env, const std::string& store)> read;
   std::function<std::string(const nlohmann::json& statistics)> format;
 };

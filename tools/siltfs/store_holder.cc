@@ -15,7 +15,7 @@
 namespace siltfs {
 namespace {
 
-// How long to wait for a daemon's identity that is only used in a message.
+// How long to wait until a daemon has answered which process it is and what state it is in.
 constexpr std::chrono::seconds kIntroduction{3};
 
 bool IsWord(const std::string& text) {
@@ -61,7 +61,7 @@ bool IsAboutToEnd(const std::string& store) {
   const auto daemon = control::Identify(AddressOfStore(store), {.answer = kIntroduction});
   if (daemon.ok()) return daemon->state == control::kClosing;
   const std::optional<int64_t> holder = FindLockHolder(LockPath(store));
-  if (!holder) return true;  // it has just ended, or is in another container
+  if (!holder) return true;  // the holder has just ended, or is in another container
   const std::string command = CommandOf(*holder);
   return command.empty() || command == "siltfs mount" || command == "mount.siltfs";
 }
@@ -70,8 +70,8 @@ Status WaitUntilClosed(const std::string& store,
                        const std::function<void(const std::string&)>& notice) {
   auto waiter = control::Waiter::Register(AddressOfStore(store));
   if (!waiter.ok()) {
-    // An unreachable socket is no error here: opening the store may fail for the same reason and
-    // report it.
+    // kIoError: the daemon does not answer. Other errors, for example a socket that this process
+    // may not use, are ignored here: the caller opens the store, and that reports why it fails.
     const bool silent = waiter.status().Is(StatusCode::kIoError);
     return silent ? std::move(waiter).status() : Status::Ok();
   }
@@ -81,8 +81,8 @@ Status WaitUntilClosed(const std::string& store,
   auto patience = control::Patience::WhileItRuns();
   patience.notice = notice;
   const Status closed = waiter->Wait(patience);
-  // Ignore the outcome of that mount's unmount: the unmount has reported it, and opening the store
-  // shows the store's state.
+  // Return an error only if the daemon stopped answering. Ignore whether it has closed the store
+  // without an error: the unmount reports that, and opening the store shows the store's state.
   return closed.Is(StatusCode::kIoError) && !waiter->ended() ? closed : Status::Ok();
 }
 

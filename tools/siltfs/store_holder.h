@@ -15,24 +15,27 @@ namespace siltfs {
 // Returns true if `status` says that another process holds the store's lock.
 bool IsLocked(const Status& status, const std::string& store);
 
-// Returns true if a daemon holds the store's lock and no longer answers requests, or does not
-// answer them yet. Returns false if another program holds the lock.
+// For a store with a held lock, returns true if the holder seems to be about to end. This is a
+// daemon that is closing the store, or a daemon that does not answer requests. It is also assumed
+// if the holder cannot be found. Returns false if a mounted daemon or another program holds the
+// lock.
 bool IsAboutToEnd(const std::string& store);
 
 // If a daemon is closing the store, waits until that daemon has ended; otherwise returns at once.
-// Returns kInUse if the store is mounted, or an error if the daemon does not answer. While waiting
-// it calls `notice` with a sentence now and then.
+// Returns kInUse if the store is mounted, or kIoError if the daemon does not answer. While it
+// waits, it calls `notice` with a sentence every 15 seconds.
 Status WaitUntilClosed(const std::string& store,
                        const std::function<void(const std::string&)>& notice);
 
-// If `status` failed because the store is locked, returns an error that names the process and says
-// what to do; otherwise returns `status`. `instead` is the command to use on the mountpoint if the
-// store is mounted.
+// If `status` says that the store is locked, returns an error that names the process and says what
+// to do; otherwise returns `status`. If the store is mounted, the message tells the user to run the
+// command `instead` on the mountpoint.
 Status ExplainLock(Status status, const std::string& store,
                    const std::string& instead = "siltfs umount");
 
-// If `status` failed because the store is on a read-only file system, returns an error that says so
-// and what to do; otherwise returns `status`. `instead` is the second half of the message.
+// If `status` is kReadOnly, returns an error that says that the store is on a read-only file
+// system, and what to do; otherwise returns `status`. `instead` is the second half of the message,
+// which says what to do.
 Status ExplainReadOnlyMedium(Status status, const std::string& store, std::string_view instead);
 
 }  // namespace siltfs

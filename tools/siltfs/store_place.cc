@@ -56,8 +56,8 @@ Result<std::string> PathOfName(const std::string& path) {
   return parent == "/" ? "/" + name : parent + "/" + name;
 }
 
-// Returns the mount that contains the path by name, if its daemon does not answer. A system call on
-// a path in such a mount would not return.
+// Returns the siltfs mount that contains `path`, if its daemon does not answer. A system call on a
+// path in such a mount would not return, so only the path's text is compared with the mount table.
 Result<std::optional<DaemonAddress>> SilentMountAround(const std::string& path) {
   const std::optional<std::string> name = AbsoluteName(path);
   if (!name) return std::optional<DaemonAddress>();
@@ -75,7 +75,7 @@ Result<std::optional<DaemonAddress>> FindMount(const std::string& path) {
   SILTFS_ASSIGN_OR_RETURN(const std::vector<Mount> mounts, ReadMountTable());
   SILTFS_ASSIGN_OR_RETURN(std::string mountpoint, PathOfName(path));
   const Mount* mount = MountOn(mounts, mountpoint);
-  if (mount == nullptr) {  // a symbolic link, perhaps
+  if (mount == nullptr) {  // `path` may be a symbolic link to the mountpoint
     SILTFS_ASSIGN_OR_RETURN(mountpoint, AbsolutePath(path));
     mount = MountOn(mounts, mountpoint);
   }

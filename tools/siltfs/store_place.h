@@ -11,8 +11,8 @@
 
 namespace siltfs {
 
-// Returns the siltfs mount on this directory. Empty if there is none, or if another file system is
-// mounted over it. A mount with a crashed daemon counts.
+// Returns the siltfs mount on this directory, also if its daemon has crashed. Returns an empty
+// value if there is none, or if another file system is mounted over it.
 Result<std::optional<control::DaemonAddress>> FindMount(const std::string& path);
 
 // Returns the directory of the store mounted on `path`; if no store is mounted there, returns
@@ -25,8 +25,8 @@ Result<control::DaemonAddress> AddressAt(const std::string& path);
 // Like AddressAt, but accepts any path within a mount, as df(1) does.
 Result<control::DaemonAddress> AddressAround(const std::string& path);
 
-// Returns the daemon's address for the store in this directory (an absolute path). It includes the
-// mount if there is one in this mount namespace.
+// Returns the address of the daemon for the store in this directory (an absolute path). The address
+// includes the mount if the store is mounted in this mount namespace.
 control::DaemonAddress AddressOfStore(const std::string& store);
 
 }  // namespace siltfs

@@ -17,9 +17,9 @@ struct Arguments {
   bool json = false;
 };
 
-// Syncs the kernel first, because its dirty data must reach the daemon before the daemon can make
-// the data durable. The kernel would wait forever for a daemon that does not answer, so the
-// function checks the daemon before.
+// First makes the kernel send its dirty data, which must reach the daemon before the daemon can
+// make it durable. The kernel would wait forever for a daemon that does not answer. So before that,
+// this function checks that the daemon answers.
 Result<control::DaemonAddress> Sync(const std::string& path) {
   SILTFS_ASSIGN_OR_RETURN(const auto mounted, FindMount(path));
   if (!mounted)

@@ -1,4 +1,4 @@
-// siltfs umount, and umount.siltfs as umount(8) calls it.
+// The command siltfs umount, which umount(8) calls as umount.siltfs.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -61,13 +61,15 @@ Status CheckUnmountedEverywhere(const DaemonAddress& address, const control::Ide
   return Status(StatusCode::kInUse, std::move(cause)).At(address.mountpoint);
 }
 
-// Unmounts without a report of the daemon's end, because the daemon could not be asked for one.
+// Unmounts, but cannot report whether everything is durable, because the daemon cannot be asked.
+// `why` is the error of the attempt to ask it.
 ExitCode UnmountWithoutDaemon(const DaemonAddress& address, const Status& why,
                               Surroundings& surroundings) {
   const auto fail = [&](const Status& status) {
     return Fail(surroundings, ExitCode::kFailed, status.ToString());
   };
-  // Probe even if the socket seems dead, because a daemon that cannot start a thread hangs up, too.
+  // Probe the mount even if no daemon seems to be behind the socket. A daemon that cannot start a
+  // thread closes the connection, too, but still serves the mount.
   const MountAnswer answer = ProbeMount(address.mountpoint, kProbe);
   if (answer == MountAnswer::kSilent) {
     return fail(Status(StatusCode::kIoError,
@@ -103,7 +105,8 @@ ExitCode UnmountStore(const std::string& path, Surroundings& surroundings) {
     return fail(Status(StatusCode::kNotFound, "no siltfs file system is mounted there").At(path));
   const DaemonAddress& address = **mounted;
 
-  // Register before the unmount. After it, a fast daemon would have ended before it could report.
+  // Register as a waiter before the unmount. After the unmount the daemon may end before this
+  // process could register, and could then not report to it.
   auto waiter = control::Waiter::Register(address);
   if (!waiter.ok()) {
     const bool does_not_answer =

@@ -1,5 +1,5 @@
-"""Finds the blocks of English text in the repository: comments of C++ sources, comments of scripts and CMake files,
-and paragraphs of documents."""
+"""Finds the blocks of English text in the repository: comments of C++ sources, comments of scripts
+and CMake files, and paragraphs of documents."""
 
 import os
 import re
@@ -70,7 +70,8 @@ def blocks(root, path):
 
 
 def cpp_comments(text):
-    """(line, content, whether nothing else is on the line) of each // comment, and of /* */ comments as one."""
+    """Yields the line, the content, and whether nothing precedes it on its line, of each // comment
+    and of each whole /* */ comment."""
     for match in CPP_TOKEN.finditer(text):
         token = match.group(0)
         if not token.startswith(("//", "/*")):
@@ -89,7 +90,7 @@ def script_comments(text):
 
 
 def paragraphs(path, text):
-    """Paragraphs, list items and quotes; not headings, tables and code."""
+    """Returns paragraphs, list items and quotes, but no headings, tables and code."""
     found, current, first, fenced = [], [], 0, False
 
     def end():

@@ -1,4 +1,5 @@
-"""The deduplicating backup programs: each says with which commands it stores and restores."""
+"""The deduplicating backup programs. Each class gives the commands with which its program stores
+and restores."""
 import os
 import re
 import shutil
@@ -30,7 +31,7 @@ class BackupTool(System):
                             **self.settings()}
 
     def settings(self):
-        """Environment of every command."""
+        """Returns variables for the environment of every command."""
         return {}
 
     def create(self, step):
@@ -146,7 +147,8 @@ class Casync(BackupTool):
 
 
 class Zbackup(BackupTool):
-    """Cannot store a whole tree itself: tar pipes a tree in and out."""
+    """zbackup cannot store a tree, so tar writes the tree into a pipe, and unpacks it from a
+    pipe."""
 
     name = "zbackup lzo"
     program = "zbackup"

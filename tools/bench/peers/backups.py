@@ -1,4 +1,5 @@
-"""The workloads tar and tree: generations stored one after the other, the last one restored from a cold cache."""
+"""The workloads tar and tree: generations stored one after the other, the last one restored from a
+cold cache."""
 import operator
 import os
 
@@ -7,7 +8,8 @@ from peers.measure import Step
 
 
 class _Kind:
-    """The stored part of a generation, and how it is compared afterwards."""
+    """Whether the tar or the tree of a generation is stored, and how the restored data is
+    compared."""
 
     def __init__(self, workload):
         self.source_of = operator.attrgetter(workload)
@@ -25,7 +27,8 @@ class _Kind:
 
 
 def run(system, workload, generations, surroundings, verify_all):
-    """One pass of one system. Raises compare.Differs if anything comes back changed."""
+    """Runs one pass of one system. Raises compare.Differs if restored data differs from its
+    source."""
     kind = _Kind(workload)
     with Step(surroundings) as step:
         system.create(step)

@@ -1,4 +1,8 @@
-"""Sets of processes with a common sum of CPU time: control groups, version 1 or 2, or else a mark in the environment."""
+"""Groups of processes whose CPU time is summed up.
+
+A group is a control group (version 1 or 2). If that is not possible, it is the set of processes
+with a mark in their environment.
+"""
 import contextlib
 import itertools
 import os
@@ -50,7 +54,10 @@ def _version_2():
 
 
 class ControlGroup:
-    """One step's processes. `enter` prefixes a command so that it starts inside; the limit applies only to daemons."""
+    """The control group of one step's processes. `enter` returns a command that starts another
+    command in the group.
+
+    The memory limit applies only to daemons."""
 
     how = "cgroup"
 
@@ -111,13 +118,14 @@ class ControlGroup:
         return found - {0}
 
     def started(self, pid):
-        """Nothing to keep: the kernel knows."""
+        """Does nothing, because the kernel knows the processes of the group."""
 
     def observe(self):
-        """Nothing to keep: the kernel does the sums."""
+        """Does nothing, because the kernel sums up the CPU time."""
 
     def under_limit(self):
-        """Peak memory of the limited daemon, with page cache: it shows that the limit was in force and reached."""
+        """Returns the peak memory of the limited daemon, including page cache. It shows whether the
+        limit was reached."""
         for name in ("memory.max_usage_in_bytes", "memory.peak") if self.limited else ():
             with contextlib.suppress(OSError):
                 return {"limited_group_peak_bytes": int(_read(os.path.join(self.limited, name)))}
@@ -130,7 +138,8 @@ class ControlGroup:
         return int(content) / 1e9
 
     def close(self):
-        """Removes the group; its processes must have ended. They may take a moment to be reaped."""
+        """Removes the group. Its processes must have ended, but the kernel may still list them for
+        a moment."""
         for directory in reversed(self.made):
             for _ in range(200):
                 try:
@@ -144,7 +153,8 @@ class ControlGroup:
 
 
 class MarkedProcesses:
-    """Without control groups: processes with a mark in their environment. Daemons' CPU time is sampled."""
+    """Replaces a control group by the processes with a mark in their environment. Samples the CPU
+    time of daemons."""
 
     how = "rusage"
 
@@ -177,11 +187,13 @@ class MarkedProcesses:
         return found
 
     def started(self, pid):
-        """Records a child that will be waited for."""
+        """Records a child of this process. When the child has ended, RUSAGE_CHILDREN includes its
+        CPU time."""
         self.children.add(pid)
 
     def observe(self):
-        """Samples the CPU time of orphans, as no parent will wait for them."""
+        """Samples the CPU time of daemons. RUSAGE_CHILDREN does not include it, because no process
+        of the step waits for them."""
         ours = self.pids()
         for pid in ours:
             with contextlib.suppress(OSError, IndexError):
@@ -197,4 +209,4 @@ class MarkedProcesses:
         return self._children() - self.before + sum(self.of_daemons.values())
 
     def close(self):
-        """Nothing was made."""
+        """Does nothing, because nothing was made."""

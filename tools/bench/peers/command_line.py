@@ -1,4 +1,4 @@
-"""The options of compare-peers, and its run."""
+"""Parses the options of compare-peers, runs the measurements, and writes the results."""
 import argparse
 import json
 import os
@@ -15,7 +15,7 @@ _DEFAULT_OUT = os.path.join("docs", "benchmarks", "peers")
 
 
 class Interrupted(BaseException):
-    """A signal asked for the end; the cleanup runs on the way out."""
+    """Raised when a signal asks the program to end, so that every context manager cleans up."""
 
 
 def size(words):

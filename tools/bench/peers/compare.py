@@ -25,7 +25,8 @@ def files(source, restored):
 
 
 def _block(file):
-    """Reads a whole block unless at the end: a single read may be short."""
+    """Reads a whole block, or less at the end of the file. A single read may return less than a
+    block."""
     parts, missing = [], _BLOCK
     while missing and (part := file.read(missing)):
         parts.append(part)
@@ -34,7 +35,8 @@ def _block(file):
 
 
 def trees(source, restored):
-    """Raises Differs unless both trees have the same names, types, permission bits, link targets and bytes."""
+    """Raises Differs unless both trees have the same names, types, permission bits, link targets
+    and bytes."""
     wanted, got = sorted(os.listdir(source)), sorted(os.listdir(restored))
     if wanted != got:
         odd = sorted(set(wanted) ^ set(got))[0]

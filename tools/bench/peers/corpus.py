@@ -21,7 +21,7 @@ class Generation:
 
 
 def read(directory, most):
-    """The generations in their order, `most` of them, or all if that is None."""
+    """Returns the first `most` generations, or all generations if `most` is None."""
     found = []
     while os.path.isdir(tree := os.path.join(directory, f"gen{len(found)}")) and len(found) != most:
         found.append(Generation(f"gen{len(found)}", tree, *measure_tree(tree)))
@@ -31,7 +31,7 @@ def read(directory, most):
 
 
 def measure_tree(tree):
-    """The bytes of all regular files, and their number."""
+    """Returns the sum of the lengths of all regular files, and their number."""
     sizes = []
     for parent, _, names in os.walk(tree):
         states = (os.lstat(os.path.join(parent, name)) for name in names)
@@ -40,7 +40,8 @@ def measure_tree(tree):
 
 
 def add_tars(generations, directory, scratch):
-    """Finds the corpus's tars, and makes missing ones, identical on every machine."""
+    """Finds the tars of the corpus, and makes missing ones. A tar that it makes is the same on
+    every machine."""
     for generation in generations:
         generation.tar = os.path.join(directory, "tar", f"{generation.name}.tar")
         if not os.path.isfile(generation.tar):

@@ -1,4 +1,5 @@
-"""Code shared by all file systems: they are mounted for every step, and charged with all work until the unmount."""
+"""Code shared by all file systems. Each step mounts the file system, and includes all its work
+until the unmount."""
 import contextlib
 import os
 import time
@@ -10,7 +11,8 @@ _BLOCK = "bs=1M"
 
 
 class FileSystem(System):
-    """Time of a step covers mount, copy and unmount. A subclass says how to mount and unmount."""
+    """A step's time includes mount, copy and unmount. A subclass defines how to mount and
+    unmount."""
 
     workloads = ("tar", "tree")
 
@@ -37,7 +39,8 @@ class FileSystem(System):
         """Ends what before() has started."""
 
     def dedupe(self, step):
-        """For systems that deduplicate in a separate step, while mounted."""
+        """Deduplicates, for systems that do so in a separate step. It is called while the file
+        system is mounted."""
 
     @contextlib.contextmanager
     def mounted(self, step):

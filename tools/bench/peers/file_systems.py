@@ -73,7 +73,10 @@ class SiltfsLimited(Siltfs):
 
 
 class ZfsFuse(FileSystem):
-    """Its own pool, named after this process, in a sparse file. A machine runs only one zfs-fuse."""
+    """zfs-fuse with a pool of its own in a sparse file. The pool has the number of this process in
+    its name.
+
+    A machine can run only one zfs-fuse at a time."""
 
     name = "zfs-fuse dedup=on"
     image_bytes = 64 << 30
@@ -148,7 +151,8 @@ class ZfsFuse(FileSystem):
 
 
 class Btrfs(FileSystem):
-    """On a loop device. Freed space is discarded from the image, so that the image is as large as its data."""
+    """btrfs on a loop device. Freed space is discarded from the image, so that the image is as
+    large as its data."""
 
     name = "btrfs zstd:3 + duperemove"
     role = "scale"

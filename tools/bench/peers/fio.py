@@ -1,7 +1,7 @@
 """The workload fio: large and small transfers, in order and at random, through the mount.
 
-Half of the data is compressible and none of it repeats. A write ends with fsync, and the unmount counts as well.
-Before a read all caches are dropped, below the mount as well.
+Half of the data is compressible and none of it repeats. A write ends with fsync, and the unmount
+counts as well. Before a read all caches are dropped, below the mount as well.
 """
 import json
 import os

@@ -1,7 +1,7 @@
 """One step of a benchmark: its commands, and their time, CPU time and memory.
 
-Only time within `timed` counts; CPU time and memory are those of every process of the step, including
-daemons and their work after the last command.
+Only the time within `timed` counts. CPU time and memory are those of all processes of the step,
+including daemons and the work of daemons after the last command.
 """
 import contextlib
 import os
@@ -21,7 +21,8 @@ class CommandFailed(Exception):
 
 
 class _Sampler(threading.Thread):
-    """Samples the resident memory of a group's processes: the peak of the sum, and of each."""
+    """Samples the resident memory of a group's processes. Keeps the peak of the sum, and the peak
+    of each process."""
 
     def __init__(self, group):
         super().__init__(daemon=True)
@@ -52,7 +53,8 @@ def _bytes(kib):
 
 
 class Step:
-    """Runs commands in a fresh group of processes. A context: at its end no process of it is left."""
+    """Runs commands in a new group of processes. This is a context manager, which ends all
+    processes of the group."""
 
     def __init__(self, surroundings, memory_limit=None):
         self.surroundings = surroundings
@@ -88,7 +90,8 @@ class Step:
         self.parts[part] = self.parts.get(part, 0) + time.monotonic() - start
 
     def start(self, command, daemon=False, cwd=None, environment=None, **streams):
-        """Starts a command within the group; its messages go to the log, and its output unless redirected."""
+        """Starts a command in the group. Its messages go to the log, and so does its output unless
+        it is redirected."""
         self.surroundings.took_note_of(command)
         with open(self.surroundings.log, "ab") as log:
             process = subprocess.Popen(self.group.enter(command, daemon), cwd=cwd, start_new_session=True,
@@ -107,7 +110,7 @@ class Step:
             raise CommandFailed(f"{' '.join(command)}: exit code {code}: {self.surroundings.last_words()}")
 
     def run(self, command, stdin=None, stdout=None, **options):
-        """Runs a command to its end; input and output are files if paths are given."""
+        """Runs a command and waits until it has ended. `stdin` and `stdout` are paths of files."""
         with contextlib.ExitStack() as files:
             if stdin:
                 options["stdin"] = files.enter_context(open(stdin, "rb"))
@@ -116,7 +119,8 @@ class Step:
             self.finish(self.start(command, **options), command)
 
     def pipe(self, first, second, **options):
-        """Runs two commands at once, the output of one being the input of the other."""
+        """Runs two commands at the same time. The output of the first is the input of the
+        second."""
         source = self.start(first, stdout=subprocess.PIPE)
         sink = self.start(second, stdin=source.stdout, **options)
         source.stdout.close()
@@ -124,7 +128,7 @@ class Step:
         self.finish(sink, second)
 
     def figures(self):
-        """The step's figures so far."""
+        """Returns the figures that were measured in this step until now."""
         self.sampler.look()
         return {
             "seconds": sum(self.parts.values()),
@@ -138,7 +142,8 @@ class Step:
 
 
 def _ends_within(process, seconds):
-    """Replaces Popen.wait, which polls only every 50 ms when it has a timeout: as long as a mount takes."""
+    """Returns whether the process ends within this time. Popen.wait with a timeout checks only
+    every 50 ms, which is as long as a mount takes."""
     descriptor = os.pidfd_open(process.pid)
     try:
         return bool(select.select([descriptor], [], [], seconds)[0])
@@ -147,14 +152,16 @@ def _ends_within(process, seconds):
 
 
 def _machine_cpu_seconds():
-    """CPU time of the whole machine, with kernel threads; useful only if nothing else runs."""
+    """Returns the CPU time of the whole machine, including kernel threads. It is useful only if no
+    other program runs."""
     with open("/proc/stat", encoding="ascii") as file:
         user, nice, system, _, _, irq, softirq = map(int, file.readline().split()[1:8])
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
 def choose_groups(wanted, label, memory_limit):
-    """The kind of group on this machine, and why it is not the better kind, or None."""
+    """Returns the class of groups to use on this machine. If it is not ControlGroup, also returns
+    why, otherwise None."""
     if not wanted:
         return cgroups.MarkedProcesses, "control groups were not wanted"
     try:

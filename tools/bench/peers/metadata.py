@@ -1,7 +1,9 @@
-"""The workload metadata: many small files unpacked, listed with their attributes, and removed, in files a second.
+"""The workload metadata: many small files are unpacked, listed with their attributes, and removed.
+Rates are in files a second.
 
-Each step has its own mount, so the kernel's caches of the file system are cold; the caches below it are warm for all
-systems alike. The unmount counts if files were changed; the mount does not count.
+Each step has its own mount, so the kernel's caches of the measured file system are empty. The
+caches of the file system below it are filled, for all systems alike. The unmount counts if files
+were changed; the mount does not count.
 """
 import os
 

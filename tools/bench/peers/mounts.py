@@ -1,4 +1,5 @@
-"""The mount table, unmounting, and removal that never goes through a mount."""
+"""Reads the mount table, unmounts, and removes directories without removing files in mounts below
+them."""
 import os
 import re
 import subprocess
@@ -6,11 +7,12 @@ import time
 
 
 class StillMounted(Exception):
-    """A directory was to be removed while something is mounted at it or below."""
+    """Raised if a directory cannot be removed because a file system is mounted at it or below
+    it."""
 
 
 def table():
-    """All mounts as (what, where, type, options), the oldest first."""
+    """Returns all mounts as (source, mountpoint, type, options), the oldest first."""
     with open("/proc/self/mounts", encoding="utf-8", errors="surrogateescape") as file:
         return [tuple(map(_unescaped, line.split()[:4])) for line in file]
 
@@ -20,7 +22,7 @@ def _unescaped(field):
 
 
 def at_or_below(directory):
-    """The mountpoints at or below a directory, the innermost and youngest first."""
+    """Returns the mountpoints at or below a directory. The mount that was made last comes first."""
     root = os.path.realpath(directory)
     inside = root.rstrip("/") + "/"
     return [where for _, where, _, _ in reversed(table()) if where == root or where.startswith(inside)]
@@ -31,7 +33,8 @@ def is_mountpoint(directory):
 
 
 def unmount(directory, patience=10.0):
-    """Ends every mount at or below a directory: first by unmounting, at last by detaching it from the tree."""
+    """Ends every mount at or below a directory. If a mount is busy for `patience` seconds, detaches
+    it (umount --lazy)."""
     deadline = time.monotonic() + patience
     while points := at_or_below(directory):
         late = time.monotonic() > deadline
@@ -43,14 +46,15 @@ def unmount(directory, patience=10.0):
 
 
 def remove_tree(directory):
-    """Removes a directory with its contents; refuses, and removes nothing, while a mount is left below it."""
+    """Removes a directory with its contents. Removes nothing and raises StillMounted if there is a
+    mount at or below it."""
     if points := at_or_below(directory):
         raise StillMounted(points[0])
     subprocess.run(["rm", "-rf", "--one-file-system", "--", directory], check=True)
 
 
 def kind_of(path):
-    """The type of the file system that a path is on."""
+    """Returns the type of the file system that contains a path."""
     path = os.path.realpath(path)
     best = ("", "")
     for _, where, kind, _ in table():

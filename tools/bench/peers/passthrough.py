@@ -1,4 +1,5 @@
-"""libfuse's examples that pass all requests through to a directory: the cost of FUSE alone."""
+"""libfuse's examples that pass all requests through to a directory. They show the cost of FUSE
+itself."""
 import contextlib
 import os
 import resource
@@ -9,7 +10,8 @@ from peers.file_system import FileSystem, wait_until
 
 
 def _descriptors():
-    """The highest possible limit: a passthrough keeps a file open for each one the kernel knows."""
+    """Returns the highest possible limit of open files. A passthrough keeps a file open for each
+    file that the kernel knows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with open("/proc/sys/fs/nr_open", encoding="ascii") as file:
         most = int(file.read())
@@ -21,7 +23,7 @@ def _descriptors():
 
 
 class Passthrough(FileSystem):
-    """Stores nothing itself: the cost of FUSE for a file system that does no work."""
+    """A file system that does no work itself, so its rates show the cost of FUSE."""
 
     role = "passthrough"
     workloads = ("metadata", "fio")

@@ -1,4 +1,5 @@
-"""The plots: rates as bars, a panel each, and the bytes stored after each generation as curves."""
+"""Draws the plots. Rates are bars, with a panel for each kind of rate. Bytes stored after each
+generation are curves."""
 import math
 from html import escape
 
@@ -11,7 +12,8 @@ _NAMES, _BARS, _GAP, _ROW, _TOP = 190, 230, 80, 24, 50
 
 
 def _bars(title, panels, record):
-    """Panels (heading, {system: figure}) side by side, systems down the side; ranges as thin lines."""
+    """Draws panels (heading, {system: figure}) side by side, with a row for each system. Thin lines
+    show the ranges."""
     names = list(dict.fromkeys(name for _, figures in panels for name in figures))
     width = _NAMES + len(panels) * (_BARS + _GAP)
     height = _TOP + _ROW * len(names) + 20
@@ -33,7 +35,7 @@ def _bars(title, panels, record):
 
 
 def _stored(title, systems, record):
-    """Bytes stored, by generation; the axis begins at zero."""
+    """Draws the stored bytes after each generation. The axis begins at zero."""
     left, right, top, bottom, width = 70, 560, 40, 330, 800
     most = max(max(stored["stored_by_generation"]) for stored in systems.values()) / MB * 1.05
     count = max(len(stored["stored_by_generation"]) for stored in systems.values())
@@ -65,7 +67,7 @@ def _stored(title, systems, record):
 
 
 def draw(record):
-    """All plots, as {suffix after the prefix: SVG}."""
+    """Returns all plots as {suffix of the file's name: SVG}."""
     plots = {}
     for workload, summary in record["summary"].items():
         systems = summary["systems"]

@@ -13,7 +13,7 @@ ratios are of medians, with the range of the rounds' pairs."""
 
 
 def _rate(figure):
-    """A rate with its range, if there is one."""
+    """Returns the text of a rate, with its range if the measurements differ."""
     digits = 0 if figure["median"] >= 100 else 1
     median, least, most = (f"{figure[key]:,.{digits}f}" for key in ("median", "least", "most"))
     return median if least == most else f"{median} ({least}–{most})"
@@ -24,7 +24,7 @@ def _table(head, rows):
 
 
 def _without_figures(record, workload):
-    """The systems missing in a workload's table, and why."""
+    """Returns a line for each system that is missing in a workload's table, with the reason."""
     lines = []
     for name, system in record["systems"].items():
         reason = system["failed"].get(workload) or system["left_out"]

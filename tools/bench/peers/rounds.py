@@ -1,4 +1,5 @@
-"""Runs every system once a round, in turns, and keeps each pass's results or its failure."""
+"""Runs each system once in each round, one after another, and records the results or the failure of
+each pass."""
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ WORKLOADS = ("tar", "tree", "metadata", "fio")
 
 
 class Rounds:
-    """`record` is written as JSON; it is complete after each pass."""
+    """Adds the results of all passes to `record`, which later becomes the JSON document."""
 
     def __init__(self, options, generations, small_files, surroundings, record):
         self.options = options
@@ -23,7 +24,7 @@ class Rounds:
         self.small_files = small_files
         self.surroundings = surroundings
         self.record = record
-        self.out = {}  # (system, workload) that has failed and is not run again
+        self.out = {}  # the failure of each (system, workload) that has failed and is not run again
 
     def choose(self):
         """Records which systems will run, their versions, and why others will not run."""

@@ -1,8 +1,9 @@
-"""Medians of the rounds, and their ratio to the best peer of the same run."""
+"""Computes the medians of the rounds, and their ratios to those of the best peer in the same
+run."""
 from statistics import median
 
 MB = 1e6
-# Figure: (its name, its target for tar and for tree, as a multiple of the best peer).
+# For each figure: its name, and its targets for tar and tree as multiples of the best peer's figure.
 TARGETS = {
     "first": ("first backup", {"tar": 1.5, "tree": 1.5}),
     "next": ("next backups", {"tar": 2.5, "tree": 2.5}),
@@ -14,7 +15,7 @@ DAEMON_BYTES_TARGET = 128 << 20
 
 
 def figure(values):
-    """The median of a list, with its range."""
+    """Returns the median of a list, with its range."""
     return {"median": median(values), "least": min(values), "most": max(values), "rounds": list(values)}
 
 
@@ -65,7 +66,8 @@ def _backup_figures(runs):
 
 
 def _against(ours, theirs, target):
-    """Our figure relative to the other system with the best median; the range is over pairs of rounds."""
+    """Compares our figure with that of the system with the best median among `theirs`. The range of
+    the ratio is over the rounds: each ratio is of two figures of one round."""
     best = max(theirs, key=lambda name: theirs[name]["median"])
     ratio = ours["median"] / theirs[best]["median"]
     pairs = [mine / other for mine, other in zip(ours["rounds"], theirs[best]["rounds"])]
@@ -74,7 +76,8 @@ def _against(ours, theirs, target):
 
 
 def _comparisons(systems, roles, role, keys_and_targets):
-    """For each key, siltfs against the best of a role, and siltfs under a limit against siltfs."""
+    """For each key, compares siltfs with the best system of a role, and siltfs under a memory limit
+    with siltfs."""
     against, limited = {}, {}
     for key, target in keys_and_targets:
         of_role = {wanted: {name: figures[key] for name, figures in systems.items()
@@ -89,7 +92,7 @@ def _comparisons(systems, roles, role, keys_and_targets):
 
 
 def _steps(run):
-    """All measured steps of a pass of any workload."""
+    """Returns all measured steps of a pass, for any workload."""
     if "generations" in run:
         later = [run[step] for step in ("settled", "restore_settled") if step in run]
         return [*run["generations"], run["restore"], *later]
@@ -97,13 +100,14 @@ def _steps(run):
 
 
 def daemon_peak(record):
-    """Peak resident bytes of siltfs's daemon in any step, or None."""
+    """Returns the peak resident bytes of siltfs's daemon in all steps, or None if there is no such
+    step."""
     return max((step["peak_rss_bytes_by_process"].get("siltfs", 0) for run in record["runs"]
                 if record["systems"][run["system"]]["role"] == "siltfs" for step in _steps(run)), default=None)
 
 
 def summarise(record):
-    """The figures of every measured workload."""
+    """Returns the figures of every measured workload."""
     roles = {name: system["role"] for name, system in record["systems"].items()}
     summary = {}
     for workload in ("tar", "tree"):

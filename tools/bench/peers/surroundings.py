@@ -14,12 +14,14 @@ _TOUCHED_BYTES = 3 << 30
 
 
 def label_of(scratch):
-    """The prefix of the names of all control groups of runs in a scratch directory."""
+    """Returns the common prefix of the names of all control groups of runs that use this scratch
+    directory."""
     return f"compare-peers-{zlib.crc32(os.path.realpath(scratch).encode()):08x}-"
 
 
 class Surroundings:
-    """A context: makes its own directory below the scratch directory, and removes it at the end."""
+    """A context manager that makes its own directory in the scratch directory, and removes it at
+    the end."""
 
     def __init__(self, scratch, use_cgroups=True, memory_limit=None, patience=3600):
         self.scratch = os.path.realpath(scratch)
@@ -44,7 +46,7 @@ class Surroundings:
         mounts.remove_tree(self.directory)
 
     def call(self, name, path):
-        """From now on `path` is written as `name` in all results."""
+        """Makes without_paths replace `path` by `name`."""
         self.places[os.path.realpath(path)] = self.places[os.path.abspath(path)] = name
 
     def without_paths(self, words):
@@ -56,7 +58,8 @@ class Surroundings:
         return self.groups(self.label, memory_limit)
 
     def took_note_of(self, command):
-        """Keeps each command of a system once; commands that differ only in the generation count as equal."""
+        """Records each command of a system once. Commands that differ only in the generation count
+        as the same command."""
         words = re.sub(r"gen\d+", "genI", self.without_paths(" ".join(command)))
         known = self.commands.setdefault(self.system, [])
         if words not in known:
@@ -69,7 +72,8 @@ class Surroundings:
         return "; ".join([line.strip() for line in lines if line.strip()][-3:])
 
     def settle(self):
-        """Waits until all data is on the disk, so that no step pays for the previous one. Returns the seconds."""
+        """Waits until all data is on the disk, so that no step pays for the previous one. Returns
+        the seconds."""
         start = time.monotonic()
         subprocess.run(["sync", "--file-system", self.directory], check=True)
         return time.monotonic() - start
@@ -83,8 +87,9 @@ class Surroundings:
             self.caches_note = f"caches could not be dropped ({error.strerror}): nothing here is cold"
 
     def touch_memory(self):
-        """Touches as much free memory before a step as steps use. A virtual machine may have returned it to its host, and the
-        first step to touch it would pay for fetching it: a step that follows one that used little."""
+        """Touches as much free memory as a step may use; it is called before each step. A virtual
+        machine may have returned free memory to its host. Without this call, the time to get it
+        back would count for the first step that uses more memory than the steps before it."""
         size = min(_TOUCHED_BYTES, _available_bytes() // 2)
         with contextlib.suppress(OSError):
             mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE).close()

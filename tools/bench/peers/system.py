@@ -4,10 +4,13 @@ import subprocess
 
 
 class System:
-    """One instance serves one pass: open(), create(), any number of stores and restores, close()."""
+    """An instance is used for one pass: open(), create(), any number of stores and restores,
+    close()."""
 
     name = None
-    role = "peer"  # or "siltfs", "scale" (shown, but not what siltfs is measured against), "passthrough"
+    # "peer", "passthrough", "siltfs", "limited" (siltfs with a memory limit), or "scale": its figures are shown, but
+    # siltfs is not compared with them.
+    role = "peer"
     workloads = ()
     remark = None
     memory_limit = None  # limit of its daemon, in bytes
@@ -17,15 +20,15 @@ class System:
 
     @property
     def key(self):
-        """Its name on the command line."""
+        """Returns the system's name in the option --systems."""
         return self.name.split()[0].split("+")[0]
 
     def unusable(self):
-        """Why it cannot run here, or None."""
+        """Returns why the system cannot run on this machine, or None if it can."""
         return None
 
     def version(self):
-        """Which version would run."""
+        """Returns the version of the installed program."""
         raise NotImplementedError
 
     def warm_up(self):
@@ -33,7 +36,7 @@ class System:
         self.version()
 
     def open(self, directory):
-        """Takes its own directory, which exists and is empty."""
+        """Gives the system a directory of its own, which exists and is empty."""
         raise NotImplementedError
 
     def create(self, step):
@@ -41,15 +44,16 @@ class System:
         raise NotImplementedError
 
     def close(self):
-        """Ends everything started by open() and create(); called at every exit."""
+        """Ends everything that open() and create() have started. It is also called after a
+        failure."""
 
     recompresses = False  # whether stored data can be made smaller later
 
     def recompress(self, step):
-        """Recompresses stored data as far as the system would in the background."""
+        """Recompresses the stored data that the system would recompress in the background."""
 
     def details(self):
-        """The system's own report after a generation; not measured."""
+        """Returns the system's own report after a generation. The call is not measured."""
         return None
 
     @staticmethod
