@@ -99,7 +99,7 @@ Result<uint32_t> SegmentScrub::VerifyBlock(const OpenSegment& segment,
       block.ok() ? "no whole block contains them" : block.status().cause());
   const uint32_t end = damaged.end_ordinal();
   findings_.damaged.push_back(std::move(damaged));
-  SILTFS_RETURN_IF_ERROR(pace_(found.bytes));
+  SILTFS_RETURN_IF_ERROR(pace_(found.plain_bytes));
   return std::max(end, ordinal + 1);
 }
 

@@ -29,9 +29,8 @@ struct SegmentFindings {
 
 class SegmentScrub {
  public:
-  // Called after each block with the number of its uncompressed bytes. For a damaged block, the
-  // number is an upper bound of its bytes in the file, or 0 if that is unknown. May wait. A failure
-  // ends the verification, which returns it.
+  // Called after each block with the number of its uncompressed bytes, which is an estimate for a
+  // damaged block. May wait. A failure ends the verification, which returns it.
   using Pace = std::function<Status(uint64_t bytes)>;
   SegmentScrub(SegmentCache& segments, ChunkVerifier verifier, Pace pace);
 

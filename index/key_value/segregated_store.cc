@@ -19,6 +19,7 @@ void Add(KeyValueStats& sum, const KeyValueStats& stats) {
   sum.index.entry_bytes_put += stats.index.entry_bytes_put;
   sum.index.flash_bytes_written += stats.index.flash_bytes_written;
   sum.index.damaged_pages += stats.index.damaged_pages;
+  sum.index.damaged_filters += stats.index.damaged_filters;
   sum.index.conversions += stats.index.conversions;
   sum.index.merges += stats.index.merges;
   sum.index.merge_backlog += stats.index.merge_backlog;

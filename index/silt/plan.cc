@@ -106,8 +106,8 @@ double PredictFlash(const SiltWorkload& workload, const SiltParameters& paramete
 // Returns the expected number of stores in which the lookup of a uniformly drawn key fails. The
 // lookup of a key that is in a HashStore fails in the LogStore and, on average, in half of the
 // HashStores. The LogStore is half full on average.
-double StoresAskedInVain(const SiltWorkload& workload, const SiltParameters& parameters,
-                         const SiltPrediction& prediction) {
+double StoresWithoutTheKey(const SiltWorkload& workload, const SiltParameters& parameters,
+                           const SiltPrediction& prediction) {
   const double instance_entries = workload.entries / parameters.instances;
   const double in_log = std::min(1.0, prediction.log_store_entries / 2 / instance_entries);
   const double in_hash = std::min(1 - in_log, parameters.merge_entries / 2 / instance_entries);
@@ -271,7 +271,7 @@ Result<SiltPrediction> PredictSilt(const SiltWorkload& workload, const SiltDevic
   prediction.read_amplification =
       (1 + prediction.hash_stores) * prediction.false_positive_rate + particulars.sorted_reads;
   prediction.average_hit_reads =
-      1 + StoresAskedInVain(workload, parameters, prediction) * prediction.false_positive_rate;
+      1 + StoresWithoutTheKey(workload, parameters, prediction) * prediction.false_positive_rate;
   PredictMemory(workload, parameters, particulars, prediction);
   prediction.flash_bytes = PredictFlash(workload, parameters, particulars);
   prediction.device_life_seconds =

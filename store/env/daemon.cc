@@ -36,8 +36,9 @@ std::string ReceiveAll(const Descriptor& fd) {
 
 std::string HowItEnded(int status) {
   if (WIFSIGNALED(status)) {
+    const char* description = sigdescr_np(WTERMSIG(status));  // null for a real-time signal
     return fmt::format("the daemon was killed by signal {} ({}) before it was ready",
-                       WTERMSIG(status), sigdescr_np(WTERMSIG(status)));
+                       WTERMSIG(status), description ? description : "real-time");
   }
   return fmt::format("the daemon ended with exit code {} before it was ready", WEXITSTATUS(status));
 }

@@ -143,7 +143,12 @@ MountAnswer ProbeMount(const std::string& path, std::chrono::milliseconds limit)
     return ::statfs(path.c_str(), &file_system) == 0 ? 0 : errno;
   });
   std::future<int> answer = ask.get_future();
-  std::thread asking(std::move(ask));
+  std::thread asking;
+  try {
+    asking = std::thread(std::move(ask));
+  } catch (const std::system_error&) {
+    return MountAnswer::kSilent;  // no thread can be started, so no answer can be awaited
+  }
   if (answer.wait_for(limit) != std::future_status::ready) {
     asking.detach();
     return MountAnswer::kSilent;

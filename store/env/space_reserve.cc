@@ -193,7 +193,11 @@ void SpaceReserve::Restore() {
 
 void SpaceReserve::KeepOnly(uint64_t bytes) {
   MutexLock lock(mutex_);
-  LookAtDisk().IgnoreError("then all pieces are kept");
+  const Status looked = LookAtDisk();
+  if (!looked.ok()) {
+    looked.IgnoreError("then all pieces are kept");
+    return;
+  }
   if (nearly_full_ || pieces_.empty()) return;
   uint64_t missing = std::max(bytes, kBytesToOpen);
   while (ClaimedBytes() > missing) {

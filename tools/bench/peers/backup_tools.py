@@ -178,4 +178,4 @@ class Zbackup(BackupTool):
     def restore_tree(self, step, name, tree):
         os.mkdir(tree)
         with step.timed("restore"):
-            step.pipe(self._command("restore", name), ["tar", "-C", tree, "-x", "-p"])
+            step.pipe(self._command("restore", name), ["tar", "-C", tree, "-x", "-p"], environment=self.environment)

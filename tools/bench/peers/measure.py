@@ -120,8 +120,8 @@ class Step:
 
     def pipe(self, first, second, **options):
         """Runs two commands at the same time. The output of the first is the input of the
-        second."""
-        source = self.start(first, stdout=subprocess.PIPE)
+        second. Both have `environment`."""
+        source = self.start(first, stdout=subprocess.PIPE, environment=options.get("environment"))
         sink = self.start(second, stdin=source.stdout, **options)
         source.stdout.close()
         self.finish(source, first)
