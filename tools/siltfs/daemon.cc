@@ -39,10 +39,6 @@ namespace {
 using Json = nlohmann::json;
 using Log = std::shared_ptr<spdlog::logger>;
 
-// How long to wait for a closing daemon to unlock its store after it has removed its socket.
-constexpr std::chrono::seconds kUnlockPatience{5};
-constexpr std::chrono::milliseconds kUnlockInterval{20};
-
 // Changes become durable this long after the last change. The reason is sync(1): it makes the
 // kernel send its dirty data to the daemon, but no request to make the data durable.
 constexpr std::chrono::milliseconds kQuietInterval{100};
@@ -282,21 +278,6 @@ Status MountAndServe(Env& env, FileSystem& file_system, const DaemonOptions& opt
   return FirstFailure(std::move(served), watch.End(), log);
 }
 
-// Opens the store. Waits for the lock if it is held by a daemon that has closed the store and
-// removed its socket, and is about to end.
-Result<std::unique_ptr<FileSystem>> OpenWhenFree(Env& env, const DaemonOptions& options,
-                                                 const Log& log) {
-  const auto deadline = std::chrono::steady_clock::now() + kUnlockPatience;
-  while (true) {
-    auto opened = FileSystem::Open(env, ToFileSystemOptions(options, log));
-    if (opened.ok() || !IsLocked(opened.status(), options.store) || !IsAboutToEnd(options.store) ||
-        std::chrono::steady_clock::now() > deadline) {
-      return opened;
-    }
-    std::this_thread::sleep_for(kUnlockInterval);
-  }
-}
-
 }  // namespace
 
 Status ServeStore(Env& env, const DaemonOptions& options) {
@@ -305,7 +286,9 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   const auto limit = RaiseFileLimit();
   if (!limit.ok()) log->warn("{}", limit.status().ToString());
 
-  SILTFS_ASSIGN_OR_RETURN(std::unique_ptr<FileSystem> file_system, OpenWhenFree(env, options, log));
+  SILTFS_ASSIGN_OR_RETURN(std::unique_ptr<FileSystem> file_system, OpenWhenFree(options.store, [&] {
+                            return FileSystem::Open(env, ToFileSystemOptions(options, log));
+                          }));
   MountState state;
   MountInUse mount;
   auto control = StartControl(options, *file_system, state, mount);

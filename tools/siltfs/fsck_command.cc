@@ -123,7 +123,8 @@ FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
   ProgressDisplay display(surroundings, display_options);
   const CheckOptions options =
       MakeCheckOptions(arguments, *store, display, **signals, surroundings, findings);
-  const auto report = CheckOrRepair(arguments, surroundings.env, options);
+  const auto report =
+      OpenWhenFree(*store, [&] { return CheckOrRepair(arguments, surroundings.env, options); });
   display.Clear();
   if (!report.ok()) {
     return Stop(*store, findings, ExplainLock(report.status(), *store), surroundings);

@@ -50,7 +50,8 @@ Result<Json> Collect(Env& env, const Arguments& arguments) {
                         control::Patience::WhileItRuns());
   }
   SILTFS_ASSIGN_OR_RETURN(const std::string store, StoreAt(arguments.place));
-  auto outcome = CollectUnmounted(env, store, arguments.dry_run);
+  auto outcome =
+      OpenWhenFree(store, [&] { return CollectUnmounted(env, store, arguments.dry_run); });
   if (outcome.ok()) return outcome;
   return ExplainReadOnlyMedium(ExplainLock(std::move(outcome).status(), store, "siltfs gc"), store,
                                "siltfs gc recovers the store and writes, also with --dry-run; "

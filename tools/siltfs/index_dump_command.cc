@@ -31,7 +31,8 @@ Status Dump(ChunkIndex& index, std::ostream& out) {
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   const Result<std::string> store = StoreAt(arguments.place);
   if (!store.ok()) return Fail(surroundings, store.status());
-  const Result<StoreIndex> opened = OpenStoreIndexReadOnly(surroundings.env, *store);
+  const Result<StoreIndex> opened =
+      OpenWhenFree(*store, [&] { return OpenStoreIndexReadOnly(surroundings.env, *store); });
   if (!opened.ok()) return Fail(surroundings, ExplainLock(opened.status(), *store));
   if (opened->rebuild_interrupted) Warn(surroundings, InterruptedRebuild(IndexPath(*store)));
   const Status dumped = Dump(*opened->index, surroundings.out);

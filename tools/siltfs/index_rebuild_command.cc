@@ -72,7 +72,8 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   const Result<std::string> store = StoreAt(arguments.place);
   if (!store.ok()) return Fail(surroundings, store.status());
   PrepareForStore();
-  const auto rebuilt = Rebuild(arguments, *store, **signals, surroundings);
+  const auto rebuilt =
+      OpenWhenFree(*store, [&] { return Rebuild(arguments, *store, **signals, surroundings); });
   if (!rebuilt.ok()) return Fail(surroundings, ExplainLock(rebuilt.status(), *store));
   Print(*store, *rebuilt, arguments.json, surroundings);
   surroundings.out.flush();

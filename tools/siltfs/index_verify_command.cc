@@ -81,7 +81,8 @@ Status Verify(const StoreIndex& opened, const std::string& store, Findings& find
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   const Result<std::string> store = StoreAt(arguments.place);
   if (!store.ok()) return Fail(surroundings, store.status());
-  const Result<StoreIndex> opened = OpenStoreIndexReadOnly(surroundings.env, *store);
+  const Result<StoreIndex> opened =
+      OpenWhenFree(*store, [&] { return OpenStoreIndexReadOnly(surroundings.env, *store); });
   if (!opened.ok()) return Fail(surroundings, ExplainLock(opened.status(), *store));
   Findings findings(arguments.json, surroundings.out);
   const Status verified = Verify(*opened, *store, findings);

@@ -120,7 +120,8 @@ Result<Json> Scrub(const Arguments& arguments, Interruption& interruption,
   const bool is_mounted =
       !mounted.status().Is(StatusCode::kNotFound) && !mounted.status().Is(StatusCode::kStale);
   if (is_mounted) return mounted;
-  auto outcome = ScrubUnmounted(address.store, interruption, surroundings);
+  auto outcome = OpenWhenFree(
+      address.store, [&] { return ScrubUnmounted(address.store, interruption, surroundings); });
   if (outcome.ok()) return outcome;
   return ExplainReadOnlyMedium(ExplainLock(std::move(outcome).status(), address.store),
                                address.store,

@@ -26,7 +26,7 @@ Result<nlohmann::json> ReadStatistics(Env& env, const control::DaemonAddress& ad
   for (int attempt = 0;; ++attempt) {
     auto mounted = control::Ask(address, command.question, patience);
     if (mounted.ok() || !control::IsGone(mounted.status())) return mounted;
-    auto read = command.read(env, address.store);
+    auto read = OpenWhenFree(address.store, [&] { return command.read(env, address.store); });
     if (read.ok()) return read;
     if (attempt > 0 || !read.status().Is(StatusCode::kInUse)) {
       return ExplainLock(std::move(read).status(), address.store);

@@ -4,10 +4,13 @@
 // Thread-safety: from any thread.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <thread>
 
+#include "store/base/result.h"
 #include "store/base/status.h"
 
 namespace siltfs {
@@ -20,6 +23,32 @@ bool IsLocked(const Status& status, const std::string& store);
 // if the holder cannot be found. Returns false if a mounted daemon or another program holds the
 // lock.
 bool IsAboutToEnd(const std::string& store);
+
+// The time that OpenWhenFree gives the holder of the lock, and the time between two attempts.
+inline constexpr std::chrono::seconds kUnlockPatience{5};
+inline constexpr std::chrono::milliseconds kUnlockInterval{20};
+
+inline const Status& StatusOf(const Status& status) { return status; }
+template <typename T>
+const Status& StatusOf(const Result<T>& result) {
+  return result.status();
+}
+
+// Calls `open`, which opens the store and returns a Status or a Result. Calls it again while the
+// store is locked by a holder that is about to end: a daemon removes its socket, by which
+// WaitUntilClosed finds it, a moment before it unlocks the store.
+template <typename Open>
+auto OpenWhenFree(const std::string& store, const Open& open) {
+  const auto deadline = std::chrono::steady_clock::now() + kUnlockPatience;
+  while (true) {
+    auto opened = open();
+    if (!IsLocked(StatusOf(opened), store) || !IsAboutToEnd(store) ||
+        std::chrono::steady_clock::now() > deadline) {
+      return opened;
+    }
+    std::this_thread::sleep_for(kUnlockInterval);
+  }
+}
 
 // If a daemon is closing the store, waits until that daemon has ended; otherwise returns at once.
 // Returns kInUse if the store is mounted, or kIoError if the daemon does not answer. While it
