@@ -9,14 +9,14 @@
 //    40    1  salt number, 1 to 255
 //    41   23  zero
 //
-// The salt must come first. A known collision is a pair of blocks that lead SHA-1 from one
-// particular state to a common state. SHA-1 hashes all bytes after the pair alike, so a salt at the
-// end would leave both names equal. With a salt in front, the pair starts from another state, from
-// which it does not collide. The prefix is a whole block, so the bytes keep their alignment to
-// SHA-1's blocks: only the state before them differs. The prefix is not secret, so an attacker can
-// compute collisions for a salted name at the same great cost. The new chunk then gets a name with
-// the next salt number. A name alone never decides whether two chunks are equal; the tag decides
-// it, and the key of the tags is secret.
+// The salt must come first. The known collisions consist of two different runs of blocks that lead
+// SHA-1 from one particular state to the same state. SHA-1 hashes equal bytes after these runs
+// alike, so with a salt at the end both names would stay equal. With a salt in front, SHA-1 begins
+// both runs in another state, from which they do not collide. The prefix is a whole block, so the
+// bytes keep their alignment to SHA-1's blocks: only the state before them differs. The prefix is
+// not secret, so an attacker can compute collisions for a salted name at the same great cost. The
+// new chunk then gets a name with the next salt number. A name alone never decides whether two
+// chunks are equal; the tag decides it, and the key of the tags is secret.
 #pragma once
 
 #include <array>

@@ -81,9 +81,10 @@ std::optional<size_t> Chunker::Next(ByteView data) {
   return cut;
 }
 
-// The smallest number of bytes of `data` after which a window matches. If the number is below 64,
-// the window began in an earlier piece. Such windows are searched in a copy of the bytes around the
-// border of the pieces. No window begins before the chunk, so older bytes in tail_ are never read.
+// Returns the smallest n such that a matching window ends after the first n bytes of `data`, or
+// kNoMatch. If n is below 64, the window began in an earlier piece of the stream. So such windows
+// are searched in a copy of the bytes on both sides of the border. No window begins before the
+// chunk, so bytes in tail_ that are older than the chunk are never read.
 size_t Chunker::FindEnd(ByteView data) const {
   const CutCondition& condition = tables_->condition();
   const size_t min = tables_->parameters().min;

@@ -87,9 +87,9 @@ class Chunker {
   explicit Chunker(std::shared_ptr<const ChunkerTables> tables) : tables_(std::move(tables)) {}
 
   // `data` continues the stream. If the current chunk ends within `data`, returns how many bytes of
-  // `data` belong to this chunk. The caller must pass the rest to the next call; it begins a new
-  // chunk. If the chunk does not end, returns nullopt: all of `data` belongs to it. `data` is not
-  // used after the call.
+  // `data` belong to this chunk. The caller must pass the rest to the next call; the rest begins a
+  // new chunk. If the chunk does not end, returns nullopt: all of `data` belongs to it. `data` is
+  // not used after the call.
   std::optional<size_t> Next(ByteView data);
 
   // Length of the current chunk so far; at the end of the stream, the length of the last chunk (0:

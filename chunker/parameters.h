@@ -36,14 +36,15 @@ struct ChunkerParameters {
   //   start, not on the content.
   // - max <= 1 MiB: a chunk stays small compared to the buffers.
   //
-  // The mean length on random data is then avg - (avg - min) exp(-(max - min) / (avg - min)). That
-  // is 0.003 % below avg by default, at most 2 % if max is 4 avg, and 14 % if max is 2 avg.
+  // If they hold, the mean length on random data is
+  // avg - (avg - min) exp(-(max - min) / (avg - min)). That is less than 0.003 % below avg by
+  // default, at most 2 % below avg if max is 4 avg, and at most 14 % if max is 2 avg.
   Status Validate() const;
 
-  // A chunk may end where a window ends whose fingerprint is at least this limit. One in avg - min
-  // of all fingerprints reaches the limit. Fingerprint 0 does not, so in a run of zeros only max
-  // ends chunks. The computation uses only integers, because all machines must get the same limit.
-  // Requires valid parameters.
+  // A chunk may end at the end of a window with a fingerprint of at least this limit. One in avg -
+  // min of all fingerprints reaches the limit. Fingerprint 0 does not, so in a run of zeros only
+  // max ends chunks. The computation uses only integers, because all machines must get the same
+  // limit. Requires valid parameters.
   uint64_t MatchLimit() const {
     constexpr uint64_t kFingerprints = uint64_t{1} << RabinPolynomial::kDegree;
     return kFingerprints - kFingerprints / (avg - min);

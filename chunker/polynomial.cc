@@ -53,9 +53,9 @@ uint64_t Gcd(uint64_t a, uint64_t b) {
 }
 
 // x^(2^n) - x is the product of all irreducible polynomials with degrees that divide n. If a
-// polynomial of degree d divides x^(2^d) - x, it is a product of different irreducible ones with
-// degrees that divide d. If it also shares no factor with x^(2^(d/q)) - x for any prime q dividing
-// d, none of these degrees is smaller than d. Then it is irreducible.
+// polynomial of degree d divides x^(2^d) - x, it is a product of different irreducible polynomials
+// with degrees that divide d. If it also shares no factor with x^(2^(d/q)) - x for any prime q
+// dividing d, none of these degrees is smaller than d. So the polynomial is irreducible.
 bool IsIrreducible(uint64_t a) {
   const int degree = Degree(a);
   if (degree < 1) return false;
@@ -76,7 +76,7 @@ Result<RabinPolynomial> RabinPolynomial::FromRandom(ByteView random) {
   constexpr uint64_t kLeading = uint64_t{1} << kDegree;
   Decoder candidates(random);
   while (candidates.remaining() >= 8) {
-    // x divides every polynomial without a constant term.
+    // Bit 0 must be set, because x divides every polynomial without a constant term.
     const uint64_t candidate = (candidates.U64() & (kLeading - 1)) | kLeading | 1;
     if (gf2::IsIrreducible(candidate)) return RabinPolynomial(candidate);
   }

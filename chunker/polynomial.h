@@ -2,7 +2,7 @@
 //
 // A polynomial is a 64-bit number with the coefficient of x^i in bit i; addition is exclusive or.
 // The fingerprint (chunker/rabin.h) is a remainder modulo a polynomial. The polynomial must be
-// irreducible and drawn at random: then any two different windows rarely have the same fingerprint
+// irreducible and drawn at random, so that two different windows rarely have the same fingerprint
 // (Rabin 1981, "Fingerprinting by random polynomials"). Each store draws its own polynomial, so
 // that its chunk sizes do not reveal known content.
 //

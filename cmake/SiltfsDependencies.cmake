@@ -8,10 +8,11 @@ find_package(spdlog REQUIRED CONFIG)
 find_package(CLI11 REQUIRED CONFIG)
 find_package(nlohmann_json REQUIRED CONFIG)
 find_package(Catch2 REQUIRED CONFIG)
-# The prefix is not "zstd" because RocksDB's own search uses the cache variables of that name.
+# The prefix is not "zstd", because find_package(RocksDB) searches for zstd, too, and uses cache
+# variables that begin with "zstd".
 pkg_check_modules(siltfs_zstd REQUIRED IMPORTED_TARGET libzstd)
 add_library(PkgConfig::zstd ALIAS PkgConfig::siltfs_zstd)
-# The same for lz4.
+# For the same reason the prefix is not "lz4".
 pkg_check_modules(siltfs_lz4 REQUIRED IMPORTED_TARGET liblz4)
 add_library(PkgConfig::lz4 ALIAS PkgConfig::siltfs_lz4)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)

@@ -13,24 +13,26 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(siltfs_options INTERFACE -Wthread-safety)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 gives two kinds of false warnings: of uninitialised use of the inactive side of
-  # std::optional, and of impossible overflows in atomics behind a shared_ptr. clang and the
+  # g++ 12 gives two kinds of false warnings: that the value of an empty std::optional is used
+  # uninitialised, and that an access to an atomic behind a shared_ptr overflows. clang and the
   # sanitizers find real errors of both kinds.
   target_compile_options(siltfs_options INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict)
 endif()
 if(SILTFS_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ treats a source that another source includes as a header. It then warns of types with
-  # members from an unnamed namespace.
+  # In a unity build, a generated file includes the sources of a group. So g++ treats these sources
+  # as headers, and warns about types with members from an unnamed namespace. In a source such types
+  # are no fault.
   target_compile_options(siltfs_options INTERFACE -Wno-subobject-linkage)
 endif()
 if(SILTFS_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # In a group, clang warns if a local variable of one source has the name of a constant in another
-  # source. A source that is compiled alone does not see this constant, so this is no fault.
+  # In a group of sources, clang warns if a local variable of one source has the name of a constant
+  # in another source. A source that is compiled alone does not see this constant, so the equal
+  # names are no fault.
   target_compile_options(siltfs_options INTERFACE -Wno-shadow)
 endif()
 if(SILTFS_UNITY AND SILTFS_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # The checks that sanitizers insert make g++ give false warnings, so warnings are not errors in
-  # this build. The builds without sanitizers find the real ones.
+  # this build. Builds without sanitizers report the real warnings as errors.
   target_compile_options(siltfs_options INTERFACE -Wno-error)
 endif()
 if(SILTFS_CHECK_STATUS)
@@ -60,8 +62,8 @@ endif()
 # inlining makes a test's assertions and a command line's templates take a quarter longer to
 # compile, although this code takes little time to run. So it is compiled without inlining. The
 # libraries are compiled with inlining: they compile about as fast with it, and the tests spend
-# their time in them. -O0 would not be faster overall. It takes another quarter off the compilation,
-# but the tests that compare with a model then take longer by the same amount.
+# their time in the libraries. -O0 would not be faster overall. It saves another quarter of the
+# compilation time, but tests that compare siltfs with a model run longer by the same time.
 add_library(siltfs_cold_code INTERFACE)
 target_compile_options(siltfs_cold_code INTERFACE $<$<CONFIG:Sanitize>:-fno-inline>)
 
@@ -129,7 +131,8 @@ endfunction()
 
 # siltfs_test(<name> SOURCES <file>... [DEPENDS <target>...] [LABELS <label>...]
 #             [TIMEOUT <seconds>])
-# A Catch2 program that is one entry of ctest. Tests find their shared headers under tests/support.
+# A Catch2 program that is one entry of ctest. It links siltfs_test_support (tests/support), the
+# code that all tests share.
 function(siltfs_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -138,7 +141,8 @@ function(siltfs_test name)
   siltfs_unite(${name})
   siltfs_precompile(test ${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  # Prints test cases, so that the output of a hanging test shows where it hangs.
+  # --durations prints each test case when it ends. So the output of a test program that hangs shows
+  # which test cases it has finished.
   add_test(NAME ${name} COMMAND ${name} --durations yes)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)

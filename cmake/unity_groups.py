@@ -5,13 +5,14 @@ for the group.
 
 usage: unity_groups.py SOURCE-ROOT MOST-LINES <LIST
 
-Each line of LIST is "TARGET;SOURCE". Each line of the output is "TARGET;GROUP;SOURCE". Both sources
-are absolute paths. A source that is not in the output is compiled alone. The sources of a group
-have at most MOST-LINES lines together.
+Each line of LIST is "TARGET;SOURCE". Each line of the output is "TARGET;GROUP;SOURCE". SOURCE is an
+absolute path. A source that is not in the output is compiled alone. The sources of a group have at
+most MOST-LINES lines together.
 
 Two sources do not share a group if both define the same name; equal aliases are allowed. They also
 do not share a group if one source defines a name that only the other one sees through its headers.
-Such names would collide, or a call would silently choose another overload.
+In one compilation such names would collide, or a call would silently choose another overload. Two
+sources with different using-directives do not share a group either.
 
 The script relies on the layout that clang-format writes: a line that begins in the first column
 declares or defines something in a namespace.
@@ -36,7 +37,7 @@ NO_NAMES = {"using", "namespace", "template", "return", "extern"}
 
 
 class Source:
-    """The names that a file defines (own), and the names in its using-declarations (seen).
+    """The names that a file defines (`own`), and the names in its using-declarations (`seen`).
 
     The names of aliases are in `own` and in `aliases`, because two files may define the same alias.
     """

@@ -7,26 +7,28 @@
 // number up to which its entries are durable; after a crash the store puts the entries of later
 // blocks again.
 //
-// Sequences. The store numbers its blocks 1, 2, 3... Sequences of Put calls never decrease; several
-// calls may carry the same one. A Put must not carry a sequence that is already durable. So a store
-// that lost a torn block must not reuse the block's number if the index has seen it. The store
-// continues from the greater of its own last number and durable_sequence(). More entries may follow
-// under the last sequence, so Flush does not count the last sequence as durable. A Put with a
-// higher sequence (also one without entries) or Close completes it. After opening, the store puts
-// the blocks above durable_sequence() again, before anything newer.
+// Sequences. The store numbers its blocks 1, 2, 3... The sequences of Put calls never decrease;
+// several calls may have the same sequence. A Put must not have a sequence that is already durable.
+// So a store that lost a torn block must not reuse the block's number if the index has seen it. The
+// store continues from the greater of its own last number and durable_sequence(). Another Put may
+// follow with the last sequence, so Flush does not count this sequence as durable. A Put with a
+// higher sequence, even a Put without entries, completes the last sequence, and so does Close.
+// After opening, the store puts the entries of all blocks above durable_sequence() again, before
+// anything newer.
 //
 // Thread-safety: every call may come from any thread. Calls that change the index run one at a
-// time; DropGone lets others run between two parts. Lookups do not wait for the device reads and
-// writes of other calls. Ownership: names, entries and results belong to the caller. Units: bytes,
-// counts. Errors: kIoError and kNoSpace from the device; kCorruption if an engine's own files are
-// too damaged to open; kInvalidArgument for a caller's mistake; kReadOnly for a change of an index
-// that was opened read-only. After a failed Put or Flush the index stays readable, and each entry
-// of the Put is in the index or not. The sequence of the failed Put and later sequences do not
-// become durable until the index is opened again or, after kNoSpace, until PutAgain succeeds. An
-// engine that detects a damaged page counts it and drops its entries. If it detects the damage
-// while opening, durable_sequence() falls to the last sequence that is complete. A lookup need not
-// detect damage, and may then answer wrongly (an entry is a hint); Verify detects it. A lookup of a
-// name that was never put is not an error. When not to use it: for data that must not be lost.
+// time; DropGone lets other calls run between two parts. Lookups do not wait for the device reads
+// and writes of other calls. Ownership: names, entries and results belong to the caller. Units:
+// bytes, counts. Errors: kIoError and kNoSpace from the device; kCorruption if an engine's own
+// files are too damaged to open; kInvalidArgument for a caller's mistake; kReadOnly for a change of
+// an index that was opened read-only. After a failed Put or Flush the index stays readable. Each
+// entry of a failed Put may be in the index or missing. The sequence of the failed Put and later
+// sequences do not become durable until the index is opened again or, after kNoSpace, until
+// PutAgain succeeds. An engine that detects a damaged page counts it and drops its entries. If the
+// engine detects the damage while opening, durable_sequence() falls to a sequence up to which no
+// entry is missing. A lookup need not detect damage, and may give a wrong answer, because an entry
+// is only a hint; Verify detects the damage. A lookup of a name that was never put is not an error.
+// When not to use it: for data that must not be lost.
 #pragma once
 
 #include <atomic>
@@ -55,17 +57,17 @@ struct IndexEntry {
 
 // One of an engine's component stores, for `siltfs stat` and `siltfs index stat`.
 struct IndexComponentStats {
-  std::string kind;        // the engine's own word, as "map" or "log_store"
+  std::string kind;        // the engine's own word, such as "map" or "log_store"
   uint32_t partition = 0;  // 0 in engines without partitions
   uint64_t id = 0;         // within the index
   uint64_t entries = 0;
   uint64_t flash_bytes = 0;
   uint64_t memory_bytes = 0;
-  double occupancy = 0;  // of its hash table, 0 to 1; 0 without one
+  double occupancy = 0;  // of its hash table, 0 to 1; 0 if it has none
   // Since the index was opened.
   uint64_t probes = 0;  // lookups that asked this store
   uint64_t flash_reads = 0;
-  uint64_t false_positives = 0;  // reads that found another name than the one looked for
+  uint64_t false_positives = 0;  // reads that did not find the name of the lookup
   uint64_t flash_bytes_written = 0;
 
   // Share of the probes for absent names that caused a read; 0 to 1.
@@ -92,9 +94,9 @@ struct IndexStats {
   uint64_t put_flash_reads = 0;  // to check whether a put name is present already
   uint64_t entry_bytes_put = 0;  // 32 per put entry or deletion
   uint64_t flash_bytes_written = 0;
-  uint64_t damaged_pages = 0;  // their entries were dropped, while opening or since
-  // Damaged structures that only save lookups reads, such as filters, found while opening or since.
-  // Without them the index works, but its lookups take more reads.
+  uint64_t damaged_pages = 0;  // their entries were dropped, during or after opening
+  // Damaged filters and similar structures, found during or after opening. The index works without
+  // these structures, but its lookups take more reads.
   uint64_t damaged_filters = 0;
   // Work on component stores. These are 0 in an engine without such work.
   uint64_t conversions = 0;    // component stores that were written again as another kind
@@ -104,8 +106,8 @@ struct IndexStats {
   // All component stores; an engine that does not divide its index has one.
   std::vector<IndexComponentStats> stores;
 
-  double ReadAmplification() const;   // flash reads per lookup; 0 before the first
-  double WriteAmplification() const;  // bytes written per byte put; 0 before the first
+  double ReadAmplification() const;   // flash reads per lookup; 0 before the first lookup
+  double WriteAmplification() const;  // bytes written per byte put; 0 before the first put
 };
 
 class ChunkIndex {
@@ -125,7 +127,8 @@ class ChunkIndex {
   Status Put(std::span<const IndexEntry> entries, uint64_t sequence);
   // Retries a Put that failed with kNoSpace. Call it before any other Put, with the same entries
   // and the same sequence. Once PutAgain succeeds, no entry is missing. A PutAgain without entries
-  // abandons the entries of the failed Put; it is allowed only if no block needs them.
+  // abandons the entries of the failed Put. The caller may abandon entries only if lookups work
+  // without them, because the index has older entries that still lead to the chunks.
   Status PutAgain(std::span<const IndexEntry> entries, uint64_t sequence);
 
   // Deletes a name's entry. The deletion is durable after the next Flush or Close. Deleting an
@@ -135,14 +138,15 @@ class ChunkIndex {
   // Makes all puts and deletions so far durable.
   Status Flush();
 
-  // Returns when the engine has finished opening. Lookups may be answered earlier; the other calls
-  // wait. kCorruption if the engine's own files are too damaged.
+  // Returns when the engine has finished opening. Get and stats() need not wait for that. Calls
+  // that change the index, ForEach, ForEachInOrder and Verify wait. kCorruption if the engine's own
+  // files are too damaged.
   Status WaitUntilOpen();
 
   // Limits the engine's memory from now on; kNoMemoryLimit: no limit. The engine frees the excess
-  // before the call returns; lookups may then take more reads. After the limit rises, the engine
-  // loads filters and the like from flash in the background. Every engine needs a minimum, even at
-  // a limit of 0.
+  // before the call returns; lookups may take more reads from then on. After the limit rises, the
+  // engine loads filters and similar structures from flash in the background. Every engine needs a
+  // minimum, even at a limit of 0.
   Status SetMemoryLimit(uint64_t bytes);
 
   // The sequence up to which every entry put survives a power loss. 0 in a new index. Never
@@ -157,8 +161,9 @@ class ChunkIndex {
   // positions. Constant as long as the index is open.
   uint64_t OrderOf(const ChunkName& name) const { return OrderOfImpl(name); }
 
-  // Like ForEach, but calls `visit` in rising order of OrderOf. Takes no more memory than ForEach,
-  // and pins one part of the engine's files at a time. kCorruption if the files have entries in
+  // Like ForEach, but calls `visit` in rising order of OrderOf. Takes no more memory than ForEach.
+  // The engine cannot remove the files that the call is reading; these are the files of one part of
+  // the index at a time (in SILT: of a partition). kCorruption if the files have entries in
   // another order.
   Status ForEachInOrder(const std::function<Status(uint64_t order, const IndexEntry&)>& visit);
 
@@ -171,12 +176,13 @@ class ChunkIndex {
   void SetGone(std::function<bool(SegmentId)> gone) { SetGoneImpl(std::move(gone)); }
 
   // Removes all entries that lead into gone segments (SetGone) at once. An engine may store its
-  // entries in several parts (in SILT: the partitions). Then the call rewrites all parts, one after
-  // another. While it rewrites a part, Put, Delete and Flush wait, and the device holds the old and
-  // the new files of this part. Between two parts these calls run, and `pace` is called, which may
-  // be empty. A failure of `pace` ends the call. Parts that were rewritten before a failure stay
-  // rewritten; after kNoSpace the call may be repeated. The call changes only the answers for names
-  // with entries that lead into gone segments, and does not change durable_sequence().
+  // entries in several parts (in SILT: the partitions). If so, the call rewrites all parts, one
+  // after another. While it rewrites a part, Put, Delete and Flush wait, and the device holds the
+  // old and the new files of this part. Between two parts these calls can run, and DropGone calls
+  // `pace` unless it is empty. A failure of `pace` ends the call. Parts that were rewritten before
+  // a failure stay rewritten; after kNoSpace the call may be repeated. The call changes only the
+  // answers for names with entries that lead into gone segments, and does not change
+  // durable_sequence().
   Status DropGone(const std::function<Status()>& pace = {});
 
   // Reads the whole index and checks it (in SILT: the order of entries, ranks, filters and counts).
@@ -195,10 +201,11 @@ class ChunkIndex {
   ChunkIndex() : ChunkIndex(false) {}
 
  private:
-  // Implemented by engines. Arguments have been checked, results are cleared. PutImpl, DeleteImpl,
-  // FlushImpl, DropGoneImpl and CloseImpl are called one at a time, and never if the index is
-  // read-only. WaitUntilOpenImpl and SetMemoryLimitImpl do not overlap with them or each other, but
-  // are also called if the index is read-only. The other functions are called at any time.
+  // Implemented by engines. ChunkIndex has checked the arguments and cleared the results. PutImpl,
+  // DeleteImpl, FlushImpl, DropGoneImpl and CloseImpl are called one at a time, and never if the
+  // index is read-only. WaitUntilOpenImpl and SetMemoryLimitImpl do not overlap with these calls or
+  // with each other, but are also called if the index is read-only. The other functions are called
+  // at any time.
   //
   // `complete` is the sequence up to which all entries have been put (for PutImpl: before this
   // call). DurableSequenceImpl may return `complete` once all entries put before the call are

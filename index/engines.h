@@ -16,11 +16,11 @@ std::span<const IndexEngineRow* const> IndexEngines();
 
 // Returns null for an engine of a later version.
 const IndexEngineRow* FindIndexEngine(IndexEngine number);
-// kInvalidArgument, with the names of all engines, if there is none of this name.
+// kInvalidArgument, with the names of all engines, if no engine has this name.
 Result<const IndexEngineRow*> FindIndexEngine(std::string_view name);
 
-// Checks the choice of an engine and its parameters before a store is made. kInvalidArgument, with
-// one sentence.
+// Checks that the engine exists and accepts the parameters, before a store is made. Otherwise
+// returns kInvalidArgument, with one sentence.
 Status CheckIndexChoice(IndexEngine engine, const EngineParameters& parameters);
 
 }  // namespace siltfs

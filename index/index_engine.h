@@ -19,8 +19,8 @@
 
 namespace siltfs {
 
-// The numbers are on disk (superblock); never renumber. An engine that no code names needs no
-// enumerator: its row's number suffices.
+// The numbers are on disk (superblock); never renumber. An engine needs an enumerator only if code
+// names the engine. Otherwise the number in its row suffices.
 enum class IndexEngine : uint8_t {
   kMap = 0,
   kSilt = 1,
@@ -30,7 +30,7 @@ struct IndexOptions {
   IndexEngine engine = IndexEngine::kSilt;
   std::string directory;   // must exist; the engine owns every file in it
   bool read_only = false;  // writes nothing, even after a crash; Put and Delete fail with kReadOnly
-  uint64_t memory_limit = kNoMemoryLimit;  // ignored by engines without a limit
+  uint64_t memory_limit = kNoMemoryLimit;  // ignored by engines that cannot limit memory
   // The values in the superblock. They are used when the index is made; an existing index keeps the
   // values that it was made with.
   EngineParameters parameters = {};
@@ -56,7 +56,7 @@ struct IndexCosts {
 };
 
 struct IndexPlan {
-  uint64_t least_memory_bytes = 0;  // used even if the limit is lower; 0: too little to warn about
+  uint64_t least_memory_bytes = 0;  // used even if the limit is lower; 0: negligible
   double memory_bytes = 0;          // at the peak, without a limit
   std::optional<IndexCosts> costs;
 };

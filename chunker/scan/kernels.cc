@@ -83,7 +83,7 @@ Result<const ChunkerKernel*> ChosenKernel() {
 
 size_t FindMatch(const ChunkerKernel& kernel, const CutCondition& condition, const uint8_t* data,
                  size_t first, size_t last) {
-  // One of `distance` windows matches on average, so scanning much further ahead is wasted. If
+  // One of `distance` windows matches on average, so scanning much further ahead wastes time. If
   // `distance` is below kNear, setting up the lanes takes longer than a sequential search.
   constexpr uint64_t kFingerprints = uint64_t{1} << RabinPolynomial::kDegree;
   constexpr uint64_t kNear = 1024;

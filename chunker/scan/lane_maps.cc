@@ -30,8 +30,8 @@ ByteMap MakeMap(const Image& image) {
 
 LaneMaps::LaneMaps(const RabinTables& rabin) : overflow(), leave(), enter() {
   for (size_t i = 0; i < kLaneStateBytes; ++i) {
-    // The state's highest byte holds the fingerprint's highest eight bits. Pushing a zero byte
-    // after them gives their contribution.
+    // The state's highest byte holds the fingerprint's highest eight bits. Pushing a zero byte to a
+    // fingerprint that has only these bits gives their contribution to the next state.
     overflow[i] = MakeMap([&](uint8_t top) {
       return StateByte(rabin.Push(uint64_t{top} << (RabinPolynomial::kDegree - 8), 0), i);
     });

@@ -26,8 +26,8 @@ inline constexpr size_t kLaneEnterMaps = 2;
 // A linear map of a byte to a byte. It consists of plain arrays, because kernels must not call
 // inline functions of the library (lanes.h).
 struct ByteMap {
-  // `low` has the images of 0 ... 15, `high` those of 0, 16, ... 240. The image of any byte is the
-  // exclusive or of one entry of each.
+  // `low` has the images of 0 ... 15, `high` has the images of 0, 16, ... 240. The image of any
+  // byte is the exclusive or of one entry of `low` and one entry of `high`.
   alignas(16) uint8_t low[16];
   alignas(16) uint8_t high[16];
   // The map as an 8 x 8 matrix in the form of GF2P8AFFINEQB: byte 7 - i selects the argument bits

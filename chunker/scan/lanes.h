@@ -59,7 +59,8 @@ class LaneScan {
     return steps == 0 ? 1 : steps;
   }
 
-  // Handles the next 64 windows of each lane, after the first 64 * step + 1.
+  // Handles the next 64 windows of each lane. Earlier steps have handled the first 64 * step + 1
+  // windows.
   void Advance(size_t step) {
     const Column(&out)[kWindowSize] = columns_[step % 2];
     Column(&in)[kWindowSize] = columns_[(step + 1) % 2];
@@ -91,8 +92,9 @@ class LaneScan {
   State state_ = {};
   size_t begins_[kLanes];
   const uint8_t* rows_[kLanes];
-  // The 64 bytes that leave the windows of each lane, and the 64 bytes that enter them; Advance
-  // swaps the two.
+  // In each step, one element has the 64 bytes that leave the windows of each lane, and the other
+  // element has the 64 bytes that enter. The bytes that enter in one step leave in the next, so the
+  // elements change roles with each step.
   Column columns_[2][kWindowSize];
 };
 

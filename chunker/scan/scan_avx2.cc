@@ -1,6 +1,6 @@
-// 32 windows in parallel: an AVX2 register holds one byte of each window. Two shuffles of 16-byte
-// tables apply a linear map (lane_maps.h) to all 32 bytes; each shuffle maps one half of every
-// byte.
+// Scans 32 windows in parallel: an AVX2 register holds one byte of each window. Two shuffles of
+// 16-byte tables apply a linear map (lane_maps.h) to all 32 bytes; each shuffle maps one half of
+// every byte.
 #include <immintrin.h>
 
 #include "chunker/scan/lanes.h"
@@ -48,7 +48,7 @@ class Avx2Lanes {
     return next;
   }
 
-  // Nearly always the two highest bytes decide.
+  // Nearly always the two highest bytes of the states show that no window matches.
   uint64_t Matches(const State& state) const {
     const __m256i below =
         _mm256_andnot_si256(AtLeast(state.s5, limit_[5]), Equal(state.s6, limit_[6]));
@@ -125,7 +125,8 @@ class Avx2Lanes {
   }
 
   // Transposes each half of the registers: byte j of rows[i] trades places with byte i of rows[j].
-  // The numbers i and j have four bits each; a round rotates the eight bits of (i, j) by one.
+  // The numbers i and j have four bits each. Each TurnRound rotates the eight bits of (i, j) by
+  // one, so four of them exchange i and j.
   static void TransposeHalves(__m256i (&rows)[16]) {
     __m256i turned[16];
     TurnRound(rows, turned);

@@ -1,5 +1,5 @@
-// 64 windows in parallel: an AVX-512 register holds one byte of each window, and GF2P8AFFINEQB
-// applies a linear map (lane_maps.h) to all 64 bytes at once.
+// Scans 64 windows in parallel: an AVX-512 register holds one byte of each window, and
+// GF2P8AFFINEQB applies a linear map (lane_maps.h) to all 64 bytes at once.
 #include <immintrin.h>
 
 #include "chunker/scan/lanes.h"
@@ -46,7 +46,7 @@ class Avx512Lanes {
     };
   }
 
-  // Nearly always the two highest bytes decide.
+  // Nearly always the two highest bytes of the states show that no window matches.
   uint64_t Matches(const State& state) const {
     const __mmask64 above = _mm512_cmpgt_epu8_mask(state.s6, limit_[6]);
     const __mmask64 equal = _mm512_cmpeq_epu8_mask(state.s6, limit_[6]);
@@ -105,8 +105,8 @@ class Avx512Lanes {
   }
 
   // Transposes each quarter of the registers: byte j of rows[i] trades places with byte i of
-  // rows[j]. The numbers i and j have four bits each; a round rotates the eight bits of (i, j) by
-  // one.
+  // rows[j]. The numbers i and j have four bits each. Each TurnRound rotates the eight bits of
+  // (i, j) by one, so four of them exchange i and j.
   static void TransposeQuarters(__m512i (&rows)[16]) {
     __m512i turned[16];
     TurnRound(rows, turned);

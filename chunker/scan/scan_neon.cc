@@ -1,5 +1,6 @@
-// 16 windows in parallel: a NEON register holds one byte of each window. Two lookups in 16-byte
-// tables apply a linear map (lane_maps.h) to all 16 bytes; each lookup maps one half of every byte.
+// Scans 16 windows in parallel: a NEON register holds one byte of each window. Two lookups in
+// 16-byte tables apply a linear map (lane_maps.h) to all 16 bytes; each lookup maps one half of
+// every byte.
 //
 // The tables do not fit in registers, so each step loads them again. With two registers for each
 // byte of the state, these loads would serve 32 windows instead of 16. But this would save no time:
@@ -45,11 +46,12 @@ class NeonLanes {
     return next;
   }
 
-  // Nearly always the two highest bytes decide.
+  // Nearly always the two highest bytes of the states show that no window matches.
   uint64_t Matches(const State& state) const {
     const uint8x16_t below = vandq_u8(vcltq_u8(state.s5, limit_[5]), vceqq_u8(state.s6, limit_[6]));
     const uint8x16_t candidates = vbicq_u8(vcgeq_u8(state.s6, limit_[6]), below);
-    // Keeps four bits of each lane: the shortest test for any set lane.
+    // Keeps four bits of each lane. Comparing these 64 bits with 0 is the shortest test whether any
+    // lane is set.
     const uint8x8_t narrow = vshrn_n_u16(vreinterpretq_u16_u8(candidates), 4);
     if (vget_lane_u64(vreinterpret_u64_u8(narrow), 0) == 0) [[likely]]
       return 0;
@@ -115,7 +117,8 @@ class NeonLanes {
   }
 
   // Transposes the square: byte j of rows[i] trades places with byte i of rows[j]. The numbers i
-  // and j have four bits each; a round rotates the eight bits of (i, j) by one.
+  // and j have four bits each. Each TurnRound rotates the eight bits of (i, j) by one, so four of
+  // them exchange i and j.
   static void TransposeSquare(uint8x16_t (&rows)[16]) {
     uint8x16_t turned[16];
     TurnRound(rows, turned);

@@ -1,6 +1,6 @@
-// Six windows in parallel in plain C++. Each step waits only for the previous step of its window,
-// so the processor works on six chains of table lookups at a time. The fingerprints and the
-// pointers to the bytes fit the registers of x86-64 and aarch64.
+// Scans six windows in parallel in plain C++. Each step waits only for the previous step of its
+// window, so the processor works on six chains of table lookups at a time. The fingerprints and the
+// pointers to the bytes fit in the registers of x86-64 and aarch64.
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -26,8 +26,8 @@ class Rows {
   Rows(const uint8_t* data, size_t stride)
       : base_(data), middle_(data + 3 * stride), stride_(stride) {}
 
-  // The address is base_ or middle_ plus 0, 1, 2 or 4 times stride_. A load of x86-64 can compute
-  // this itself.
+  // The address is base_ or middle_ plus 0, 1, 2 or 4 times stride_. A load instruction of x86-64
+  // can compute such an address itself.
   template <size_t kLane>
   const uint8_t* At() const {
     if constexpr (kLane == 3) return middle_;

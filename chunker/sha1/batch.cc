@@ -140,8 +140,9 @@ bool Sha1Kernel::IsWorth(std::span<const ByteView> messages) const {
   return longest <= total / largest_part;
 }
 
-// Compresses the whole blocks of all messages first, then all tails. All lanes stop whenever one of
-// them is done. This order halves the stops compared to hashing each tail after its message.
+// Compresses the whole blocks of all messages first, then all tails. All lanes stop whenever one
+// lane has finished its blocks. This order halves the number of stops, compared to hashing each
+// tail directly after its message.
 void Sha1Batch(const Sha1Kernel& kernel, std::span<const ByteView> messages,
                std::span<ChunkName> names) {
   assert(messages.size() == names.size() && kernel.has_steps());

@@ -3,7 +3,7 @@
 // A kernel is a list of compression functions with decreasing numbers of lanes. Messages are
 // assigned to lanes, the longest first. All lanes advance until one of them has no blocks left;
 // that lane then takes the next message. When no message is left, functions with fewer lanes finish
-// the longest messages without empty lanes.
+// the messages that have the most blocks left, so that few lanes are idle.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace siltfs {
 
 struct Sha1Step {
   size_t lanes = 0;
-  // With at least this many busy lanes, this step is faster than the later ones.
+  // With at least this many busy lanes, this step is faster than the later steps.
   size_t worth_from = 0;
   Sha1CompressFunction compress = nullptr;
 };
@@ -31,9 +31,9 @@ struct Sha1Kernel {
   // Ordered from most to fewest lanes; the last step has one lane. Unused entries are at the end. A
   // kernel without steps uses OpenSSL for everything.
   std::array<Sha1Step, 4> steps = {};
-  // For kernels with a last step slower than OpenSSL. The last step finishes the longest message
-  // alone. So the batch becomes slower if one message has more than 1 / largest_part of its bytes.
-  // 0: no such limit.
+  // For kernels whose last step is slower than OpenSSL. The last step finishes the longest message
+  // alone. So Sha1Batch is slower than OpenSSL if one message has more than 1 / largest_part of all
+  // bytes of the batch. 0: no such limit.
   size_t largest_part = 0;
 
   // Whether Sha1Batch is probably faster than hashing the messages one by one with OpenSSL.

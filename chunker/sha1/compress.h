@@ -1,9 +1,9 @@
 // SHA-1's compression function (FIPS 180-4, 6.1.2) for several messages at once, one file per
 // instruction set.
 //
-// Each instruction set's file is compiled with its own flags. It includes only this header and
-// <immintrin.h>, so that no function shared with other files is compiled with those flags. For the
-// same reason this header contains nothing else.
+// Each instruction set's file is compiled with its own flags. The file includes only this header
+// and <immintrin.h>, so that no function shared with other files is compiled with those flags. For
+// the same reason this header contains nothing else.
 #pragma once
 
 #include <cstddef>

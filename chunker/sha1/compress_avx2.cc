@@ -65,8 +65,9 @@ struct Working {
   __m256i a, b, c, d, e;
 };
 
-// One round; the caller renames the variables. The term with A is added last, because all other
-// terms are known earlier.
+// One round. The values do not move from variable to variable: in each round the caller passes the
+// variables in another order. The term with A is added last, because all other terms are known
+// earlier.
 template <Function kFunction>
 inline __attribute__((always_inline)) void Round(__m256i a, __m256i& b, __m256i c, __m256i d,
                                                  __m256i& e, __m256i k, __m256i w) {

@@ -58,8 +58,9 @@ struct Working {
   __m512i a, b, c, d, e;
 };
 
-// One round; the caller renames the variables. The term with A is added last, because all other
-// terms are known earlier: only a rotation and an addition per round stay on the critical path.
+// One round. The values do not move from variable to variable: in each round the caller passes the
+// variables in another order. The term with A is added last, because all other terms are known
+// earlier: only a rotation and an addition per round stay on the critical path.
 template <int kFunction>
 inline __attribute__((always_inline)) void Round(__m512i a, __m512i& b, __m512i c, __m512i d,
                                                  __m512i& e, __m512i k, __m512i w) {

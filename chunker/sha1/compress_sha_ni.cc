@@ -19,8 +19,8 @@ inline __m128i LoadWords(const uint8_t* data) {
 template <int kLanes>
 struct Lanes {
   __m128i abcd[kLanes];
-  // E is in the highest word. Before a group of rounds the highest word holds A of four rounds ago,
-  // from which E is derived.
+  // E is in the highest word of e. Before a group of four rounds, this word still holds the A of
+  // four rounds before; the instructions derive E from it.
   __m128i e[kLanes];
   __m128i w[4][kLanes];  // the last 16 words of the message schedule
 };

@@ -34,7 +34,7 @@ uint32_t EnabledRegisters() {
 CpuFeatures DetectFeatures() {
   constexpr uint32_t kAvxRegisters = 0x06;     // XMM, YMM
   constexpr uint32_t kAvx512Registers = 0xe6;  // also the masks and ZMM
-  constexpr uint32_t kBitSha = 1u << 29;       // <cpuid.h> names leaf 7's bits differently
+  constexpr uint32_t kBitSha = 1u << 29;       // compilers name leaf 7's bits differently
   constexpr uint32_t kBitAvx2 = 1u << 5;
   constexpr uint32_t kBitAvx512F = 1u << 16;
   constexpr uint32_t kBitAvx512Bw = 1u << 30;
@@ -89,7 +89,7 @@ struct KnownAnswer {
   std::array<uint8_t, ChunkName::kSize> name;
 };
 
-// Messages with one padded block, with two, and with a whole block and two padded ones.
+// Messages that give one padded block, two padded blocks, and a whole block with two padded blocks.
 constexpr KnownAnswer kKnownAnswers[] = {
     {"abc", {0xa9, 0x99, 0x3e, 0x36, 0x47, 0x06, 0x81, 0x6a, 0xba, 0x3e,
              0x25, 0x71, 0x78, 0x50, 0xc2, 0x6c, 0x9c, 0xd0, 0xd8, 0x9d}},

@@ -13,8 +13,8 @@
 namespace siltfs {
 
 // All kernels of this build, even if the machine cannot run them. First come the kernels that may
-// be chosen automatically, in order of preference, with "evp" as the last; then those that must be
-// forced.
+// be chosen automatically, in order of preference, with "evp" as the last one. Then come the
+// kernels that are used only if SILTFS_SHA1_KERNEL names them.
 std::span<const Sha1Kernel> Sha1Kernels();
 
 // Whether the kernel computes the SHA-1 of known messages correctly in all its lanes. Requires a

@@ -40,20 +40,21 @@ class CheckContext {
 
   void Report(Finding finding) SILTFS_EXCLUDES(mutex_);
   // Defers the finding that the index has no entry for some chunks of a segment; see
-  // ReportHeldBack. A missing entry is a fault only if the chunk is referenced. The entry of a dead
-  // chunk may be missing: if the chunk is stored twice, the index knows one copy, and drops the
-  // entry when the segment of this copy is removed. If segments were never noted for secondary
-  // copies, the next mount adds all missing entries (fs/chunks/index_comparison.h).
+  // ReportHeldBack. A missing entry is a fault only if a file refers to the chunk. A dead chunk may
+  // lack an entry for this reason: if it is stored twice, the index leads to only one copy, and
+  // drops the entry when the segment of this copy is removed. If segments were never noted for
+  // secondary copies, the next mount adds all missing entries (fs/chunks/index_comparison.h).
   void HoldBack(Finding not_indexed) SILTFS_EXCLUDES(mutex_);
-  // Whether the next mount replays the block. The replay adds the index entries of the block's
-  // chunks that a crash has lost. `index` must be open.
+  // Whether the next mount replays the block. The replay adds index entries of the block's chunks
+  // again if a crash has lost them. `index` must be open.
   bool IsReplayed(const BlockHead& head) const {
     return !clean() &&
            (head.sequence > index->durable_sequence() || victims.Contains(head.segment));
   }
   void NoteReferenceNotIndexed() { reference_not_indexed_ = true; }
   // Reports the deferred findings if NoteReferenceNotIndexed was called, or if not all references
-  // were read (`knows` is false). Reports none if segments were never noted.
+  // could be read (`knows` is false). Reports none if, according to metadata, the store never noted
+  // segments for secondary copies.
   void ReportHeldBack(bool knows) SILTFS_EXCLUDES(mutex_);
   // Reports `failure` as a finding with this code, and with the failure's path, offset and cause.
   void Report(std::string code, const Status& failure) SILTFS_EXCLUDES(mutex_);
@@ -88,7 +89,7 @@ class CheckContext {
   uint64_t last_commit = 0;
   IdRanges ids;
   std::map<SegmentId, SegmentRecord> segments;
-  SegmentSet secondary;            // noted: may hold secondary copies
+  SegmentSet secondary;            // noted segments, which may hold secondary copies
   SegmentSet victims;              // segments in `secondary` that GC was collecting
   bool notes_kept = false;         // the store notes segments with secondary copies
   std::vector<SegmentId> removed;  // ascending; their files are ignored if they still exist
@@ -98,7 +99,7 @@ class CheckContext {
  private:
   static constexpr size_t kMostDamagedNames = 1u << 16;
 
-  mutable Mutex mutex_;  // held while the callbacks in `options` run
+  mutable Mutex mutex_;  // held while on_finding and on_progress of `options` run
   CheckReport report_ SILTFS_GUARDED_BY(mutex_);
   std::unordered_set<ChunkName> damaged_ SILTFS_GUARDED_BY(mutex_);
   std::map<SegmentId, uint32_t> chunks_in_ SILTFS_GUARDED_BY(mutex_);

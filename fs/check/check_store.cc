@@ -28,8 +28,8 @@ Result<std::unique_ptr<FileLock>> Lock(Env& env, const std::string& path) {
   return info.status();
 }
 
-// Reports another object in the place of the lock file, because it prevents a mount. A missing lock
-// file is no finding: the next mount makes it.
+// Reports an object that is not a regular file in the place of the lock file, because it prevents a
+// mount. A missing lock file is no finding, because the next mount makes the file.
 void CheckLock(CheckContext& context, const std::string& path) {
   const auto info = context.env.GetFileInfo(path);
   if (!info.ok() || info->type == FileType::kRegular) return;
@@ -38,7 +38,8 @@ void CheckLock(CheckContext& context, const std::string& path) {
                   .message = "is not a file, so the store cannot be locked for a mount"});
 }
 
-// Reports another object in the place of the reserve's directory. A missing reserve is no finding.
+// Reports an object that is not a directory in the place of the reserve's directory. A missing
+// reserve is no finding.
 Status CheckReserve(CheckContext& context, const std::string& path) {
   SILTFS_ASSIGN_OR_RETURN(const bool usable, SpaceReserve::IsDirectoryOrNothing(context.env, path));
   if (usable) return Status::Ok();

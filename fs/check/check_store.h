@@ -1,22 +1,23 @@
 // Checks an unmounted store, from the superblock to the last chunk, and writes nothing. Used by
 // `siltfs fsck -n`.
 //
-// Legal results of a crash (docs/crash-model.md) are not findings: torn tails, segments begun after
-// the last commit, new files of segments that a crash kept from replacing the old ones, index
-// entries that the next mount adds again. The check continues after damage.
+// Legal results of a crash (docs/crash-model.md) are not findings. These are torn tails, segments
+// begun after the last commit, new files of segments that were about to replace the old ones, and
+// missing index entries that the next mount adds again. The check continues after damage.
 //
 // Order: superblock, metadata's structure, segments (with `data` their contents, too), index, and
 // finally every file's recipe down to its chunks.
 //
-// Memory: some 64 MiB in addition to RocksDB's, for any store size. No table in memory exceeds its
-// bound, because metadata is read several times if necessary. There are three exceptions. If the
-// index does not find a recipe node, a list of all nodes is made, 24 bytes each. Each recipe node
-// above the leaves takes 25 bytes (4 MiB in a store of 10 TB). Each leaf with lost chunks takes 25
-// bytes.
+// Memory: some 64 MiB in addition to RocksDB's, for any store size. The tables in memory have fixed
+// bounds, and metadata is read several times if a table is too small. There are three exceptions.
+// If the index does not find a recipe node, a list of all nodes is made, 24 bytes each. Each recipe
+// node above the leaves takes 25 bytes (4 MiB in a store of 10 TB). Each leaf with lost chunks
+// takes 25 bytes.
 //
 // Thread-safety: CheckStore may run in any thread; it locks the store. Errors: damage is always a
 // finding, never an error. kNotFound if there is no store, kInUse if it is mounted, kNeedsNewer if
-// a later version made it, kInterrupted, and errors that prevent the check.
+// a later version made it, kInterrupted if `interrupted` ended the check, and the errors that
+// prevent the check.
 #pragma once
 
 #include <cstdint>
@@ -64,8 +65,9 @@ struct CheckOptions {
   SegmentStore* segments = nullptr;
   bool data = false;     // read all data, too, and verify every chunk's name
   unsigned threads = 1;  // threads that read segments
-  // For tests (I6 in docs/crash-model.md): also report unreferenced chunks that the index does not
-  // point to, unless their segment is noted. Index entries lost by damage are then findings, too.
+  // For tests (I6 in docs/crash-model.md): also report chunks without references if the index does
+  // not point to them and their segment is not noted. Then a missing index entry is a finding even
+  // if damage is the reason.
   bool copies = false;
   // Called for each finding, from any thread; calls are serialised.
   std::function<void(const Finding&)> on_finding;
@@ -106,14 +108,14 @@ struct CheckReport {
   uint64_t stale_index_entries = 0;  // entries without a chunk: no findings
 
   uint64_t findings = 0;
-  // The last writable mount ended with an unmount; unset if metadata cannot be read.
+  // Whether the last writable mount ended with an unmount; unset if metadata cannot be read.
   std::optional<bool> clean_shutdown;
 };
 
 // `env` must outlive the call.
 Result<CheckReport> CheckStore(Env& env, const CheckOptions& options);
 
-// Like CheckStore; the caller holds the store's lock.
+// Like CheckStore, but does not lock the store, because the caller holds the lock.
 Result<CheckReport> CheckLockedStore(Env& env, const CheckOptions& options);
 
 }  // namespace siltfs

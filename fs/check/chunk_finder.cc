@@ -56,7 +56,7 @@ Result<ChunkFinder::TablePtr> ChunkFinder::ScannedTableOf(SegmentId segment) {
     return NotEmpty(segment, std::move(table));
   SILTFS_ASSIGN_OR_RETURN(auto reader, Open(segment));
   auto scanned = reader->ScanBlockTable();
-  // Cache also the result that no block is whole, because a scan reads the whole file.
+  // If the scan finds no whole block, cache this result, too, because a scan reads the whole file.
   const bool hopeless = scanned.status().Is(StatusCode::kCorruption);
   if (!scanned.ok() && !hopeless) return std::move(scanned).status();
   auto table = std::make_shared<const Table>(
@@ -75,7 +75,8 @@ Result<ChunkFinder::HeadPtr> ChunkFinder::HeadOf(const Location& location) {
   auto hinted = ReadHead(location.segment, location.block_offset);
   if (hinted.ok() && (*hinted)->head.Covers(location.ordinal)) return hinted;
   if (!hinted.ok() && hinted.status().Is(StatusCode::kNotFound)) return HeadPtr();  // no segment
-  // Use the footer, or the blocks if the footer is damaged.
+  // The hint is wrong or its block is damaged. Find the block with the footer, or with a scan
+  // of the blocks if the footer is damaged.
   Status failure;
   const auto nothing = [&]() -> Result<HeadPtr> {
     if (!failure.ok()) return failure;

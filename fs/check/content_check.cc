@@ -23,9 +23,10 @@ namespace siltfs {
 namespace {
 
 constexpr size_t kBatch = 4096;
-// At most this many leaves with losses are reported entry by entry. A leaf counts once for each
-// place in a file that refers to it. Beyond this limit, only a file's first leaf with losses is
-// reported entry by entry. Each further subtree with losses is reported as one range.
+// Leaves with losses are reported entry by entry until there have been this many. A leaf counts
+// once for each place in a file that refers to it. After that, only the first leaf with losses of
+// each file is reported entry by entry. Each other subtree with losses is reported as one
+// range.
 constexpr uint64_t kMostNamedLeaves = uint64_t{1} << 12;
 
 // A reference of a file to a chunk.
@@ -58,9 +59,9 @@ bool ByChunk(const Reference& a, const Reference& b) {
   return a.name != b.name ? a.name < b.name : a.length < b.length;
 }
 
-// A first walk over all files enters every node once, however many places refer to it. If anything
-// is lost, a second walk over all files enters only the nodes above losses. It reports every place
-// in a file that refers to a loss.
+// A first walk over all files enters every node once, however many places refer to the node. If a
+// node, or a chunk under a node, is lost, there is a second walk over all files. The second walk
+// enters only nodes that lead to a loss, and reports every place in a file that refers to a loss.
 class ContentCheck {
  public:
   ContentCheck(CheckContext& context, ChunkFinder& finder, const KvSnapshot& snapshot,
@@ -90,7 +91,7 @@ class ContentCheck {
   Status Overlays();
   // The first walk: enters only nodes that it has not entered before, in this file or another.
   Status WalkFile(uint64_t inode, const Recipe& recipe);
-  // The second walk; enters only nodes above a loss.
+  // The second walk: enters only nodes that lead to a loss.
   Status NameLosses();
   Status NameLossesOf(uint64_t inode, const Recipe& recipe);
   Result<bool> LeadsToLoss(const RecipeChild& child, uint8_t level);
@@ -105,7 +106,7 @@ class ContentCheck {
   // Searches the segments for chunks that the index did not find, or of which it found only a
   // damaged copy.
   Status SearchSegments();
-  // For a chunk with a damaged copy: whether the copy at this location is undamaged.
+  // Whether the copy of the chunk at this location is undamaged. Called if some copy is damaged.
   bool IsWholeAt(const Location& location, const ChunkRecord& record);
   bool IsWholeAtIndex(const Location& location, const ChunkRecord& record);
   void Lose(const LostRange& range, const char* code, std::string message);
@@ -124,10 +125,11 @@ class ContentCheck {
   NodeFinder nodes_;
   ChunkVerifier verifier_;
   FileDamages damages_;
-  // For chunks with a damaged copy (a bounded number): whether the copy in the index is undamaged.
+  // The results of IsWholeAtIndex: for a bounded number of chunks with a damaged copy, whether the
+  // copy that the index points to is undamaged.
   std::unordered_map<ChunkName, bool> whole_at_index_;
   SubtreeSet walked_;
-  NodeSet lossy_{NodeSet::kWholeNames};  // keys (SubtreeSet::KeyOf) of nodes above a loss
+  NodeSet lossy_{NodeSet::kWholeNames};  // keys (SubtreeSet::KeyOf) of nodes that lead to a loss
   SubtreeSet whole_;                     // nodes without losses, except leaves
   bool any_lost_ = false;                // a node, or a chunk under a node, is lost
   bool naming_ = false;
@@ -187,7 +189,7 @@ Status ContentCheck::NameLosses() {
       [this](uint64_t inode, const Recipe& recipe) { return NameLossesOf(inode, recipe); }));
   SILTFS_RETURN_IF_ERROR(ResolveBatch());
   SILTFS_RETURN_IF_ERROR(SearchSegments());
-  references_ = references;  // the first walk counted them
+  references_ = references;  // the second walk has counted some references again
   return Status::Ok();
 }
 

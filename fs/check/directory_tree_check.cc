@@ -21,8 +21,9 @@ Result<std::optional<uint64_t>> DirectoryTreeCheck::ParentOf(uint64_t directory)
 Status DirectoryTreeCheck::Add(uint64_t directory, const InodeRecord& record) {
   if (directory == kRootInode || record.links == 0 || record.parent < directory)
     return Status::Ok();
-  // Walk up to the root or back to `directory`. The mark (Brent's algorithm) detects a cycle
-  // further up that does not contain `directory`. A walk that begins in that cycle reports it.
+  // Walk up until the root or until `directory` again. The mark (Brent's algorithm) detects a cycle
+  // further up that does not contain `directory`. Another walk, which begins in that cycle, reports
+  // that cycle.
   uint64_t at = record.parent;
   uint64_t lowest = directory;
   uint64_t mark = at;
@@ -36,9 +37,9 @@ Status DirectoryTreeCheck::Add(uint64_t directory, const InodeRecord& record) {
       next_mark *= 2;
     }
   }
-  // Several walks may begin in one cycle, at each directory with a lower number than its parent.
-  // One of these is always the directory with the lowest number in the cycle. Only the walk from
-  // there reports the cycle.
+  // Several walks may begin in one cycle: one at each directory with a lower number than its
+  // parent. The directory with the lowest number in the cycle is always one of them. Only the walk
+  // from this directory reports the cycle.
   if (lowest != directory) return Status::Ok();
   context_.Report({.code = "directory-cycle",
                    .path = MetadataPath(context_.store()),

@@ -7,7 +7,7 @@
 namespace siltfs {
 
 // Opens the index read-only and puts it into the context. An index that cannot be opened is a
-// finding; kNeedsNewer for an engine or format of a later version.
+// finding. But if its engine or format is of a later version, the check fails with kNeedsNewer.
 Status OpenCheckedIndex(CheckContext& context);
 
 // Reports the findings of the index's own verification, and counts entries without a chunk.

@@ -27,8 +27,8 @@ bool IsType(uint32_t type) {
   return std::find(kTypes.begin(), kTypes.end(), type) != kTypes.end();
 }
 
-// A checksum of a directory entry. It is the same from the table of names as from the table of
-// cookies.
+// Returns a checksum of a directory entry. The table of names and the table of cookies give the
+// same checksum for the same entry.
 uint64_t LinkNumber(uint64_t cookie, uint64_t inode, uint32_t type, std::string_view name) {
   return Checksum(AsBytes(Encoder().U64(cookie).U64(inode).U32(type).Raw(name).Take()));
 }
@@ -54,7 +54,7 @@ class InodeCheck {
   struct Found {
     uint64_t number = 0;
     std::optional<InodeRecord> record;
-    bool has_record = false;  // it may be malformed
+    bool has_record = false;  // also true for a malformed record
     uint64_t names = 0;
     uint64_t subdirectories = 0;
     uint64_t cookies = 0;

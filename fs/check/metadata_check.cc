@@ -195,7 +195,8 @@ class RecordReader {
   bool usable_ = true;
 };
 
-// Reports keys that belong to no table, and in each table of a single key all keys except this one.
+// Reports keys that belong to no table. In each table that may have only one key, reports all other
+// keys.
 Status CheckKeys(CheckContext& context, const KvSnapshot& snapshot) {
   uint64_t unknown = 0;
   std::string first;

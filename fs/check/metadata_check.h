@@ -7,7 +7,7 @@
 namespace siltfs {
 
 // Opens the key-value store and reads the store-wide records into the context. Missing or
-// unreadable records are findings; kNeedsNewer for a sync ledger of a later version.
+// unreadable records are findings. Fails with kNeedsNewer if the sync ledger is of a later version.
 Status OpenMetadata(CheckContext& context);
 
 // Compares all tables with each other; see inode_check.h and name_check.h.

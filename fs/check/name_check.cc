@@ -88,7 +88,7 @@ void NameCheck::Judge(const Slot& slot) {
     return;
   }
   if (slot.names == 0) {
-    // InodeCheck compares an orphan's mark with its links.
+    // An orphan has no names. InodeCheck checks that its record has no links, either.
     if (slot.links > 0 && !slot.orphan)
       Say("unreachable", slot.number, "no name leads to the inode");
     return;

@@ -2,8 +2,8 @@
 // An inode must have as many names as its link count says; a directory must have one name, in the
 // parent that its inode records.
 //
-// Works in passes over a bounded number of inodes; each pass reads all names of the store once and
-// counts the names of its inodes.
+// Works in passes. Each pass handles a bounded number of inodes: it reads all names of the store
+// once, and counts the names of these inodes.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ class NameCheck {
   NameCheck(CheckContext& context, const KvSnapshot& snapshot)
       : context_(context), snapshot_(snapshot) {}
 
-  // Adds the next inode; numbers ascend. `record` is empty if the inode's record is malformed.
+  // Adds an inode with a higher number than the one before. `record` is empty if the inode's record
+  // is malformed.
   Status Add(uint64_t number, const std::optional<InodeRecord>& record, bool orphan);
   // Checks the inodes that are left. Call after the last Add.
   Status Finish();

@@ -1,5 +1,5 @@
-// Reads recipe nodes by name, for walking recipes. If the index does not find a node, a list of all
-// nodes in the segments is made once and searched.
+// Reads recipe nodes by name, for walking recipes. If the index does not lead to a readable copy of
+// a node, the node is searched in a list of all nodes in the segments. The list is made once.
 //
 // Not thread-safe. Memory: 4 MiB of nodes, and 24 bytes for each of the store's nodes if the list
 // is made.

@@ -53,7 +53,7 @@ Result<std::vector<SegmentId>> ListAll(CheckContext& context) {
   return std::move(listing->ids);
 }
 
-// Distributes segments to the threads and keeps the first failure.
+// Distributes the segments to threads, and keeps the first failure of a thread.
 class Run {
  public:
   Run(CheckContext& context, ChunkFinder& finder, std::vector<SegmentId> ids)

@@ -197,13 +197,13 @@ Status SegmentWalk::ScanAll() {
 }
 
 Status SegmentWalk::OnDamage(uint64_t begin, uint64_t end, const Status& cause) {
-  // Damage after the last block is the damaged footer, whose exact beginning is unknown. ReadFooter
-  // has reported it.
+  // Damage after the last block is damage of the footer, whose exact beginning is unknown without
+  // the trailer. ReadFooter has reported this damage.
   const bool sealed = record_ != nullptr && record_->sealed;
   if (!trailer_ && sealed && end_ordinal_ >= record_->chunks) return Status::Ok();
   damaged_ = true;
   const auto head = ReadBlockHeadAt(reader_->file(), context_.Identity(id_), begin);
-  // True also if the file ends within the payload.
+  // True if the block's head is intact, even if the file ends within the payload.
   const bool payload_only = head.ok() && begin + head->total_bytes() >= end;
   if (payload_only) {
     end_ordinal_ = head->end_ordinal();
@@ -258,9 +258,9 @@ void SegmentWalk::FindGathered() {
     const Place& place = places_[i];
     if (locations[i]) {
       if (locations[i]->segment == id_ && locations[i]->ordinal == place.ordinal) continue;
-      // The index leads to another place. If a copy of the chunk lies there, the chunk is stored
-      // twice and can be found. If both copies lie in this segment, no note is needed, because they
-      // are removed together.
+      // The index leads to another location. If a copy of the chunk lies there, the chunk is stored
+      // twice and can be found. This segment must then be noted, unless it has both copies, because
+      // GC removes two copies in one segment together.
       const auto other = finder_.RecordAt(*locations[i]);
       const bool leads_to_copy = other.ok() && *other && (*other)->name == gathered_[i];
       if (!leads_to_copy || locations[i]->segment != id_) NoteSecondary(place);

@@ -68,7 +68,7 @@ class SegmentWalk {
   bool damaged_ = false;
   bool lost_commit_ = false;
   ScanResult scan_;
-  uint32_t end_ordinal_ = 0;  // end of the last block so far, damaged blocks included
+  uint32_t end_ordinal_ = 0;  // after the last block so far, which may be damaged
   std::vector<ChunkName> gathered_;
   std::vector<Place> places_;  // of the chunks in gathered_
   uint64_t not_indexed_ = 0;

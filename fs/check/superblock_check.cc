@@ -10,7 +10,7 @@
 namespace siltfs {
 namespace {
 
-// Compares the fields that mkfs sets and that never change.
+// Whether two copies are equal in the fields that mkfs sets and that never change.
 bool SameStore(const Superblock& a, const Superblock& b) {
   return a.uuid == b.uuid && a.tag_secret == b.tag_secret &&
          a.rabin_polynomial == b.rabin_polynomial && a.created_ns == b.created_ns;
@@ -47,7 +47,7 @@ Result<bool> CheckSuperblock(CheckContext& context) {
   if (none && absent(faults[0]) && absent(faults[1])) {
     return NoStoreAt(context.env, context.store());
   }
-  // True if mkfs was interrupted after it had written the first copy.
+  // True if mkfs was interrupted between writing the first copy and writing the second one.
   const bool unfinished = copies[0] && copies[0]->generation == 1 && absent(faults[1]);
   for (const Status& fault : faults) {
     if (!fault.ok() && !unfinished) context.Report(none ? "superblock" : "superblock-copy", fault);

@@ -3,8 +3,8 @@
 //
 // Thread-safety: every call from any thread. Ownership: blocks are shared with their users. Memory:
 // `capacity_bytes` of blocks, and evicted blocks that are still in use. Errors: those of decoding,
-// which are not remembered. If a decoding fails, each thread that waited for it decodes the block
-// itself.
+// which are not remembered. If a decoding fails, the thread that decoded gets the error, and the
+// threads that waited try again.
 #pragma once
 
 #include <atomic>
@@ -50,7 +50,7 @@ class BlockCache {
   // A block that is being decoded; guarded by mutex_.
   struct Decoding {
     bool done = false;
-    DecodedBlockPtr block;  // null: it failed
+    DecodedBlockPtr block;  // null if the decoding failed
   };
   using DecodingPtr = std::shared_ptr<Decoding>;
 
@@ -60,8 +60,8 @@ class BlockCache {
     const uint64_t recompressed = place.file == SegmentFile::kRecompressed ? 1 : 0;
     return uint64_t{place.segment} << 32 | recompressed << 31 | place.offset;
   }
-  // Returns the block if it is cached. Otherwise returns null and sets `decoding`. Sets `mine` if
-  // no other thread decodes the block: then the caller must call Finish.
+  // Returns the block if it is cached. Otherwise returns null and sets `decoding`. If no other
+  // thread is decoding the block, also sets `mine` to true. The caller must then call Finish.
   DecodedBlockPtr Begin(uint64_t key, DecodingPtr& decoding, bool& mine) SILTFS_EXCLUDES(mutex_);
   Result<DecodedBlockPtr> Finish(uint64_t key, Decoding& decoding, const Decode& decode)
       SILTFS_EXCLUDES(mutex_);

@@ -66,7 +66,7 @@ Result<std::unique_ptr<ChunkParts>> ChunkParts::Open(Env& env, ChunkIndex& index
   if (p.log) {
     p.OpenPipeline();
     p.ForgetDamageOfGone(*known);
-    // The index drops entries that lead into removed segments.
+    // The index may drop entries that lead into removed segments.
     index.SetGone([gone = *p.gone](SegmentId id) { return gone.Contains(id); });
   }
   return parts;
@@ -117,8 +117,8 @@ void ChunkParts::OpenLog() {
 
 void ChunkParts::OpenReader(std::vector<IndexEntry> unindexed) {
   // Called when damage was found. Makes the pipeline forget the chunks that it has just appended,
-  // because some of them may lie in the damaged block. So no new chunk becomes a duplicate of a
-  // damaged one.
+  // because some of them may lie in the damaged block. After that, no new chunk becomes a duplicate
+  // of a damaged chunk.
   const auto on_damage = [this] {
     if (pipeline) pipeline->ForgetAppended();
   };

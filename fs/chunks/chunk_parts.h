@@ -8,8 +8,7 @@
 // these must outlive the parts.
 //
 // Thread-safety: as each part states. The pointers do not change between Open and Finish. Errors of
-// Open: those of the device; a damaged segment is salvaged and sealed, and the store opens all the
-// same.
+// Open: those of the device. A damaged unsealed segment is no error; it is salvaged and sealed.
 #pragma once
 
 #include <atomic>
@@ -54,13 +53,13 @@ struct ChunkStoreOptions {
   std::shared_ptr<SegmentStore> segments;  // finds open segments, too; null: the store's directory
   Superblock superblock;
   bool read_only = false;  // Put and PrepareCommit fail with kReadOnly
-  // BeginMount was called. Null only when read-only.
+  // IdAllocator::BeginMount must have been called. Null only when read-only.
   IdAllocator* ids = nullptr;
   // For changes outside of commits. Null when read-only, and in stores without maintenance jobs.
   CommitPort* metadata = nullptr;
   SpaceReserve* reserve = nullptr;           // null: chunks are accepted until the disk is full
   uint64_t last_commit = 0;                  // number of the last commit
-  uint64_t sha1_collisions = 0;              // met so far
+  uint64_t sha1_collisions = 0;              // found so far
   GarbageRecord garbage;                     // as of the last commit
   std::vector<DamagedBlock> damage;          // known damage
   std::vector<SegmentId> secondary;          // segments that may hold secondary copies
@@ -115,7 +114,8 @@ struct ChunkParts {
   std::unique_ptr<BlockPipeline> pipeline;
   SegmentSet victims;  // no new chunk is a duplicate of a chunk in them
   EpochGate uses;      // entered by users of chunk names, see ChunkStore::Use
-  // Gets the segments that are sealed from now on. Set it before the first commit, or never.
+  // Gets each sealed segment when the segment's record was committed. Set this pointer before the
+  // first commit, or never.
   CommittedSegments* sealed_to = nullptr;
   ChunkStoreTotals base;  // of the segments as they were when the store was opened
 
@@ -127,8 +127,8 @@ struct ChunkParts {
   void OpenPipeline();
   // Continues or seals unsealed segments, and counts all segments in `base`.
   Status OpenSegments(const SegmentRecords& records);
-  // Continues the unsealed segment. If it is damaged, salvages and seals it. Returns the segment's
-  // record as it is then.
+  // Continues the unsealed segment. If the segment is damaged, salvages and seals it instead.
+  // Returns the new record of the segment.
   Result<SegmentRecord> ResumeOrSeal(SegmentId id, const SegmentRecord& record);
   // Drops the entries of removed segments from the damage list. Such entries remain if an older
   // version of siltfs removed the segment, or if a mount ended before it could record that the

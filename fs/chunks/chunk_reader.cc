@@ -134,7 +134,7 @@ void ChunkReader::NoteDamage(const Location& location) {
 Result<ChunkReader::Block> ChunkReader::FindBlockAt(const Location& location, bool offset_known,
                                                     Status& hint_failure) {
   if (offset_known && segments_.FileOf(location.segment) == SegmentFile::kOriginal) {
-    // A decoded block needs no open file.
+    // Try the cache of decoded blocks first, because this needs no open file.
     auto block = blocks_.Find({location.segment, SegmentFile::kOriginal, location.block_offset});
     if (block && block->head().Covers(location.ordinal))
       return Block{std::move(block), location.block_offset, SegmentFile::kOriginal};
@@ -145,10 +145,11 @@ Result<ChunkReader::Block> ChunkReader::FindBlockAt(const Location& location, bo
     return std::move(opened).status();
   }
   const OpenSegment& segment = **opened;
-  // Set if no block can be read at the offset: the block is damaged, or the hint is wrong and no
-  // block begins there.
+  // Set if no block can be read at the offset. Either the block is damaged, or the hint is wrong
+  // and no block begins at the offset.
   Status damage;
-  // The index has the offsets of the original file.
+  // The index has the offsets of blocks in the original file of the segment. In a recompressed file
+  // they are wrong.
   if (offset_known && segment.file == SegmentFile::kOriginal) {
     auto block = ReadBlock(segment, location.block_offset);
     if (block.ok()) {
@@ -159,7 +160,7 @@ Result<ChunkReader::Block> ChunkReader::FindBlockAt(const Location& location, bo
       damage.IgnoreError("irrelevant if there is no block at this offset");
     }
   }
-  // The block table finds the ordinal without a hint.
+  // Find the block by its ordinals in the block table, which needs no hint.
   auto place = segments_.FindBlock(segment, location.ordinal);
   if (!place.ok() && !offset_known && MeansNotHere(place.status())) {
     // An unsealed segment has no block table, only blocks.
@@ -239,7 +240,7 @@ void ChunkReader::Prefetch(const Place& place) {
   uint32_t offset = place.block_offset;
   size_t bytes = place.block_bytes;
   if (segment.file != place.file) {
-    // The file was replaced since the place was found: the chunk lies elsewhere in the new file.
+    // The file was replaced after the place was found, so the chunk lies elsewhere in the new file.
     const auto found = segments_.FindBlock(segment, place.ordinal);
     if (!found.ok()) return found.status().IgnoreError("as above");
     if (!*found) return;
@@ -321,7 +322,8 @@ void ChunkReader::Locate(std::span<const ChunkName> names, Place& last,
   };
   drop_known();
   if (!unknown.empty()) {
-    // The look-up of the first name loads footer entries. These mostly have the next names, too.
+    // The look-up of the first name loads footer entries, which mostly include the entries of the
+    // next names.
     ask_index(1);
     drop_known();
     ask_index(unknown.size());
@@ -352,7 +354,7 @@ std::optional<ChunkReader::Found> ChunkReader::SearchSegments(
     const ChunkName& name, uint32_t length, const std::optional<Location>& location, Damage& damage,
     ReadCursor& read_cursor) {
   const std::vector<uint64_t> together = LostTogether(location);
-  // The search may return remembered places that are stale. Then it is repeated once.
+  // The search may return remembered places that are stale. Then repeat the search once.
   for (int attempt = 0; attempt < 2; ++attempt) {
     const auto places = search_.Find(name.Prefix64(), together);
     if (!places.ok()) {

@@ -40,14 +40,14 @@ class ChunkReader {
   ChunkReader(SegmentCache& segments, ChunkIndex& index, FooterCache& windows, DamageList& damage,
               Options options);
 
-  // The read cursor: the place after the chunk that was read last. The chunks of a file mostly lie
-  // one after another, so the next chunk is mostly found without a look-up. A cursor belongs to one
-  // reader of one file, is not thread-safe, and keeps a block in memory.
+  // The read cursor: the position directly after the chunk that was read last. The chunks of a file
+  // mostly lie one after another, so the next chunk is mostly found without a look-up. A cursor
+  // belongs to one reader of one file. It is not thread-safe, and keeps a block in memory.
   struct ReadCursor {
     DecodedBlockPtr block;
     uint32_t block_offset = 0;  // in the segment
     SegmentFile file = SegmentFile::kUnknown;
-    size_t next = 0;  // number, in the block, of the chunk to read next
+    size_t next = 0;  // the position, in the block, of the chunk to read next
   };
 
   struct Found {
@@ -113,10 +113,10 @@ class ChunkReader {
   std::optional<Place> PlaceOf(SegmentId segment, uint32_t ordinal, const Place& last);
   Result<DecodedBlockPtr> ReadBlock(const OpenSegment& segment, uint32_t offset,
                                     size_t expected_bytes = kUsualBlockBytes);
-  // The first failure met while a chunk is looked for. It is reported if the chunk is not found
-  // elsewhere.
+  // The first failure in the search for a chunk. It is reported if the chunk is not found anywhere.
   class Damage;
-  // Searches the footers of all segments. `location`: where the index led without success.
+  // Searches the footers of all segments. `location` is the location to which the index leads, at
+  // which the chunk could not be read; empty if there is none.
   std::optional<Found> SearchSegments(const ChunkName& name, uint32_t length,
                                       const std::optional<Location>& location, Damage& damage,
                                       ReadCursor& read_cursor);

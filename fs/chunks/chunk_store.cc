@@ -18,7 +18,7 @@ constexpr size_t kNodeCacheBytes = 1u << 20;
 // The heap is trimmed (HeapTrimmer) each time this many bytes were put. Until then, about as many
 // freed bytes may stay in the heap.
 constexpr uint64_t kBytesPerTrim = 4u << 20;
-// One part in this many of the block cache may be filled ahead of sequential readers.
+// 1/kReadaheadShare of the block cache may have blocks that are ahead of sequential readers.
 constexpr size_t kReadaheadShare = 2;
 
 std::unique_ptr<Deduplicator> MakeDeduplicator(ChunkParts& parts) {

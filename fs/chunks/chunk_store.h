@@ -10,14 +10,14 @@
 // waits for room.
 //
 // Thread-safety: every call from any thread. Ownership: ChunkBytes share the block they point into.
-// Errors: if SpaceReserve::CheckRoom fails with kNoSpace, Put fails with it, too, and accepts
-// nothing. Put fails with kInvalidArgument for a chunk of impossible length. If a later write meets
-// a full disk, accepted chunks wait in memory for room. PrepareCommit and Finish then fail with
-// kNoSpace, and so does Put when memory has no room either. All three may be called again. After
-// any other failed write or sync of segments or the index, every Put, PrepareCommit and Finish
-// fails with kReadOnly and the first cause; reads still work. Get fails with kCorruption for
-// exactly the chunks that are damaged or missing, and never returns wrong bytes. Once a chunk is
-// known to be damaged, the next Put of its bytes stores it again under its name. Durability: Put
+// Errors: if SpaceReserve::CheckRoom fails with kNoSpace, Put fails with the same error and accepts
+// nothing. Put fails with kInvalidArgument for a chunk of impossible length. If the disk is full
+// when accepted chunks are written, these chunks wait in memory for room. PrepareCommit and Finish
+// then fail with kNoSpace, and so does Put when memory has no room either. All three may be called
+// again. After any other failed write or sync of segments or the index, every Put, PrepareCommit
+// and Finish fails with kReadOnly and the first cause; reads still work. Get fails with kCorruption
+// for exactly the chunks that are damaged or missing, and never returns wrong bytes. Once a chunk
+// is known to be damaged, the next Put of its bytes stores it again under its name. Durability: Put
 // gives none. Chunks put before PrepareCommit are durable when PrepareCommit returns OK (the store
 // participates in fs/meta's commits). Source: the write and read paths of docs/architecture.md.
 #pragma once
@@ -69,16 +69,16 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   // byte to the superblock's chunk_max long.
   Status Put(std::span<const ByteView> chunks, std::span<ChunkName> names);
   Result<ChunkBytes> Get(const ChunkName& name, uint32_t length);
-  // Get for callers that read the chunks of a file in order: the next chunk is often found behind
-  // the last one, without a look-up. The caller owns the read cursor, which is empty at first and
-  // keeps a block in memory.
+  // For callers that read the chunks of a file in order. The next chunk often lies directly after
+  // the last one, and is then found without a look-up. The caller owns the read cursor, which is
+  // empty at first and keeps a block in memory.
   using ReadCursor = ChunkReader::ReadCursor;
   Result<ChunkBytes> Get(const ChunkName& name, uint32_t length, ReadCursor& read_cursor);
 
   // Call when any file is read, even a small one: background work yields to reads.
   void NoteUse() { parts_.activity.NoteUse(); }
-  // Call when about this many bytes of file content were removed or replaced. Enough of them start
-  // a garbage collection.
+  // Call when about this many bytes of file content were removed or replaced. When enough bytes
+  // were reported in this way, a garbage collection starts.
   void NoteReleased(uint64_t bytes) { parts_.account.NoteReleased(bytes); }
   // Call after [offset, offset + length) of a file was read; `recipe` describes its first `limit`
   // bytes. A sequential reader will then find the next chunks in memory (readahead.h). Cheap.
@@ -91,7 +91,7 @@ class ChunkStore : public CommitParticipant, public NodeStore {
     size_t blocks_ahead = 0;      // decoded ahead of sequential readers
   };
   ReadStats read_stats() const;
-  // Returns when all readahead that is due is done.
+  // Returns when the threads of readahead have no more work.
   void WaitForReadahead();
 
   // Put and get recipe nodes. Nodes are stored uncompressed, in segments of their own.
@@ -106,8 +106,8 @@ class ChunkStore : public CommitParticipant, public NodeStore {
 
   ChunkStoreTotals totals() const;
 
-  // Returns when all segments filled before the call are sealed, or when sealing fails, for example
-  // on a full disk; the next commit then fails, too.
+  // Returns when all segments that were full before the call are sealed, or when sealing fails, for
+  // example because the disk is full. After such a failure the next commit fails, too.
   void WaitUntilSealed();
 
   // The next unused segment id, for a clean unmount.
@@ -115,9 +115,9 @@ class ChunkStore : public CommitParticipant, public NodeStore {
 
   // For a clean unmount: makes everything durable, ends the threads, and appends the last metadata
   // changes. The maintenance jobs must be stopped. The changes that recompression owes
-  // (Recompressor::TakeOwed) must be appended after those of Finish. After Finish, also if it
-  // failed, only totals() and next_segment_id() may be called. After kNoSpace, Finish may be called
-  // again, too.
+  // (Recompressor::TakeOwed) must be appended after those of Finish. After Finish has returned,
+  // even with an error, only totals() and next_segment_id() may be called. After kNoSpace, Finish
+  // may be called again, too.
   Status Finish(std::vector<Mutation>& extra);
 
  private:

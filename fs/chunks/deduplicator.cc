@@ -109,9 +109,9 @@ Status Deduplicator::Look(Candidate& candidate) {
 }
 
 // Looks up the first unknown chunk alone. If this chunk is a duplicate, its look-up has loaded
-// footer entries, which may contain the next chunks, too. So the step is repeated for the chunks
-// that are still unknown. When a chunk is not a duplicate, all remaining chunks are looked up in
-// the index together.
+// footer entries, which may include the next chunks. So LookAll first looks up the other chunks in
+// the footer cache, and then repeats the step with the first chunk that is still unknown. When such
+// a chunk is not a duplicate, all remaining chunks are looked up in the index together.
 Status Deduplicator::LookAll(std::span<Candidate> candidates) {
   std::vector<Candidate*> unknown;
   for (Candidate& candidate : candidates) unknown.push_back(&candidate);
@@ -160,8 +160,9 @@ Result<Deduplicator::Known> Deduplicator::Confirm(const std::optional<Location>&
     SILTFS_ASSIGN_OR_RETURN(const Known known, ConfirmAt(*location, record));
     if (known != Known::kNew) return known;
   }
-  // The index may have lost the entry of a damaged chunk. The chunk's name stays reserved for its
-  // own bytes.
+  // The index may have lost the entry of a damaged chunk, so search the damage list, too. Bytes
+  // with another tag must not get the name of the damaged chunk: they count as a collision. Bytes
+  // with the same tag are stored again, so note the segments with the damaged chunk.
   switch (deps_.damage.Find(record.name.Prefix64(), record.tag)) {
     case DamageList::Match::kNone:
       return Known::kNew;
@@ -175,8 +176,8 @@ Result<Deduplicator::Known> Deduplicator::Confirm(const std::optional<Location>&
   return Known::kNew;
 }
 
-// A footer entry (or an open segment's entry) with this name and tag is sufficient proof. An entry
-// with another name or tag may be damaged; then the chunk table decides.
+// A footer entry (or an open segment's entry) with this name prefix and tag is sufficient proof. An
+// entry with another prefix or tag may be damaged. Then the chunk table in the block decides.
 Result<Deduplicator::Known> Deduplicator::ConfirmAt(const Location& location,
                                                     const ChunkRecord& record) {
   const auto [segment, ordinal] = std::pair(location.segment, location.ordinal);
@@ -192,7 +193,7 @@ Result<Deduplicator::Known> Deduplicator::ConfirmAt(const Location& location,
   if (chunk && chunk->name_prefix == record.name.Prefix64() && chunk->tag == record.tag)
     return same;
   auto there = deps_.reader.RecordAt(location);
-  if (!there.ok()) {  // if the cause is damage, it is on the list by now
+  if (!there.ok()) {  // if the chunk is damaged, RecordAt has put it on the damage list
     there.status().IgnoreError("an unreadable chunk keeps its name");
     if (!deps_.damage.Contains(segment, ordinal)) return Known::kTaken;
     return ConfirmDamaged(location);
@@ -201,8 +202,9 @@ Result<Deduplicator::Known> Deduplicator::ConfirmAt(const Location& location,
   return (*there)->tag == record.tag ? same : Known::kCollision;
 }
 
-// If the name and tag of the damaged chunk are known, the result is kNew; Confirm then ensures that
-// only the damaged chunk's own bytes take its name. If they are unknown, no bytes take the name.
+// If the name and tag of the damaged chunk are known, the result is kNew. Then Confirm ensures that
+// only the bytes of the damaged chunk get its name. If name and tag are unknown, the result is
+// kTaken, so that no bytes get the name.
 Result<Deduplicator::Known> Deduplicator::ConfirmDamaged(const Location& location) const {
   const auto chunk = deps_.damage.ChunkAt(location.segment, location.ordinal);
   if (chunk && !chunk->known()) return Known::kTaken;

@@ -53,7 +53,7 @@ class Deduplicator {
     std::string store;  // path
     StoreUuid uuid;
     TagKey::Secret tag_secret{};
-    uint64_t sha1_collisions = 0;  // met so far
+    uint64_t sha1_collisions = 0;  // found so far
   };
   Deduplicator(const Dependencies& dependencies, Options options);
 
@@ -70,7 +70,7 @@ class Deduplicator {
     kNew,        // there is no chunk of this name
     kDuplicate,  // this chunk is stored
     kCollision,  // another chunk has this name: SHA-1 collides
-    kTaken,      // an unreadable chunk has this name, perhaps this chunk, perhaps another
+    kTaken,      // an unreadable chunk has this name; it may be this chunk or another one
   };
   // A chunk in Put, and what was known of it at `looked_at`, a point that BlockPipeline::Now
   // returned.
@@ -88,8 +88,8 @@ class Deduplicator {
 
   Status PutAll(SegmentKind kind, std::span<const ByteView> chunks, std::span<ChunkName> names,
                 ChunkNamer& namer);
-  // Stores the chunk under its name. If another chunk has this name, stores it under the first
-  // salted name that is free or already belongs to it.
+  // Stores the chunk under its name. If another chunk has this name, tries the salted names in
+  // order, and uses the first one that is free or that already belongs to this chunk.
   Status PutNew(SegmentKind kind, Candidate& candidate, ChunkNamer& namer);
   // Adds the candidate under its record's name, if there is no chunk of this name. True if it was
   // added.

@@ -7,9 +7,9 @@
 namespace siltfs {
 namespace {
 
-// Names looked up together.
+// The number of names that are looked up together.
 constexpr uint32_t kLookupBatch = 4096;
-// How many entries are moved in one step. No other thread can append a block during a step.
+// How many index entries are moved in one step. No other thread can append a block during a step.
 constexpr size_t kMovesAtOnce = 256;
 
 }  // namespace
@@ -111,7 +111,8 @@ Result<bool> EntryCheck::Check(SegmentId segment) {
       made_ += moves.size();
     }
     if (missing.empty() || !leads_here) continue;
-    // A chunk may have been written again since the first look-up, so check again.
+    // A thread may have written a missing chunk again after the look-up. Then the index leads to
+    // the new copy, so check again.
     missing.clear();
     SILTFS_ASSIGN_OR_RETURN(const bool still, FindMissing(segment, content, begin, end, missing));
     leads_here = still && missing.empty();

@@ -1,14 +1,14 @@
 // Checks whether the index leads to every chunk in a segment. If it does, the footer cache may
 // decide again that new chunks are duplicates of these chunks (secondary_copies.h).
 //
-// An unsealed segment is compared up to its current end. Entries that are missing, that lead into a
-// removed segment, or that lead to a place without the chunk, are made again. Entries that lead to
-// another copy stay as they are.
+// An unsealed segment is compared up to its current end. An entry is made again if it is missing,
+// if it leads into a removed segment, or if the chunk is not at the place to which it leads.
+// Entries that lead to another copy stay as they are.
 //
 // Thread-safety: one thread at a time. Memory: 20 bytes for each chunk of the segment. Errors:
 // those of the index, the pipeline and `pace`. A segment that cannot be read is not confirmed.
-// Durability: an entry is durable once the index is durable up to a sequence that
-// BlockPipeline::EndSequence returns afterwards.
+// Durability: after Check, the caller takes a sequence from BlockPipeline::EndSequence. The new
+// entries are durable when the index is durable up to this sequence.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ class EntryCheck {
   // failure ends Check, which returns it.
   using Pace = std::function<Status(uint64_t bytes)>;
 
-  // All must outlive it. `gone`: true for a removed segment; a place in it counts as missing.
+  // All references must outlive the object. `gone` is true for a removed segment; an entry that
+  // leads into such a segment counts as missing.
   EntryCheck(ChunkIndex& index, SegmentCache& segments, ChunkReader& reader,
              BlockPipeline& pipeline, std::function<bool(SegmentId)> gone, Pace pace);
 

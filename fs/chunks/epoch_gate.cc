@@ -2,8 +2,9 @@
 
 namespace siltfs {
 
-// If a thread finds the epoch unchanged after it has counted itself, it was counted before the next
-// epoch began. So WaitForOthers waits for it. All accesses are sequentially consistent.
+// If the epoch is unchanged after a thread has counted itself, the thread was counted before the
+// next epoch began. So the next WaitForOthers waits for this thread. All accesses are sequentially
+// consistent.
 size_t EpochGate::Enter() {
   for (;;) {
     const uint64_t epoch = epoch_;

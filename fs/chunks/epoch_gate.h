@@ -1,5 +1,5 @@
-// A gate that threads enter and leave. A thread can wait until all threads that are inside at this
-// moment have left. While it waits, other threads may enter.
+// A gate that threads enter and leave. A thread can wait until all threads that were inside when
+// the wait began have left. During the wait, other threads may enter.
 //
 // Thread-safety: every call from any thread; a waiting thread must not be inside. Entering and
 // leaving costs two atomic operations. No errors.
@@ -29,8 +29,8 @@ class EpochGate {
     const size_t side_;
   };
 
-  // Returns when all threads that entered before the call have left; other threads may enter and
-  // leave meanwhile.
+  // Returns when all threads that entered before the call have left. During the wait, other threads
+  // may enter and leave.
   void WaitForOthers() SILTFS_EXCLUDES(turn_, mutex_);
 
  private:
@@ -38,7 +38,8 @@ class EpochGate {
   void Leave(size_t side) SILTFS_EXCLUDES(mutex_);
 
   std::atomic<uint64_t> epoch_{0};
-  std::array<std::atomic<int64_t>, 2> inside_{};  // threads, by parity of their epoch
+  // The number of threads inside, by the parity of the epoch in which they entered.
+  std::array<std::atomic<int64_t>, 2> inside_{};
   std::atomic<bool> waiting_{false};
 
   Mutex turn_ SILTFS_ACQUIRED_BEFORE(mutex_);  // one thread waits at a time

@@ -9,8 +9,8 @@ namespace {
 
 constexpr size_t kBytesPerWindow = FooterCache::kWindowChunks * sizeof(FooterChunk);
 
-// Returns the number of parts for which a table of this many cells has room and `memory_bytes`
-// suffices.
+// Returns the number of parts that fit into `memory_bytes` next to a hash table of this many cells,
+// and whose chunks fit into this table.
 size_t WindowsFor(size_t cells, size_t cell_bytes, size_t memory_bytes) {
   const size_t table_bytes = cells * cell_bytes;
   if (table_bytes >= memory_bytes) return 0;
@@ -54,8 +54,8 @@ void FooterCache::Leave(uint64_t prefix, uint32_t place) {
     if (cells_[at].place == kEmpty) return;
     at = (at + 1) & mask;
   }
-  // Closes the gap, so that no probe sequence ends at it: moves each later cell back into the gap
-  // if its probe sequence includes the gap.
+  // Close the gap, because a search would end at it. Move each later cell back into the gap if the
+  // probe sequence of this cell includes the gap.
   size_t gap = at;
   for (size_t next = (at + 1) & mask; cells_[next].place != kEmpty; next = (next + 1) & mask) {
     size_t home = HomeOf(ChunkAt(cells_[next].place).name_prefix);
@@ -125,7 +125,8 @@ void FooterCache::Insert(SegmentId segment, uint32_t window_start,
   MutexLock lock(mutex_);
   const uint64_t key = WindowKey(segment, window_start);
   if (auto found = by_key_.find(key); found != by_key_.end()) {
-    // Another thread may have inserted a longer part of a growing segment meanwhile.
+    // The segment may be growing. Then another thread may have inserted a longer part after the
+    // caller read this one.
     if (slots_[found->second]->chunks.size() >= chunks.size()) return;
     Evict(found->second);
   }
@@ -145,7 +146,7 @@ void FooterCache::Insert(SegmentId segment, uint32_t window_start,
   recent_of_[slot] = recent_.begin();
   for (uint32_t i = 0; i < slots_[slot]->chunks.size(); ++i) {
     const FooterChunk& chunk = slots_[slot]->chunks[i];
-    // Lost entries are left out: there may be many, and they would all share one probe sequence.
+    // Leave out lost entries. There may be many, and all would have the same probe sequence.
     if (chunk != FooterChunk{}) Enter(chunk.name_prefix, slot * kWindowChunks + i);
   }
 }

@@ -1,12 +1,12 @@
-// Cached parts of segment footers in RAM: the names and tags around recent index hits. A backup
-// stream repeats chunks in the order in which they were first written, so one part answers the next
-// thousand duplicates without the index. Source: the locality-preserved caching of DDFS (FAST '08,
-// section 4.2), with footers in place of containers.
+// Cached parts of segment footers in RAM: the names and tags around recent index hits. The code
+// calls a part a window. A backup stream repeats chunks in the order in which they were first
+// written, so one part can find the next thousand duplicates without the index. Source: the
+// locality-preserved caching of DDFS (FAST '08, section 4.2), with footers in place of containers.
 //
-// Entries are 64 bits of name and the 64-bit tag. An all-zero entry was lost to damage, and is
-// never found. Thread-safety: every call from any thread. Memory: the hash table and the parts stay
-// within the constructor's argument, but at least one part is kept. Parts are allocated when they
-// are inserted. No I/O, no errors.
+// An entry has the first 64 bits of a name and the 64-bit tag. An all-zero entry was lost to
+// damage, and is never found. Thread-safety: every call from any thread. Memory: the hash table and
+// the parts take at most the constructor's `memory_bytes`, but at least one part is kept. Parts
+// are allocated when they are inserted. No I/O, no errors.
 #pragma once
 
 #include <cstdint>

@@ -26,8 +26,8 @@ Result<std::vector<SegmentId>> CompareWithIndex(ChunkParts& parts,
     SILTFS_ASSIGN_OR_RETURN(const bool leads_here, check.Check(id));
     if (!leads_here || parts.damage.HasAnyOf(id)) others.push_back(id);
   }
-  // The entries made must be durable before the notes are written: the index must be right for all
-  // segments without a note.
+  // The new entries must be durable before the notes are written. From then on the index must lead
+  // to all chunks of segments without a note.
   if (check.made() > 0) {
     SILTFS_RETURN_IF_ERROR(parts.pipeline->EndSequence().status());
     SILTFS_RETURN_IF_ERROR(parts.index.Flush());

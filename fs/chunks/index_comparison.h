@@ -13,12 +13,13 @@ namespace siltfs {
 // For a store in which no segment was ever noted for secondary copies. Compares all segments with
 // the index, and makes entries for chunks that the index does not know. Notes each segment that is
 // damaged or has a chunk to which the index does not lead. In a store of more than a million chunks
-// it notes all segments instead; garbage collections compare these later.
+// it notes all segments instead, and garbage collections compare them with the index later.
 Status BeginNotes(ChunkParts& parts, const SegmentRecords& records);
 
 // `victims`: segments that were victims when the last mount ended. After a crash the index may lead
 // nowhere for their chunks. So if `crashed`, CompareVictims makes the index lead to these chunks.
-// Afterwards their notes no longer say that the segments were victims.
+// In any case it changes the notes of the segments to plain notes, which do not say that the
+// segments were victims.
 Status CompareVictims(ChunkParts& parts, const std::vector<SegmentId>& victims, bool crashed);
 
 }  // namespace siltfs

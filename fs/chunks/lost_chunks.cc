@@ -5,8 +5,8 @@
 namespace siltfs {
 namespace {
 
-// More names than this have the same prefix only in crafted stores; comparing them would take too
-// long.
+// Only in crafted stores do more names than this have the same prefix. Comparing all of them would
+// take too long, so LiesElsewhere returns false for them.
 constexpr size_t kMostNamesAlike = 64;
 
 }  // namespace
@@ -43,8 +43,8 @@ bool LostChunks::LieElsewhere(SegmentId segment, uint32_t first, uint32_t end,
   return true;
 }
 
-// Two different names practically never have the same prefix. If some do, the chunks of all these
-// names must lie elsewhere.
+// Two different names practically never have the same prefix. If some do, the damage list does not
+// tell which of them is damaged, so the chunks of all these names must lie elsewhere.
 bool LostChunks::LiesElsewhere(const DamagedChunk& chunk, ChunkIndex& index, ChunkReader& reader,
                                const std::function<bool(const Location&)>& is_bad) const {
   const auto lost = names_.find(chunk.name_prefix);

@@ -24,9 +24,9 @@ class LostChunks {
   // Called for each name that metadata refers to.
   void Visit(const ChunkName& name);
 
-  // True if every live chunk of [first, end) is on the damage list, and the index leads to an
-  // undamaged copy of it. A copy does not count if `is_bad` is true for its place, which is damaged
-  // or soon removed.
+  // True if every live chunk of the ordinals [first, end) is on the damage list, and the index
+  // leads to an undamaged copy of each. `is_bad` is true for a place that is damaged or in a
+  // segment that will soon be removed; a copy there does not count.
   bool LieElsewhere(SegmentId segment, uint32_t first, uint32_t end,
                     const std::function<bool(uint32_t ordinal)>& is_live, ChunkIndex& index,
                     ChunkReader& reader, const std::function<bool(const Location&)>& is_bad) const;

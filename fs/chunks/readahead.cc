@@ -10,10 +10,9 @@ namespace {
 // Reads of a stream may overtake each other. So a read still belongs to a stream if it begins at
 // most this far after the end of the stream's reads, or ends at most this far before this end.
 constexpr uint64_t kSlackBytes = 8u << 20;
-// A stream ends when the number of its gaps exceeds the number of its reads in order by more than
-// this.
+// A stream ends when it has more gaps than reads in order, and the difference exceeds this number.
 constexpr uint64_t kMaxGaps = 4;
-// Blocks ahead of a stream that has just begun.
+// The window, in blocks, of a stream that has just begun.
 constexpr size_t kFirstWindow = 4;
 // A recipe is walked at most this far ahead of its reader, in units of `stream_bytes`. The walk
 // reaches this limit if all chunks ahead lie in a few blocks.
@@ -30,8 +29,8 @@ struct Readahead::Stream::Walk {
 
   RecipeReader reader;
   const uint64_t limit;     // end of the part of the file that the recipe describes
-  bool placed = false;      // the reader stands at the first entry not walked
-  ChunkReader::Place last;  // of the chunk located last
+  bool placed = false;      // `reader` is at the first entry that was not walked yet
+  ChunkReader::Place last;  // of the chunk that was located last
 };
 
 Readahead::Readahead(NodeStore& nodes, ChunkReader& reader, const Options& options)
@@ -136,8 +135,8 @@ void Readahead::Advance(Stream& stream, uint64_t offset, uint64_t length) {
     ++stream.gaps;
   }
   stream.next = std::max(stream.next, offset + length);
-  // Blocks that the reader has reached are no longer ahead, including the block that it has read in
-  // part.
+  // Blocks that the reader has reached are no longer ahead. This includes the block of which it has
+  // read only a part.
   while (!stream.ahead.empty() && stream.ahead.front().offset < stream.next) {
     ahead_ -= stream.ahead.front().weight;
     stream.weight -= stream.ahead.front().weight;
@@ -271,7 +270,8 @@ void Readahead::Work() {
         stream->weight += ahead.weight;
         ahead_ += ahead.weight;
       }
-      if (planned.empty() && !at_end) stream->window = 0;  // until the next read in order
+      // Plan nothing more until the next read in order.
+      if (planned.empty() && !at_end) stream->window = 0;
       if (Wanted(*stream)) work_.NotifyAll();
     }
     --busy_;

@@ -1,22 +1,22 @@
 // Readahead: its threads read from flash the blocks that a sequential reader will need next, and
 // decode them into the decoded-block cache.
 //
-// Note is called for every read of a large file. Reads of a file that continue where the last one
-// ended are a *stream*. Reads of a stream may overtake each other a little, as the kernel sends
-// several at once, and a file may have several streams. A stream's recipe is walked ahead of its
-// reader, and its chunks are located in batches, without reading blocks. Then their blocks are
-// decoded into the cache; streams take turns.
+// Note is called for every read of a large file. Reads of a file, each of which continues where the
+// one before ended, are a *stream*. Reads of a stream may overtake each other a little, because the
+// kernel sends several at once. A file may have several streams. The recipe of the file is walked
+// ahead of the stream's reader, and its chunks are located in batches, without reading blocks. Then
+// their blocks are decoded into the cache. The streams take turns.
 //
-// Bounds: `total_bytes` limits the blocks that are ahead of all readers together. `stream_bytes`,
-// and a fair share of the total, limit the blocks ahead of one stream. So if the cache holds twice
-// the total, a block that was read ahead is still cached when its reader needs it. If a reader
-// jumps or ends, the blocks ahead of it still count until Forget is called, or until there have
-// been `idle_reads` other reads.
+// Bounds: `total_bytes` limits the blocks that are ahead of all readers together. The blocks ahead
+// of one stream are limited by `stream_bytes`, and by a fair share of the total. So if the cache
+// holds twice the total, a block that was read ahead is still cached when its reader needs it. If a
+// reader jumps or ends, the blocks ahead of it still count until Forget is called, or until there
+// have been `idle_reads` other reads.
 //
 // Errors are dropped; the read that needs the block reports them. Thread-safety: every call from
 // any thread. No call waits for a device, except WaitUntilIdle. Ownership: borrows nodes and
 // reader, which must outlive it. The destructor waits until its threads have finished their current
-// work. Threads are started with the first stream.
+// work. Threads are started when a stream has its first read in order.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class Readahead {
     size_t block_bytes = 160u << 10;  // assumed size of a decoded block; a larger one, as in
                                       // recompressed segments, counts as several
     size_t streams = 64;              // tracked at once
-    uint64_t idle_reads = 512;        // after this many reads outside a stream it has ended
+    uint64_t idle_reads = 512;        // a stream ends after this many reads outside it
   };
   Readahead(NodeStore& nodes, ChunkReader& reader, const Options& options);
   ~Readahead();
@@ -56,7 +56,7 @@ class Readahead {
 
   // Blocks that are ahead of their readers, as counted against the bounds.
   size_t blocks_ahead() const;
-  // Returns when all readahead that is due is done.
+  // Returns when the threads of readahead have no more work.
   void WaitUntilIdle();
 
  private:
@@ -73,7 +73,7 @@ class Readahead {
     uint64_t in_order = 0;   // reads that began at `next`
     uint64_t gaps = 0;       // reads that began beyond `next`
     uint64_t last_note = 0;  // number of its last Note
-    size_t window = 0;       // blocks it may have ahead; grows with reads in order
+    size_t window = 0;       // most blocks ahead of it; grows with reads in order
     std::deque<Ahead> ahead;
     size_t weight = 0;  // sum of the weights in `ahead`
     size_t asked = 0;   // blocks at the front of `ahead` that threads have taken
@@ -88,7 +88,8 @@ class Readahead {
 
   void Work();
   bool HasWork() const SILTFS_REQUIRES(mutex_);
-  // Null if no stream has work. The returned stream moves behind the others.
+  // Returns the first stream with work and moves it to the end of streams_; null if no stream has
+  // work.
   StreamPtr NextWithWork() SILTFS_REQUIRES(mutex_);
   bool Wanted(const Stream& stream) const { return stream.asked < stream.ahead.size(); }
   bool CanPlan(const Stream& stream) const SILTFS_REQUIRES(mutex_);
@@ -98,9 +99,9 @@ class Readahead {
   void Advance(Stream& stream, uint64_t offset, uint64_t length) SILTFS_REQUIRES(mutex_);
   void DropIdle() SILTFS_REQUIRES(mutex_);
   void End(StreamList::iterator stream) SILTFS_REQUIRES(mutex_);
-  // Continues the walk at `from`, or at its current place if that is further. Returns the blocks
-  // that the walk meets and that are not in `known`. Stops after `blocks` of them, or when the walk
-  // is far enough ahead of the reader.
+  // Continues the walk at `from`, or at its current place if that is further. Returns the blocks of
+  // the chunks that it locates, except the blocks in `known`. Stops when the weights of these
+  // blocks reach `blocks`, or when the walk is far enough ahead of the reader.
   std::vector<Ahead> Plan(Stream::Walk& walk, uint64_t from, size_t blocks,
                           std::vector<ChunkReader::Place> known, bool& at_end);
 

@@ -9,11 +9,12 @@
 //
 // Invariant (docs/crash-model.md, I6): at most one copy of a chunk lies outside the noted segments,
 // and the index leads to this copy. So a cached footer part of a segment that is not noted may
-// decide that a chunk is a duplicate; for a noted segment the index is asked. A segment is noted
-// durably before it becomes a victim, and before a damaged chunk in it is stored again. It is also
-// noted before it is opened for chunks that a collection moves. So the note is durable before a
-// second copy of one of its chunks, or the first copy in it, can be written. The note is dropped
-// with the segment, or when EntryCheck finds that the index leads to every chunk in the segment.
+// decide that a chunk is a duplicate. For a noted segment only the index decides. A segment is
+// noted durably before it becomes a victim, and before a damaged chunk in it is stored again. A
+// segment for chunks that a collection moves is noted before it is opened. So the note is durable
+// before a second copy of one of the segment's chunks can be written anywhere, and before a moved
+// copy can be written to the segment. The note is dropped with the segment, or when EntryCheck
+// finds that the index leads to every chunk in the segment.
 //
 // A chunk of a victim may be written again, and the index then leads to a block that is not durable
 // yet. If the index becomes durable first and a crash loses that block, the index leads nowhere,
@@ -52,14 +53,14 @@ class SecondaryCopies {
   Status Note(SegmentId segment) { return Note(std::span(&segment, 1)); }
   // Like Note, for segments that are about to become victims.
   Status NoteVictims(std::span<const SegmentId> segments) SILTFS_EXCLUDES(mutex_);
-  // Call after a mount has compared these segments with the index: their notes no longer say that
-  // they were victims.
+  // Call after a mount has compared these segments with the index. Changes their notes to plain
+  // notes, which do not say that the segments were victims.
   Status Compared(std::span<const SegmentId> segments) SILTFS_EXCLUDES(mutex_);
 
-  // A count that rises with each call of Note; used as `checked` in Forget.
+  // A count that rises with each call of Note or NoteVictims; used as `checked` in Forget.
   uint64_t Now() const SILTFS_EXCLUDES(mutex_);
-  // Drops the notes of these segments, except those for which Note was called after Now returned
-  // `checked`.
+  // Drops the notes of these segments, except segments for which Note or NoteVictims was called
+  // after Now returned `checked`.
   Status Forget(std::span<const SegmentId> segments, uint64_t checked) SILTFS_EXCLUDES(mutex_);
   // Call after the segment was removed, and its note in metadata with it.
   void Removed(SegmentId segment) SILTFS_EXCLUDES(mutex_);
@@ -74,7 +75,7 @@ class SecondaryCopies {
   Status Write(const std::vector<Mutation>& mutations) SILTFS_REQUIRES(mutex_);
 
   CommitPort* const metadata_;
-  mutable Mutex mutex_;  // held while metadata is written: notes are written in their order
+  mutable Mutex mutex_;  // held while notes are written to metadata, to keep them in order
   std::map<SegmentId, Noted> noted_ SILTFS_GUARDED_BY(mutex_);
   uint64_t now_ SILTFS_GUARDED_BY(mutex_) = 0;
   SegmentSet set_;  // the segments in noted_

@@ -7,7 +7,8 @@
 namespace siltfs {
 namespace {
 
-// More chunks than this share a prefix only in a crafted store.
+// At most this many places are kept for one prefix. Only in a crafted store do more chunks share a
+// prefix.
 constexpr size_t kMostPlaces = 16;
 
 }  // namespace
@@ -54,7 +55,7 @@ bool SegmentSearch::SearchSegment(SegmentId segment, Wanted& wanted) {
   if (footer.status().Is(StatusCode::kIoError)) return false;
   if (footer.status().Is(StatusCode::kInvalidArgument) && SearchOpenSegment(segment, wanted))
     return true;
-  // Without a footer, search the blocks: they have the same names.
+  // The segment has no usable footer. Search the blocks, which have the same names.
   const auto table = reader.ScanBlockTable();
   if (!table.ok()) {
     table.status().IgnoreError("an unreadable segment is skipped");

@@ -1,13 +1,13 @@
 // Finds chunks for which the index leads nowhere or to a damaged place. It reads the footers of all
 // segments, or the blocks of segments without a footer. This takes long in a large store.
 //
-// So results are remembered, also that a chunk was not found. One search covers all chunks that
-// were lost together, and answers all later calls for them. Chunks that are stored later need no
-// search, because callers ask the index first.
+// So results are remembered, even if a chunk was not found. One search covers all chunks that were
+// lost together, and answers all later calls for them. If a chunk is stored later, its remembered
+// result does no harm, because callers ask the index first.
 //
-// Thread-safety: any thread; one search at a time, the others wait for its results. Memory: 2 MB at
-// most, and the footer of one segment. Errors: those of SegmentStore::List, if the segments cannot
-// be listed; an unreadable segment is skipped.
+// Thread-safety: any thread. One thread searches at a time; other threads wait for its results.
+// Memory: 2 MB at most, and the footer of one segment. Errors: those of SegmentStore::List, if the
+// segments cannot be listed; an unreadable segment is skipped.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class SegmentSearch {
   using Places = std::shared_ptr<const std::vector<Location>>;
   Result<Places> Find(uint64_t prefix, std::span<const uint64_t> companions)
       SILTFS_EXCLUDES(mutex_);
-  // Call when the remembered places are no longer right; the next Find searches again.
+  // Call when the remembered places are no longer right. The next Find then searches again.
   void Forget(uint64_t prefix) { found_.Erase(prefix); }
 
  private:

@@ -20,7 +20,8 @@ constexpr int kFewParts = 32;
 struct PlacedEntry {
   RecipeEntry entry;
   uint64_t begin = 0;
-  bool before_chunk = false;  // a chunk follows; if `entry` is a chunk, its content ended it
+  // A chunk follows in the recipe. So if `entry` is a chunk, its own content determined its end.
+  bool before_chunk = false;
   uint64_t end() const { return begin + entry.length; }
 };
 
@@ -67,11 +68,11 @@ class Cloner {
   // Adds parts for [begin, end) of a recipe, to be put at `target_offset`.
   Status Cover(RecipeReader& reader, uint64_t begin, uint64_t end, uint64_t target_offset);
 
-  // Where the source's whole chunks begin and end within the range.
+  // The offsets in the source between which the chunks lie as a whole within the range.
   Result<uint64_t> WholeBegin();
   Result<uint64_t> WholeEnd(uint64_t whole_begin);
-  // Two parts of the target's recipe stay, one before the range and one after it. KeptBefore
-  // returns the end of the first, KeptFrom the beginning of the second.
+  // The target's recipe keeps one part before the range and one part after it. KeptBefore returns
+  // the end of the first part, and KeptFrom the beginning of the second part.
   Result<uint64_t> KeptBefore();
   Result<uint64_t> KeptFrom();
 
@@ -116,9 +117,9 @@ Status Cloner::Cover(RecipeReader& reader, uint64_t begin, uint64_t end, uint64_
     if (placed.entry.is_hole()) {
       part.hole_bytes = stop - at;
     } else if (slice.IsWhole() && !placed.before_chunk) {
-      // The part gets the chunk's bytes instead of a slice. A fold would take a slice of a whole
-      // chunk over, because it assumes that the chunk was ended by its content. But a hole or the
-      // end of the file ended this chunk.
+      // A hole or the end of the file ended this chunk. But a fold would keep a slice of a whole
+      // chunk as it is, because it assumes that the content of the chunk determined its end. So the
+      // part gets the chunk's bytes instead of a slice.
       SILTFS_ASSIGN_OR_RETURN(const ChunkBytes chunk, chunks_.Get(slice.name, slice.chunk_length));
       part.plain.assign(chunk.bytes.begin(), chunk.bytes.end());
     } else {
@@ -141,8 +142,8 @@ Result<uint64_t> Cloner::WholeEnd(uint64_t whole_begin) {
   if (last.entry.is_hole()) return source_end();
   if (last.end() == source_end()) {
     if (last.before_chunk) return source_end();
-    // A hole or the end of the file ended this chunk. The chunk stays whole if a hole or the end
-    // follows in the target, too.
+    // A hole or the end of the file ended this chunk. The chunk stays whole if a hole or the end of
+    // the recipe follows the range in the target, too.
     SILTFS_ASSIGN_OR_RETURN(const bool barrier, IsBarrier(target_, target_recipe_, target_end()));
     if (barrier) return source_end();
   }
@@ -157,8 +158,8 @@ Result<uint64_t> Cloner::KeptBefore() {
   if (before.entry.is_hole()) return begin;
   if (before.end() > begin) return before.begin;
   if (before.before_chunk) return begin;
-  // A hole or the end of the file ended this chunk. The chunk stays if the source's range begins
-  // with a hole.
+  // A hole or the end of the file ended this chunk. The chunk stays if the source has a hole, or
+  // the end of its recipe, at the beginning of the range.
   SILTFS_ASSIGN_OR_RETURN(const bool barrier, IsBarrier(source_, source_recipe_, source_begin()));
   return barrier ? begin : before.begin;
 }

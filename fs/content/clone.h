@@ -1,12 +1,12 @@
 // Copies a range from one file into another without copying bytes. The target's recipe takes over
-// the source's chunks, whole subtrees at once, so the cost depends on the trees' heights, not on
-// the range's length.
+// the source's chunks, whole subtrees at once. So the cost depends on the heights of the recipe
+// trees, and not on the length of the range.
 //
 // A range seldom begins and ends at chunk boundaries. So some chunks of the source and of the
 // target are used only in part, at the ends of the range. These parts go into the target's overlay
-// as slices, and the target's recipe has holes there. The next fold cuts the bytes there again. A
-// chunk that was ended by a hole or by the end of a file is also cut again, if neither follows it
-// in the target.
+// as slices, and the target's recipe has holes in these places. The next fold cuts their bytes
+// again. The fold also cuts a chunk again if a hole or the end of a file ended it before the
+// copying, but neither follows it in the target afterwards.
 #pragma once
 
 #include "fs/chunks/chunk_store.h"
@@ -23,8 +23,8 @@ struct CloneRange {
 
 // Makes the range of the target equal to the range of the source. The source must be folded
 // (FileContent::IsFolded). If the target is not folded, the whole range goes into its overlay,
-// slice by slice; clone only ranges of few parts in this way. Source and target may be one file if
-// the ranges don't overlap. A failure leaves the target unchanged.
+// slice by slice. The range should then have few parts (HasFewParts). Source and target may be one
+// file if the ranges don't overlap. A failure leaves the target unchanged.
 Status CloneIntoFile(ChunkStore& chunks, const InodeRecord& source, const CloneRange& range,
                      InodeRecord& target, Overlay& target_overlay);
 

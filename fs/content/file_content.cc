@@ -12,9 +12,9 @@
 namespace siltfs {
 namespace {
 
-// When writes of a file overtake each other, some raw bytes lie after a gap. Chunks cut from these
-// bytes would probably be cut again by the fold. So the bytes stay raw until a write fills the gap,
-// or until they are this many.
+// When writes of a file overtake each other, some raw bytes lie after a gap. If chunks were cut
+// from these bytes, the fold would probably have to cut the bytes again. So they stay raw until a
+// write fills the gap, or until there are this many of them.
 constexpr uint64_t kMaxWaitingBytes = 4u << 20;
 // A shorter stream is not worth cutting: its end would be cut again with every write. Also, naming
 // many chunks at a time is faster.
@@ -23,8 +23,8 @@ constexpr uint64_t kLeastToCut = 128U << 10;
 constexpr uint64_t kMaxOverlaySlices = 8192;
 constexpr uint64_t kMaxOverlayRawBytes = 8u << 20;
 constexpr uint64_t kMaxOverlayExtents = 16384;
-// Limits for one step of a fold, while other threads wait. Each range costs about two chunks read
-// and three written; each raw byte is cut and named.
+// Limits for one step of a fold, because other users of the file wait during a step. For each range
+// the fold reads about two chunks and writes about three. It cuts and names all raw bytes.
 constexpr size_t kFoldRanges = 64;
 constexpr uint64_t kFoldRawBytes = 1u << 20;
 
@@ -119,8 +119,8 @@ Status FileContent::ReadRecipe(const InodeRecord& record, uint64_t offset,
   return Status::Ok();
 }
 
-// Whether a fold would probably begin a chunk at `offset`, too. Then it keeps the chunks of a
-// stream that begins there.
+// Whether a stream may begin at `offset`. True if a fold would probably begin a chunk there, too.
+// Then the fold keeps the chunks that were cut from the stream.
 bool FileContent::IsStreamStart(const InodeRecord& record, const Overlay& overlay,
                                 uint64_t offset) const {
   if (offset == 0 || overlay.BoundaryAt(offset)) return true;
@@ -155,8 +155,8 @@ Status FileContent::Write(InodeRecord& record, Overlay& overlay, uint64_t offset
 Status FileContent::CutStream(Overlay& overlay, Overlay::Range before, ByteView data,
                               Overlay::Range behind) const {
   // Each chunk must lie in one buffer. So the raw bytes before `data` are copied into `joined`,
-  // followed by as many bytes of `data` as the longest chunk has. If raw bytes wait after `data`,
-  // all of `data` and these bytes are copied. The rest of `data` is cut in place.
+  // followed by as many bytes of `data` as the longest possible chunk has. The rest of `data` is
+  // cut in place. But if raw bytes follow `data`, all of `data` and these bytes are copied.
   Bytes joined;
   size_t joined_data = 0;  // bytes of `data` in `joined`
   if (before.size() > 0 || behind.size() > 0) {

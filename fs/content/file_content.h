@@ -1,10 +1,10 @@
 // The content of a regular file: reads, writes and truncation over recipe, overlay and chunks, and
 // the fold that turns the overlay into a recipe.
 //
-// A write goes into the overlay as raw bytes. If it continues a stream with enough raw bytes, all
-// complete chunks of these bytes are cut off and put into the chunk store. Slices of these chunks
-// replace the raw bytes in the overlay, so only the tail of a stream stays raw. Fold turns the
-// recipe and the overlay into one recipe.
+// A write goes into the overlay as raw bytes. If it continues a stream that has enough raw bytes,
+// all complete chunks of these bytes are cut off and put into the chunk store. Slices of these
+// chunks replace the raw bytes in the overlay, so only the tail of the stream stays raw. Fold turns
+// the recipe and the overlay into one recipe.
 //
 // Not thread-safe for one file: the caller holds the inode's lock, exclusively for all but Read,
 // FindData and FindHole.
@@ -27,7 +27,7 @@ namespace siltfs {
 
 class FileContent {
  public:
-  // `chunks` must outlive it.
+  // `chunks` must outlive the object.
   FileContent(ChunkStore& chunks, std::shared_ptr<const ChunkerTables> tables);
 
   // Fills `out` with the bytes from `offset` on. Returns the number of bytes, fewer than asked for
@@ -45,8 +45,9 @@ class FileContent {
   // Makes [offset, offset + length) zeros that take no space. Does not extend the file.
   static void PunchHole(const InodeRecord& record, Overlay& overlay, uint64_t offset,
                         uint64_t length);
-  // FindData returns the first offset at or after `offset` that has data; FindHole, the first that
-  // is in a hole. Both return the end of the file if there is none. `offset` < record.size.
+  // FindData returns the first offset at or after `offset` that has data. FindHole returns the
+  // first such offset that is in a hole. Both return record.size if there is none. `offset` must be
+  // below record.size.
   Result<uint64_t> FindData(const InodeRecord& record, const Overlay& overlay,
                             uint64_t offset) const;
   Result<uint64_t> FindHole(const InodeRecord& record, const Overlay& overlay,
@@ -67,10 +68,11 @@ class FileContent {
   Status Fold(InodeRecord& record, Overlay& overlay, FoldMode mode) const {
     return FoldWindow(record, overlay, {0, record.size}, mode);
   }
-  // Folds a part, small enough not to delay other users of the file for long: about 64 changed
-  // places, or 1 MiB of raw bytes and parts of chunks. The part starts at the first extent at or
-  // after `from`, or at the file's first extent if there is none. Returns the offset to continue
-  // from.
+  // Folds a part of the file that is small enough not to delay other users of the file for long.
+  // The part has at most 64 ranges (Overlay::StretchFrom), and at most 1 MiB of raw bytes and parts
+  // of chunks, unless its first extent has more. It starts at the first extent at or after `from`.
+  // If there is none, it starts at the first extent of the file. Returns the offset at which
+  // the next call should continue.
   Result<uint64_t> FoldSome(InodeRecord& record, Overlay& overlay, uint64_t from,
                             FoldMode mode) const;
   // Whether one FoldSome folds everything.
@@ -81,14 +83,15 @@ class FileContent {
   // Whether the overlay is so large that it should be folded while the file is still being written.
   static bool NeedsFold(const Overlay& overlay);
 
-  // Bytes of the file that are not holes. Exact after a fold; before it an upper bound, because
-  // overwritten bytes count twice.
+  // Bytes of the file that are not holes. The number is exact for a folded file. For other
+  // files it is an upper bound, because it also counts the bytes of the recipe that the overlay
+  // overrides.
   static uint64_t AllocatedBytes(const InodeRecord& record);
   static uint64_t ChunkReferences(const InodeRecord& record);
 
  private:
-  // Cuts the stream formed by the raw bytes in `before`, by `data`, and by the raw bytes in
-  // `behind`. The bytes after its last complete chunk stay raw.
+  // Cuts the stream of the raw bytes in `before`, then `data`, then the raw bytes in `behind`. The
+  // bytes after the last complete chunk of the stream stay raw.
   Status CutStream(Overlay& overlay, Overlay::Range before, ByteView data,
                    Overlay::Range behind) const;
   bool IsStreamStart(const InodeRecord& record, const Overlay& overlay, uint64_t offset) const;

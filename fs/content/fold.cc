@@ -39,19 +39,19 @@ class Folder {
   Result<Recipe> Run();
 
  private:
-  // A stretch [begin, end) that differs from the base; cutting starts at `start`, at or before
-  // begin.
+  // A stretch [begin, end) that differs from the base. Cutting starts at `start`, which is at or
+  // before `begin`.
   struct Region {
     uint64_t start;
     uint64_t begin;
     uint64_t end;
   };
-  // The content at a position, up to where its kind changes.
+  // The content from a position on: a hole, one whole chunk, or bytes that may have to be cut.
   struct Layout {
     enum class Kind : uint8_t { kHole, kChunk, kBytes };
     Kind kind = Kind::kBytes;
     uint64_t length = 0;
-    RecipeEntry chunk;  // kChunk: whole, and ended by its content
+    RecipeEntry chunk;  // kChunk: a whole chunk that ends at a cut point
   };
   // An entry of the base.
   struct BaseEntry {
@@ -65,7 +65,7 @@ class Folder {
   Result<uint64_t> StartOf(uint64_t begin);
   Result<bool> InStep(uint64_t position);
   Result<Layout> LayoutAt(uint64_t position);
-  // Appends entries from `position` on, at least one; returns where they end.
+  // Appends at least one entry for the content from `position` on. Returns the end of the entries.
   Result<uint64_t> Step(uint64_t position, uint64_t region_end, std::vector<RecipeEntry>& entries);
   Result<bool> ReadMore(uint64_t at, uint64_t region_end, Bytes& buffer);
   Result<bool> MayTakeOver(uint64_t position, uint64_t region_end);
@@ -79,7 +79,7 @@ class Folder {
   const Overlay& overlay_;
   const Overlay::Range window_;
   const uint64_t end_;        // of the new recipe
-  const uint64_t base_end_;   // the base is valid up to here
+  const uint64_t base_end_;   // the file uses the base up to this offset
   const uint64_t base_size_;  // of the old recipe
   RecipeReader base_;
 };
@@ -91,15 +91,15 @@ Result<std::optional<Folder::BaseEntry>> Folder::BaseAt(uint64_t offset) {
   return std::optional<BaseEntry>({base_.entry(), base_.entry_offset()});
 }
 
-// Returns where to start cutting, so that a change at `begin` is cut as if the file had always had
-// this content.
+// Returns the offset at which cutting must start because of a change at `begin`. The chunks are
+// then the same as if the file had always had the new content.
 Result<uint64_t> Folder::StartOf(uint64_t begin) {
   if (begin == 0) return begin;
   SILTFS_ASSIGN_OR_RETURN(auto before, BaseAt(begin - 1));
   if (!before || before->entry.is_hole()) return begin;
   if (before->end() > begin) return before->begin;  // the change is within a chunk
-  // The chunk before ends exactly here: by its content if another chunk follows, else because of a
-  // hole or the end of the file.
+  // The previous chunk ends exactly at `begin`. If another chunk follows, this is a cut point.
+  // If not, a hole or the end of the file ended the chunk, and it must be cut again.
   SILTFS_ASSIGN_OR_RETURN(auto next, BaseAt(begin));
   return next && !next->entry.is_hole() ? begin : before->begin;
 }
@@ -107,8 +107,8 @@ Result<uint64_t> Folder::StartOf(uint64_t begin) {
 Result<std::vector<Folder::Region>> Folder::FindRegions() {
   std::vector<Overlay::Range> changed =
       overlay_.CoveredRanges({window_.begin, std::min(window_.end, base_end_)});
-  // The part after the base. This part is a region even if it is empty, when the base was
-  // truncated: the chunk before it then ends elsewhere.
+  // The part after the base is a region, too. If the base was truncated, this part is a region even
+  // if it is empty, because the last chunk of the base then has a new end.
   if (end_ > base_end_ || base_end_ < base_size_) {
     if (!changed.empty() && changed.back().end == base_end_) {
       changed.back().end = end_;
@@ -165,10 +165,10 @@ Result<Folder::Layout> Folder::LayoutAt(uint64_t position) {
   return Layout{Layout::Kind::kBytes, length, {}};
 }
 
-// Appends the bytes from `at` on to `buffer`: within the region about kReadAheadBytes at most, and
-// after the region one Layout. Returns false and appends nothing if a hole or the end of the file
-// is at `at`. Also returns false if the base can be taken over from `at` on and `at` lies more than
-// kMostRecutBytes after the region.
+// Appends the bytes from `at` on to `buffer`. Within the region these are about kReadAheadBytes at
+// most; after the region they are the bytes of one Layout. Returns false and appends nothing if
+// there is a hole or the end of the new recipe at `at`. Also returns false if `at` lies more than
+// kMostRecutBytes after the region and the base can be taken over from `at` on.
 Result<bool> Folder::ReadMore(uint64_t at, uint64_t region_end, Bytes& buffer) {
   if (at > region_end && at - region_end > kMostRecutBytes) {
     SILTFS_ASSIGN_OR_RETURN(const bool in_step, InStep(at));
@@ -208,7 +208,7 @@ Result<uint64_t> Folder::CutBytes(uint64_t position, uint64_t region_end,
     bool hole;
   };
   std::vector<Cut> cuts;
-  Bytes buffer;  // from `position` on, read as far as cutting needs
+  Bytes buffer;  // the content from `position` on, as far as it was read
   bool more = true;
   size_t done = 0;
   std::optional<CutSequence> sequence;  // of the bytes in the buffer
@@ -221,7 +221,7 @@ Result<uint64_t> Folder::CutBytes(uint64_t position, uint64_t region_end,
       SILTFS_ASSIGN_OR_RETURN(more, ReadMore(position + buffer.size(), region_end, buffer));
       continue;
     }
-    if (!length) length = rest.size();  // the chunk ends where ReadMore stopped
+    if (!length) length = rest.size();  // there are no more bytes: the chunk ends here
     cuts.push_back({done, *length, IsAllZero(rest.first(*length))});
     done += *length;
     SILTFS_ASSIGN_OR_RETURN(existing, MayTakeOver(position + done, region_end));

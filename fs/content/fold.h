@@ -1,11 +1,11 @@
 // Merges a file's overlay into its recipe.
 //
 // Only changed parts are cut again: from the start of the chunk in which a change begins, until a
-// new cut point coincides with the start of an existing chunk. A chunk's end depends on its own
-// bytes alone (chunker.h). So a chunk that was ended by its content can be taken over, whatever
-// precedes or follows it. A chunk that was ended by a hole or by the end of the file is cut again
-// if this hole or end has changed. Holes are barriers: no chunk reaches across one, and all-zero
-// chunks become holes.
+// new cut point coincides with the start of an existing chunk. A cut point depends only on the
+// bytes of the chunk that it ends (chunker.h). So a chunk that ends at a cut point can be taken
+// over, whatever bytes precede or follow it. But a chunk may also have ended at a hole or at the
+// end of the file. Such a chunk is cut again if this hole or end has changed. No chunk extends
+// across a hole, and all-zero chunks become holes.
 #pragma once
 
 #include "chunker/chunker.h"
@@ -17,9 +17,9 @@
 namespace siltfs {
 
 // Returns the recipe of the file's first `end` bytes; end <= record.size. The recipe includes the
-// overlay's extents within `window`, and everything between record.recipe_limit and `end`.
-// Elsewhere the recipe may still have the old content. Puts new chunks and nodes; changes nothing
-// else.
+// overlay's extents within `window`, and all content between record.recipe_limit and `end`.
+// Elsewhere the recipe may still have the old content. Puts new chunks and nodes, and changes
+// nothing else.
 Result<Recipe> FoldToRecipe(ChunkStore& chunks, const ChunkerTables& tables,
                             const FileContent& content, const InodeRecord& record,
                             const Overlay& overlay, Overlay::Range window, uint64_t end);

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = OverlayExtent::Kind;
 
-// The part [from, to) of an extent, relative to its start.
+// The part [from, to) of an extent. The offsets are relative to the start of the extent.
 OverlayExtent Part(const OverlayExtent& extent, uint64_t from, uint64_t to) {
   OverlayExtent part;
   part.kind = extent.kind;
@@ -34,7 +34,7 @@ OverlayExtent Part(const OverlayExtent& extent, uint64_t from, uint64_t to) {
   return part;
 }
 
-// The bytes of the extent that a fold has to cut.
+// The number of bytes of the extent that a fold has to cut.
 uint64_t CutBytes(const OverlayExtent& extent) {
   if (extent.kind == Kind::kPlain) return extent.length;
   uint64_t bytes = 0;
@@ -295,7 +295,8 @@ void Overlay::PutSlices(uint64_t offset, const std::vector<ChunkSlice>& slices) 
   for (const ChunkSlice& slice : slices) total += slice.length;
   if (total == 0) return;
   Erase(offset, offset + total);
-  // Fill up the extent that ends at `offset`, and start new extents for the other slices.
+  // Add slices to the extent that ends at `offset` while it has room. The other slices get new
+  // extents.
   auto last = extents_.end();
   if (offset > 0) {
     auto before = extents_.upper_bound(offset - 1);

@@ -1,9 +1,9 @@
-// A file's overlay in memory: the extents that override its recipe, and the keys that changed since
-// they were last turned into mutations. Metadata has the same extents
-// (fs/records/overlay_extent.h).
+// A file's overlay in memory: the extents that override the file's recipe, and the keys of the
+// extents that changed after the last TakeMutations. Metadata has the same extents, except for
+// these changes (fs/records/overlay_extent.h).
 //
-// Not thread-safe: it belongs to an inode and is guarded by the inode's mutex. Units: bytes. No
-// I/O.
+// Not thread-safe: an overlay belongs to an inode and is guarded by the inode's mutex. Units:
+// bytes. No I/O.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ using PlainBytesTotal = std::atomic<uint64_t>;
 
 class Overlay {
  public:
-  // Adds its raw bytes to `total` while it exists; null: no total.
+  // While the overlay exists, its raw bytes are included in `total`, which may be null.
   explicit Overlay(PlainBytesTotal* total = nullptr) : total_(total) {}
   ~Overlay() { CountPlain(-static_cast<int64_t>(plain_bytes_)); }
   Overlay(Overlay&& other) noexcept { *this = std::move(other); }
@@ -52,8 +52,8 @@ class Overlay {
   uint64_t data_bytes() const { return plain_bytes_ + chunk_bytes_; }
   uint64_t end() const;
 
-  // Visits [begin, end) in order without gaps until `visit` returns false. A part without an extent
-  // is visited as kAbsent.
+  // Visits the pieces of [begin, end) in order, without gaps, until `visit` returns false. A part
+  // without an extent is a piece of kind kAbsent.
   void Visit(uint64_t begin, uint64_t end,
              const std::function<bool(const OverlayPiece&)>& visit) const;
 
@@ -66,17 +66,17 @@ class Overlay {
     bool operator==(const Range&) const = default;
   };
   Range RawRunAt(uint64_t offset) const;
-  // Whether a hole, or a slice of a whole chunk, ends exactly at `offset`.
+  // Whether a hole of the overlay, or a slice that is a whole chunk, ends exactly at `offset`.
   bool BoundaryAt(uint64_t offset) const;
   // Maximal ranges within the window that are covered by extents of any kind, in order.
   std::vector<Range> CoveredRanges(Range window) const;
-  // Returns the stretch that begins with the first extent at or after `from`; empty if there is
-  // none. The stretch goes on until a limit is reached. It has at most `max_ranges` ranges: a gap
-  // or a change of kind begins a new range. It has at most `max_cut_bytes` bytes that a fold cuts:
-  // raw bytes and parts of chunks. Only its first extent may exceed a limit.
+  // Returns the stretch that begins with the first extent at or after `from`. It is empty if there
+  // is no such extent. The stretch has as many whole extents as the two limits allow, but at least
+  // one. `max_ranges` limits its ranges; a gap or a change of kind begins a new range.
+  // `max_cut_bytes` limits the bytes that a fold of the stretch cuts: raw bytes, parts of chunks.
   Range StretchFrom(uint64_t from, size_t max_ranges, uint64_t max_cut_bytes) const;
 
-  // These functions replace the old extents in the range.
+  // These functions remove the old extents in the range; all except Erase put new ones there.
   void PutRaw(uint64_t offset, ByteView bytes);
   void PutHole(uint64_t offset, uint64_t length);
   void PutSlices(uint64_t offset, const std::vector<ChunkSlice>& slices);
@@ -84,7 +84,8 @@ class Overlay {
 
   // Sets the overlay fields of the file's record.
   void Describe(InodeRecord& record) const;
-  // Appends the mutations that bring metadata up to date, and forgets which keys changed.
+  // Appends the mutations for all keys that changed after the last call. They bring metadata up to
+  // date.
   void TakeMutations(uint64_t inode, std::vector<Mutation>& mutations);
 
  private:

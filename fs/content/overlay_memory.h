@@ -1,7 +1,7 @@
 // The raw bytes of all overlays in memory, and their limit.
 //
-// Thread-safety: every call from any thread. It must outlive the inodes, whose overlays count their
-// bytes here.
+// Thread-safety: every call from any thread. The object must outlive the inodes, because their
+// overlays add their raw bytes to its count.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace siltfs {
 
 class OverlayMemory {
  public:
-  // An empty overlay whose bytes are counted.
+  // Returns an empty overlay, which adds its raw bytes to the count.
   Overlay NewOverlay() { return Overlay(&raw_bytes_); }
   // Whether overlays must be folded or dropped from memory.
   bool UnderPressure() const { return raw_bytes_ > kMaxRawBytes; }

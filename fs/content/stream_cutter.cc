@@ -7,7 +7,7 @@
 namespace siltfs {
 namespace {
 
-// Chunks named, tagged and looked up together.
+// The number of chunks that are named, tagged and looked up together.
 constexpr size_t kPutBatch = 64;
 
 }  // namespace

@@ -2,8 +2,9 @@
 // store.
 //
 // Chunks are named, tagged and looked up many at a time, also across pieces. All-zero chunks become
-// holes. Thread-safety: none; one per stream. Ownership: borrows everything, the pieces until
-// Finish. Errors: those of ChunkStore::Put; after an error the parts are useless.
+// holes. Thread-safety: none; each stream has its own cutter. Ownership: the pieces must stay valid
+// until Finish returns, and the other arguments must outlive the cutter. Errors: those of
+// ChunkStore::Put. After an error the cutter must not be used any more.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +29,11 @@ class StreamCutter {
   StreamCutter(ChunkStore& chunks, const ChunkerTables& tables)
       : chunks_(chunks), tables_(tables) {}
 
-  // Cuts whole chunks off `data` until `enough` bytes are cut off, or until no chunk ends in the
-  // rest. Returns the number of bytes cut off. The next piece must begin with the byte after them.
+  // Cuts whole chunks off the front of `data`. Stops when at least `enough` bytes are cut off, or
+  // when no chunk ends in the rest of `data`. Returns the number of bytes that were cut off. The
+  // next piece must begin with the byte after these.
   Result<uint64_t> Cut(ByteView data, uint64_t enough = UINT64_MAX);
-  // Puts the chunks that are not put yet, and returns the parts in order.
+  // Puts the chunks that are cut off but not put yet. Returns all parts in order.
   Result<std::vector<Part>> Finish();
 
  private:

@@ -14,11 +14,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::json;
 
-// How long to wait for the end of a daemon's process after the daemon has hung up. If a process
-// with this number still runs afterwards, it is another process: the daemon's number comes from the
-// PID namespace of its container.
+// How long to wait for the end of the daemon's process after the daemon has closed the connection.
+// The daemon may have reported its process number from the PID namespace of its container. Then
+// another process may have the same number here, so the wait must have a limit.
 constexpr std::chrono::seconds kGrace{5};
-// Interval between checks of a daemon that does not answer.
+// The interval between checks whether a daemon that does not answer is stopped or too late.
 constexpr std::chrono::milliseconds kSlice{100};
 
 struct Connection {
@@ -108,7 +108,7 @@ Result<Connection> Send(const DaemonAddress& address, const std::string& command
   return connection;
 }
 
-// Returns the next line; nullopt if the daemon has hung up.
+// Returns the next line; nullopt if the daemon has closed the connection.
 Result<std::optional<std::string>> ReadPatiently(LocalStream& stream, int64_t pid,
                                                  const DaemonAddress& address,
                                                  const Patience& patience) {
@@ -196,7 +196,7 @@ Status Waiter::Wait(const Patience& patience) {
     ended_ = true;
     return died();
   }
-  // The daemon sends nothing more, and hangs up when it ends.
+  // The daemon sends nothing more, and the connection closes when the daemon ends.
   const auto end = ReadPatiently(*stream_, identity_.pid, address_, patience);
   if (!end.ok()) return end.status();
   ended_ = true;

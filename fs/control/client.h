@@ -44,7 +44,8 @@ struct Patience {
 };
 
 struct Identity {
-  // In this process's PID namespace. If the daemon has no number there: in the daemon's namespace.
+  // The number of the daemon's process in this process's PID namespace. If the daemon has no number
+  // there, its number in its own PID namespace.
   int64_t pid = 0;
   std::string mountpoint;  // by the daemon's report
   std::string state;       // kStarting, kMounted or kClosing; empty if not reported

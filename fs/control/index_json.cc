@@ -102,7 +102,7 @@ Json IndexToJson(const IndexStats& index, const std::string& store,
   made["store"] = store;
   made["mountpoint"] = daemon ? Json(daemon->mountpoint) : Json();
   made["pid"] = daemon ? Json(daemon->pid) : Json();
-  made["rebuild_interrupted"] = false;  // only an unmounted store can have it; its caller sets it
+  made["rebuild_interrupted"] = false;  // the command sets it for a store that is not mounted
   made["kinds"] = KindsToJson(index);
   Json stores = Json::array();
   for (const IndexComponentStats& component : index.stores) {

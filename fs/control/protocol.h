@@ -9,23 +9,26 @@
 //   command                 "result" in the answer {"ok":true,"result":...}
 //   "stat"                  the statistics; keys as in stats_json.h
 //   "index stat"            the index's statistics, store by store; keys as in index_json.h
-//   "settle"                the totals, sent after all waiting segments were recompressed; keys as
-//                           in recompression_json.h. Takes long; meanwhile the daemon answers other
-//                           requests, and an unmount interrupts the command
+//   "settle"                the totals, sent after all segments that await recompression were
+//                           recompressed; keys as in recompression_json.h. Takes long. During the
+//                           command the daemon answers other requests. An unmount interrupts the
+//                           command
 //   "gc"                    the totals, sent after unreferenced data was freed; keys as in
 //                           gc_json.h. Takes long, like "settle"
 //   "gc dry run"            the totals that "gc" would probably send. Takes long, like "settle"
 //   "scrub"                 the findings, sent after all stored data was verified; keys as in
 //                           scrub_json.h. Takes long, like "settle"
 //   "scrub stop"            null, at once; the running "scrub" is interrupted
-//   "sync"                  null, sent when all changes are durable that the daemon had received or
-//                           the kernel was sending. A client that needs all changes of the kernel
-//                           calls syncfs(2) on the mount first
+//   "sync"                  null, sent when certain changes are durable: those that the daemon had
+//                           received before the command, and those that the kernel was sending at
+//                           that time. The kernel may hold more changes. A client that needs them
+//                           durable, too, calls syncfs(2) on the mount first
 //   "identity"              {"pid":N,"mountpoint":"...","state":"..."}, at once. The state is
-//                           "starting", "mounted", or "closing" once it is unmounted everywhere
-//   "wait"                  at once the answer to "identity". When the store was closed and
-//                           unlocked, a second line: {"ok":true,"result":null}, or the failure. The
-//                           connection then stays open until the daemon ends
+//                           "starting" or "mounted", or "closing" after the store was unmounted
+//                           everywhere
+//   "wait"                  the answer to "identity", at once. After the store was closed and
+//                           unlocked, a second line: {"ok":true,"result":null}, or the failure.
+//                           After this line the connection stays open until the daemon ends
 //   any other               none: {"ok":false,"code":"invalid argument","error":"..."}
 // clang-format on
 //

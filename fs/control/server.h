@@ -1,10 +1,10 @@
 // The daemon's side of the control socket (protocol.h).
 //
-// Each connection has its own thread; there are at most kMaxConnections. A client that sends
-// nothing, or sends too slowly or too much, delays neither other clients nor the shutdown. If all
-// connections are in use, a new client replaces the client that has let the server wait longest for
-// a request. Long commands may use at most kMaxLongCommands connections, so that other clients are
-// still served. A long command occupies its connection even after the client has left.
+// Each connection has its own thread; there are at most kMaxConnections connections. A client that
+// sends nothing, or sends too slowly or too much, delays neither other clients nor the shutdown. If
+// all connections are in use, a new client replaces the client that has let the server wait longest
+// for a request. Long commands may use at most kMaxLongCommands connections, so that other clients
+// are still served. A long command occupies its connection even after the client has left.
 //
 // Thread-safety: one thread calls Start, ListenAbstract, StopCommands, Stop and the destructor; any
 // thread may call AnswerWaiters. Lifetime: objects used by the handlers must live until
@@ -36,7 +36,7 @@ using Handler = std::function<Result<nlohmann::json>()>;
 struct ServerOptions {
   std::string store;                         // the directory for the socket; empty: no socket there
   uint32_t own_uid = 0;                      // this user is served, besides the superuser
-  std::function<nlohmann::json()> identity;  // the answer to "identity", and the first to "wait"
+  std::function<nlohmann::json()> identity;  // the answer to "identity", the first one to "wait"
   std::map<std::string, Handler> handlers;   // by command, without "identity" and "wait"
   std::set<std::string> long_commands = {};
 };

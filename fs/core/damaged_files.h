@@ -1,4 +1,4 @@
-// Finds the files that use damaged chunks of which no intact copy exists.
+// Finds the files that use lost chunks: damaged chunks of which no intact copy exists.
 //
 // Thread-safety: any thread. The store may be in use; the result describes the snapshot. Memory:
 // the returned files; 8 bytes for each chunk known to be damaged; about 60 bytes for each chunk
@@ -28,8 +28,8 @@ struct DamagedFiles {
   uint64_t count = 0;              // of all damaged files
 };
 
-// Reads all recipes, and the chunks in `damage`; returns the files that use lost chunks. Calls
-// `pace` for each file. Errors: those of metadata and of `pace`.
+// Reads all recipes, and tries to read each chunk in `damage` that a file uses. Returns the files
+// that use lost chunks. Calls `pace` for each file. Errors: those of metadata and of `pace`.
 Result<DamagedFiles> FindDamagedFiles(const KvSnapshot& metadata, ChunkStore& chunks,
                                       std::span<const DamagedBlock> damage, size_t most,
                                       const std::function<Status()>& pace);

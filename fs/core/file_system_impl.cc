@@ -46,7 +46,7 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
 
 FileSystemImpl::~FileSystemImpl() {
   fold_thread_.Stop();
-  maintenance_.Stop();      // its threads write metadata
+  maintenance_.Stop();      // the threads of its jobs write metadata
   metadata_->EndCommits();  // commits call changes_ and chunks_
 }
 

@@ -2,7 +2,7 @@
 // implement its operations, and forwards each call to one of them.
 //
 // The steps of an operation: wait for room in the open group; lock the inodes concerned, in the
-// order of their numbers; read; change the inodes in memory and collect mutations in a Change;
+// order of their numbers; read; change the inodes in memory, and collect mutations in a Change;
 // apply the Change as a whole (change_applier.h). To find the inodes concerned, an operation may
 // read names before it locks. It reads these names again when it holds the locks.
 //
@@ -65,9 +65,9 @@ class FileSystemImpl final : public FileSystem {
   // begun.
   struct Parts {
     std::unique_ptr<SpaceReserve> reserve;  // null when read-only
-    std::string reserve_directory;          // with the pieces of the reserve
+    std::string reserve_directory;          // holds the files of the reserve
     // `env` is for data, `metadata_env` for metadata. Writes through them take space from the
-    // reserve if the disk is full (ReserveEnv). Null when no reserve is kept.
+    // reserve if the disk is full (ReserveEnv). Both are null if the mount keeps no reserve.
     std::unique_ptr<Env> env;
     std::unique_ptr<Env> metadata_env;
     std::unique_ptr<FileLock> lock;

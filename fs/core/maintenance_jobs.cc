@@ -7,7 +7,7 @@ namespace siltfs {
 namespace {
 
 // Recompression needs free space for this many segments, in addition to the reserve's spare_bytes:
-// for one new file, and for chunks that are put while it is written.
+// for the new file of one segment, and for chunks that writers put while this file is written.
 constexpr uint64_t kSegmentsFreeToRecompress = 2;
 
 uint32_t RecompressedBlockBytes(const Superblock& superblock) {
@@ -77,7 +77,7 @@ MaintenanceJobs::MaintenanceJobs(ChunkParts& parts, NodeStore& nodes, const Segm
 
 void MaintenanceJobs::Stop() {
   scrubber_.Stop();
-  recompressor_.Stop();  // a collection may wait for recompression
+  recompressor_.Stop();  // before collector_, because a collection may wait for recompression
   collector_.Stop();
 }
 

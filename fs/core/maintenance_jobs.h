@@ -30,8 +30,8 @@ class MaintenanceJobs {
     uint64_t room_for_others = 0;
   };
   // `parts` is writable and has a CommitPort; `nodes` reads recipe nodes from `parts`. `records`:
-  // the segments as of the opening. Construct the jobs before the first commit, because from then
-  // on recompression gets each segment that is sealed. Starts no thread.
+  // the segment records at the time when the store was opened. Construct the jobs before the first
+  // commit, because each commit passes newly sealed segments to recompression. Starts no thread.
   MaintenanceJobs(ChunkParts& parts, NodeStore& nodes, const SegmentRecords& records,
                   Options options);
 
@@ -39,11 +39,11 @@ class MaintenanceJobs {
   GarbageCollector& collector() { return collector_; }
   Scrubber& scrubber() { return scrubber_; }
 
-  // Permanently ends all jobs, soon; returns when they have ended.
+  // Interrupts all jobs, and returns when they have ended. No job begins afterwards.
   void Stop();
 
  private:
-  // In this order, so that a job is destroyed before the jobs that it uses.
+  // The order matters: each job is destroyed before the jobs that it uses.
   Recompressor recompressor_;
   GarbageCollector collector_;
   Scrubber scrubber_;

@@ -40,12 +40,12 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
 
   // Starts the background work that the options ask for.
   void StartInBackground();
-  // Stops everything permanently. Metadata must still accept changes.
+  // Stops all jobs permanently. Call it while metadata still accepts changes.
   void Stop();
 
  private:
-  // Makes a commit, even if nothing changed, so that metadata knows that the segments filled so far
-  // are sealed.
+  // Waits until all full segments are sealed. Then makes a commit, even if nothing changed, so that
+  // metadata records them as sealed.
   Status CommitSealed();
   // Finds and reports the files that use chunks known to be damaged.
   Status NameDamagedFiles(ScrubReport& report);

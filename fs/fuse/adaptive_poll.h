@@ -1,5 +1,5 @@
-// Adaptive polling: whether a thread that has answered a request should poll for the next one for a
-// moment before it sleeps.
+// Adaptive polling: decides whether a thread that has answered a request polls for the next request
+// for a moment before it sleeps.
 //
 // A sequential program sends its next request within microseconds. On an idle machine, the thread's
 // processor has gone to sleep by then, and waking it takes longer than answering most requests. So
@@ -38,8 +38,9 @@ class AdaptivePoll {
   using Time = Clock::time_point;
   // How long to poll for a request.
   static constexpr std::chrono::microseconds kDuration{50};
-  // If a request came within this time after the last answer, the next one probably comes within
-  // kDuration when no thread has to be woken.
+  // If a request came within this time after the last answer, the next request probably comes
+  // within kDuration. This time is longer than kDuration because it may include the waking of a
+  // thread.
   static constexpr std::chrono::microseconds kSoon{200};
   static constexpr std::chrono::milliseconds kBetweenCounts{1};
 

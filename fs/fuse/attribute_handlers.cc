@@ -30,7 +30,8 @@ void GetFileSystemStatistics(fuse_req_t request, fuse_ino_t /*inode*/) {
   reply.f_blocks = space->total_bytes / space->block_size;
   reply.f_bfree = space->free_bytes / space->block_size;
   reply.f_bavail = space->available_bytes / space->block_size;
-  // Inodes are made as needed; each takes less than a block.
+  // Inodes are made as needed, and each takes less than a block. So each free block counts as a
+  // free inode.
   reply.f_files = space->inodes + reply.f_bfree;
   reply.f_ffree = reply.f_bfree;
   reply.f_favail = reply.f_bavail;

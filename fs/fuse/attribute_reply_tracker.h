@@ -15,8 +15,8 @@
 // new attributes. A reply that is noted between TakeOthers and the notification does no harm: its
 // request, too, was sent before the notification.
 //
-// This covers changes of a directory's entries. It does not cover the ctime of a directory that is
-// itself moved or given an extended attribute: a late reply may bring back its old ctime. After
+// The notifications cover changes of a directory's entries, but not the ctime of a directory that
+// is itself moved or given an extended attribute: a late reply may bring back its old ctime. After
 // other changes of an inode (SETATTR, LINK, the loss of a name) the kernel itself refuses older
 // replies.
 //
@@ -42,7 +42,7 @@ class AttributeReplyTracker {
   static constexpr Thread kUnknownThread = 0;
 
   // Call it before reading the attributes for a reply to `thread`. An unknown thread counts as
-  // several.
+  // several threads.
   void NoteReply(InodeNumber directory, Thread thread);
   // Like NoteReply, for a directory that the request of this thread has made: no other thread can
   // have got a reply.
@@ -58,7 +58,7 @@ class AttributeReplyTracker {
   static constexpr Thread kNobody = -1;
 
   struct Slot {
-    InodeNumber directory = 0;  // none yet
+    InodeNumber directory = 0;  // 0: none yet
     Thread told = kNobody;
   };
 

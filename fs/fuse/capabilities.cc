@@ -5,8 +5,8 @@
 namespace siltfs::fuse {
 namespace {
 
-// The most readahead and writeback requests that the kernel has unanswered at a time. The kernel's
-// default of 12 would leave threads of the daemon idle.
+// The most readahead and writeback requests that may be unanswered at a time; the kernel then sends
+// no more of them. The kernel's default of 12 would leave threads of the daemon idle.
 constexpr unsigned kMaxBackgroundRequests = 64;
 
 // Asks for the capability. False if the kernel does not offer it.
@@ -48,8 +48,8 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
       FUSE_CAP_PARALLEL_DIROPS);  // on by default in some versions of libfuse, off in others
   Ask(connection, FUSE_CAP_CACHE_SYMLINKS);
   // With this capability, file handles (open_by_handle_at, NFS) stay valid after the kernel has
-  // dropped the inode: the kernel sends a lookup of "." in the inode of this number. Numbers are
-  // never reused, so the generation is always 0.
+  // dropped the inode: the kernel sends a lookup of "." in the inode with the number in the handle.
+  // Numbers are never reused, so the generation is always 0.
   Ask(connection, FUSE_CAP_EXPORT_SUPPORT);
   // The kernel requests listings with attributes if it sees that programs use the attributes, as
   // `ls -l` and `find -size` do.

@@ -25,8 +25,8 @@ class FailureLog {
       : log_(std::move(log)), clock_(std::move(clock)) {}
 
   // Logs failures of the disk and of the store, but not errors that any program can cause (no such
-  // file, no space). Failures left out in one period are counted; the next period logs their
-  // number.
+  // file, no space). Failures that are left out in a period are counted. The first failure after
+  // the period logs their number.
   void Add(const Status& status);
 
  private:

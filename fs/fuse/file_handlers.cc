@@ -34,8 +34,8 @@ void NoteOpen(HandlerContext& context, InodeNumber inode, fuse_file_info& file) 
   file.fh = static_cast<uint64_t>(writes ? Access::kWrite : Access::kRead);
   if (writes) context.open_for_writing.Add(inode);
   file.keep_cache = 1;
-  // With direct I/O, a write itself fails if there is no space. From the kernel's cache, only a
-  // later sync or close would report this.
+  // With direct I/O, a write itself fails if there is no space. If the kernel cached the written
+  // data, only a later sync or close would report this error.
   if (writes && context.cache_can_be_passed_by && context.file_system.NearlyFull())
     file.direct_io = 1;
 }
@@ -134,9 +134,9 @@ void SyncFile(fuse_req_t request, fuse_ino_t inode, int /*data_only*/, fuse_file
   ReplyOutcome(request, FileSystemOf(request).Fsync(inode));
 }
 
-// Returns the privileges that a change of content removes. It is for requests that do not name
-// them, and gives the privileges that a write by the same caller removes. User 0 stands for all
-// callers that may keep set-id bits.
+// Returns the privileges that `request`, a change of a file's content, removes from the file. Only
+// WRITE requests say what they remove. So this function is for all other requests, which remove
+// what a write by the same caller removes. User 0 stands for all callers that may keep set-id bits.
 Privileges PrivilegesTakenBy(fuse_req_t request) {
   return CallerOf(request).uid == 0 ? Privileges::kDropCapability : Privileges::kDropAll;
 }
@@ -185,8 +185,8 @@ void Seek(fuse_req_t request, fuse_ino_t inode, off_t offset, int whence,
   const auto from = static_cast<uint64_t>(offset);
   const SeekTarget target = whence == SEEK_DATA ? SeekTarget::kData : SeekTarget::kHole;
   if (!context.open_for_writing.Contains(inode)) return AnswerSeek(request, inode, from, target);
-  // The kernel may have data that it has not sent, which Seek would report as a hole. On older
-  // kernels the answer is an error, after which programs copy the whole file.
+  // The kernel may have data that it has not sent, which Seek would report as a hole. If the kernel
+  // is too old to await its writeback, the answer is an error. Programs then copy the whole file.
   if (!context.writeback_can_be_awaited) {
     fuse_reply_err(request, EINVAL);
     return;

@@ -28,11 +28,12 @@ Result<Attributes> ReadToTell(fuse_req_t request, const Attributes& found) {
 // inode until now, and ask for the attributes again. False if the kernel could not be notified.
 bool Invalidate(fuse_req_t request, InodeNumber inode) {
   HandlerContext& context = ContextOf(request);
-  // A negative offset means attributes only. So the kernel waits neither for pages nor for the
-  // inode's lock, which the thread that waits for this request's answer may hold.
+  // A negative offset means that only the attributes become invalid. So the kernel waits neither
+  // for pages nor for the inode's lock, which the thread that waits for this request's answer may
+  // hold.
   const int outcome = fuse_lowlevel_notify_inval_inode(context.session, inode, -1, 0);
-  if (outcome == 0 || outcome == -ENOENT) return true;  // ENOENT: it has not cached the inode
-  const bool unmounted = outcome == -ENODEV || outcome == -ENOTCONN;  // so no program sees it
+  if (outcome == 0 || outcome == -ENOENT) return true;  // ENOENT: the inode is not cached
+  const bool unmounted = outcome == -ENODEV || outcome == -ENOTCONN;  // no program sees old data
   if (!unmounted) {
     context.failure_log.Add(Status(StatusCode::kIoError,
                                    fmt::format("the kernel may show old attributes of inode {}: {}",

@@ -38,9 +38,10 @@ class ReadBuffers {
 };
 
 // The protocol of Linux 6.6, the first kernel that keeps its cache coherent with direct reads and
-// writes, which bypass the cache. Before them it writes cached data back, and after a direct write
-// it drops the cached pages of the range. Older kernels do neither: readers would see old content
-// as long as it is cached, and a late writeback would overwrite newer data.
+// writes, which bypass the cache. Before a direct read or write, this kernel writes cached data
+// back. After a direct write, it drops the cached pages of the range. Older kernels do neither:
+// readers would see old content as long as it is cached, and a late writeback would overwrite newer
+// data.
 inline constexpr unsigned kFirstProtocolToPassCacheBy = 39;
 
 struct HandlerContext {
@@ -97,7 +98,8 @@ void ReplyOutcome(fuse_req_t request, const Status& status);  // an error or pla
 void ReplyEntry(fuse_req_t request, const Result<Attributes>& entry);
 void ReplyAttributes(fuse_req_t request, const Result<Attributes>& attributes);
 
-// As above, for a request that changes directories. A successful change is announced first.
+// Like ReplyEntry and ReplyOutcome, for a request that changes directories. A successful change is
+// announced first.
 void ReplyNewEntry(fuse_req_t request, InodeNumber parent, const Result<Attributes>& entry);
 void ReplyChange(fuse_req_t request, std::initializer_list<InodeNumber> directories,
                  const Status& status);

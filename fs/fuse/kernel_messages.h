@@ -4,7 +4,7 @@
 // A request that libfuse does not know is changed, in place, into a known request with the same
 // arguments. A note tells the handler what the original request was. So libfuse counts and logs the
 // request like any other, and refuses it if the caller has no access to the mount. The kernel finds
-// the request of a reply by its number alone, so it does not notice the change.
+// the request of a reply by the request's number alone, so it does not notice the change.
 //
 // Pure computation on arbitrary bytes: a message that is too short is left unchanged, and libfuse
 // refuses it. Thread-safety: the functions have no state.

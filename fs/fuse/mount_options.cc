@@ -17,8 +17,8 @@ struct Option {
   std::optional<std::string_view> value;
 };
 
-// A flag and its opposite. If several are given, the last one counts. It is passed on to libfuse,
-// unless it is the opposite of a flag and also the default.
+// A flag (`on`) and its opposite (`off`). If both are given, the last one counts. The option that
+// counts is passed on to libfuse. Only `off` is not passed on if it is the default.
 struct KernelFlag {
   std::string_view on;
   std::string_view off;

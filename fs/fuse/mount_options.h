@@ -35,7 +35,8 @@ inline constexpr std::chrono::seconds kMinCommitInterval{1};
 inline constexpr std::chrono::seconds kMaxCommitInterval{3600};
 
 // Each of `lists` is the argument of one -o. If options contradict each other, the last one counts.
-// An unknown option or invalid value gives kInvalidArgument, with one sentence for the user.
+// An unknown option, an invalid value, or allow_other together with allow_root gives
+// kInvalidArgument, with one sentence for the user.
 Result<MountOptions> ParseMountOptions(std::span<const std::string> lists);
 
 }  // namespace siltfs

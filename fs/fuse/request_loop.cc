@@ -117,7 +117,7 @@ class RequestLoop {
   // The number of the request that the leader answers; 0 while it reads.
   std::atomic<uint64_t> answering_ = 0;
   std::atomic<uint64_t> answered_by_leaders_ = 0;
-  // A thread watches the leader, or has been asked to watch.
+  // Whether a thread watches the leader, or has been asked to watch.
   std::atomic<bool> watched_ = false;
 
   Mutex mutex_;

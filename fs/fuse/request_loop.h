@@ -18,9 +18,9 @@
 
 namespace siltfs::fuse {
 
-// Returns 0 when the file system is unmounted, or -errno when the connection has failed. Every
-// request that was read is answered before. `patience`: how long the leader may take to answer one
-// request before another thread takes the lead.
+// Returns 0 when the file system is unmounted, or -errno when the connection has failed. On return,
+// every request that was read has been answered. `patience`: how long the leader may take to answer
+// one request before another thread takes the lead.
 int ServeRequests(fuse_session* session, unsigned threads,
                   std::chrono::nanoseconds patience = std::chrono::milliseconds(4));
 

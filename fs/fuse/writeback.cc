@@ -84,7 +84,8 @@ Status SyncRange(const std::string& mountpoint, uint64_t device, InodeNumber ino
   if (!KnowsHandles(root.get(), device)) return Failed("files of this mount have no handles");
   const Descriptor file(OpenByHandle(root, inode));
   if (file.get() < 0) return Failed("the file cannot be opened by its handle");
-  // Not fsync: that would wait for the inode's lock.
+  // This is not fsync, because fsync would wait for the inode's lock, which the caller of lseek
+  // holds.
   constexpr unsigned kWriteAndWait =
       SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
   if (sync_file_range(file.get(), 0, 0, kWriteAndWait) != 0)
@@ -110,11 +111,12 @@ Status OpenAndClose(const std::string& mountpoint, uint64_t device,
   return {};
 }
 
-// Runs `wait` on a new thread and returns its result. In `wait`, the kernel waits for answers of
-// this process, and no signal ends this. If the process were killed then, the waiting thread would
-// stay, keep the descriptor of the connection to the kernel open, wait forever and keep the store
-// locked. So the new thread gives up its share in the process's descriptors. When all other threads
-// of a killed process are gone, the kernel closes the connection, which ends the wait.
+// Runs `wait` on a new thread and returns its result. In `wait`, the new thread waits in the kernel
+// for answers of this process, and no signal ends this. If the process were killed during the wait,
+// the waiting thread would stay, keep the descriptor of the connection to the kernel open, wait
+// forever and keep the store locked. So the new thread gives up its share in the process's
+// descriptors. When all other threads of a killed process are gone, the kernel closes the
+// connection, which ends the wait.
 Status OnThreadOfItsOwn(const std::function<Status()>& wait) {
   Status outcome;
   outcome.IgnoreError("no outcome yet");

@@ -45,7 +45,7 @@ Status WriteBackFiles(const std::string& mountpoint, uint64_t device,
 // requests (the file system fusectl is not mounted).
 Status WaitUntilAnswered(uint64_t device);
 
-// The device of the mount, read without a request to it; 0 if unknown.
+// Returns the device of the mount, without sending a request to the daemon; 0 if unknown.
 uint64_t DeviceOf(const std::string& mountpoint);
 
 // Tracks which files are open for writing, because the kernel may have dirty data of these files.
@@ -63,8 +63,8 @@ class FilesOpenForWriting {
   std::unordered_map<InodeNumber, uint32_t> counts_ SILTFS_GUARDED_BY(mutex_);
 };
 
-// Threads, started on demand, for tasks that must not keep the threads that answer requests
-// waiting, nor each other.
+// Runs tasks on up to kMaxThreads threads of its own, which are started on demand. So a task that
+// waits delays neither the threads that answer requests nor, up to this number, other tasks.
 //
 // Thread-safety: every call from any thread.
 class BackgroundTasks {

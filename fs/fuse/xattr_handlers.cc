@@ -5,8 +5,8 @@
 // from a listing. The kernel sends a caller's user but not its capabilities, so only user 0 counts
 // as having CAP_SYS_ADMIN here.
 //
-// If the kernel does not enforce access control lists, the handlers refuse them. Otherwise a user
-// could set a list and rely on it, although it has no effect.
+// If the kernel does not enforce access control lists, the handlers refuse them. If they did not, a
+// user could set a list and rely on it, although the list has no effect.
 #include <sys/stat.h>
 #include <sys/xattr.h>
 

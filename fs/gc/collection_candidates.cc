@@ -15,7 +15,8 @@ namespace {
 constexpr uint64_t kLeastDeadPercent = 5;
 constexpr uint64_t kLeastDeadPercentInBackground = 8;
 constexpr uint64_t kLeastDeadPercentWhenFull = 1;  // the disk has no room for new data
-// The victims handled together have at most this many chunks; but at least one segment is handled.
+// The victims that a collection handles together have at most this many chunks in total. A segment
+// with more chunks is handled alone.
 constexpr uint64_t kMostChunksAtOnce = 512u << 10;
 
 uint64_t LeastDeadPercent(CollectionReason reason) {
@@ -73,14 +74,14 @@ Result<CollectionCandidates> CountCandidates(const CollectorParts& parts,
   return candidates;
 }
 
-// The benefit over the cost is (1 - u) * age / (1 + u). Here u is the live share of the segment,
-// and age is the number of sealed segments that were finished since, itself included. (Sequences of
-// blocks do not measure it: each mount begins with a sequence far above the last one.) Source:
-// Rosenblum and Ousterhout, The Design and Implementation of a Log-Structured File System,
-// section 3.5.
+// The benefit over the cost is (1 - u) * age / (1 + u). Here u is the live share of the segment's
+// chunks, and age is 1 plus the number of sealed segments that were finished after this segment.
+// (Differences of block sequences do not measure age, because each mount begins with a sequence far
+// above the last one.) Source: Rosenblum and Ousterhout, The Design and Implementation of a
+// Log-Structured File System, section 3.5.
 CollectionCandidates WorthCollecting(const CollectionCandidates& all, CollectionReason reason) {
   const uint64_t least = LeastDeadPercent(reason);
-  std::vector<uint64_t> finished;  // the last sequences of all segments, ascending
+  std::vector<uint64_t> finished;  // the last sequence of each segment, ascending
   finished.reserve(all.size());
   for (const CollectionCandidate& candidate : all)
     finished.push_back(candidate.record.last_sequence);

@@ -37,11 +37,11 @@ Result<CollectionCandidates> CountCandidates(const CollectorParts& parts,
                                              GarbageOutcome& outcome,
                                              std::vector<uint64_t>& not_indexed);
 
-// The segments worth collecting: first those that need no copying, then the others by benefit over
-// cost.
+// Returns the segments worth collecting: first those without live chunks, which need no copying,
+// then the others by descending benefit over cost.
 CollectionCandidates WorthCollecting(const CollectionCandidates& all, CollectionReason reason);
 
-// The first candidates, as many as are handled together; at least one if there is any.
+// The first candidates, as many as a collection handles together: at least one if `worth` has any.
 CollectionCandidates FirstOf(const CollectionCandidates& worth);
 
 }  // namespace siltfs

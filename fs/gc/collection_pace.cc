@@ -10,8 +10,8 @@ namespace {
 // most kLongestRest at once.
 constexpr int kRestPerWork = 3;
 constexpr std::chrono::milliseconds kLongestRest{50};
-// While the store is in use, all rests are kLongerInUse times longer; but there are no rests if
-// less than one part in kNearlyFull of the disk is free.
+// While the store is in use, each rest takes kLongerInUse times as long. But if the store is in use
+// and less than one part in kNearlyFull of the disk is free, there are no rests.
 constexpr int kLongerInUse = 4;
 constexpr uint64_t kNearlyFull = 16;
 

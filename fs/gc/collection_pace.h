@@ -25,7 +25,7 @@ class CollectionPace {
     // At most this many bytes are read and written per second in the background (0: unlimited).
     uint64_t bytes_per_second = 0;
   };
-  // All must outlive it.
+  // The referenced objects must outlive this one.
   CollectionPace(Env& env, const SegmentLog& log, const StoreActivity& activity, BackgroundJob& job,
                  Options options);
 
@@ -33,7 +33,7 @@ class CollectionPace {
   Status CheckRunning() { return job_.CheckRunning(); }
   // Call it before or after `bytes` are read or written. Rests in the background.
   Status Pace(uint64_t bytes);
-  // The pace of a mark that begins now.
+  // Returns the pace of a mark. Call this when the mark begins.
   MarkPace PaceOfMark();
   // Runs `work`. In the background, `work` runs on a thread that gets processor time only when no
   // other thread wants it.

@@ -45,7 +45,7 @@ struct CollectorParts {
   CommitPort& metadata;
   SpaceReserve* reserve = nullptr;  // copies may use it; null: there is none
 
-  // Whether the segment is removed, or about to be.
+  // Whether the segment was removed, or is a victim.
   bool Gone(SegmentId id) const { return victims.Contains(id) || gone.Contains(id); }
 };
 

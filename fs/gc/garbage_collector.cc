@@ -13,9 +13,9 @@
 namespace siltfs {
 namespace {
 
-// The index is rewritten when it has more entries than this for each chunk, plus kEntriesToSpare.
-// So a rewrite drops more than half of the entries, and costs about as much as it did to enter the
-// dropped ones.
+// The index is rewritten when it has more than kEntriesPerChunk entries for each stored chunk, plus
+// kEntriesToSpare. So a rewrite drops more than half of the entries. It costs about as much as it
+// cost to make the dropped entries.
 constexpr uint64_t kEntriesPerChunk = 2;
 constexpr uint64_t kEntriesToSpare = 8192;
 // The background thread collects when the released bytes reach the threshold. The threshold is the
@@ -23,7 +23,7 @@ constexpr uint64_t kEntriesToSpare = 8192;
 // more.
 constexpr uint64_t kSegmentsReleased = 4;
 constexpr uint64_t kShareReleased = 20;
-// The threshold is divided by this while the store is quiet, or if the disk is full.
+// The threshold is divided by this number while the store is quiet, or if the disk is full.
 constexpr uint64_t kLessWhenIdle = 16;
 // The pause after a failure.
 constexpr std::chrono::minutes kAfterFailure{1};
@@ -95,7 +95,7 @@ Status GarbageCollector::CollectAll(GarbageOutcome& outcome) {
     if (collected.ok()) {
       worth.erase(worth.begin(), worth.begin() + static_cast<ptrdiff_t>(some.size()));
     } else if (collected.Is(StatusCode::kNoSpace) && outcome.segments_removed > removed) {
-      // The segments that were removed have made room for others.
+      // The removal of some segments has made room for copies, so try the remaining ones again.
       std::erase_if(worth, [this](const CollectionCandidate& candidate) {
         return deps_.segments.IsRemoved(candidate.id);
       });
@@ -119,7 +119,7 @@ Status GarbageCollector::DropStaleEntries() {
   if (deps_.index.stats().entries <= kEntriesPerChunk * chunks + kEntriesToSpare)
     return Status::Ok();
   const Status dropped = deps_.index.DropGone([this] { return pace_.Pace(0); });
-  // The entries are stale, not wrong: another collection may drop them.
+  // Stale entries take space but do no harm, so a later collection may drop them.
   if (dropped.ok() || dropped.Is(StatusCode::kNoSpace) || dropped.Is(StatusCode::kInterrupted))
     return Status::Ok();
   return deps_.log.Fail(dropped);
@@ -154,8 +154,8 @@ Status GarbageCollector::CollectSome(const CollectionCandidates& some, GarbageOu
   // Note the segments before they become victims: from then on their chunks may be stored again.
   const Status noted = deps_.secondary.NoteVictims(ids);
   if (!noted.ok()) return noted.Is(StatusCode::kNoSpace) ? noted : deps_.log.Fail(noted);
-  // Add the victims before SetAside: the recompressor skips victims, even if they are added to it
-  // later.
+  // Add the victims before SetAside. The recompressor skips victims, so it also skips those that
+  // are passed to it after SetAside.
   for (const SegmentId id : ids) deps_.victims.Add(id);
   Status collected;
   const auto not_recompressed = deps_.recompressor.SetAside(ids);
@@ -171,7 +171,7 @@ Status GarbageCollector::CollectSome(const CollectionCandidates& some, GarbageOu
   } else {
     collected = not_recompressed.status();
   }
-  for (const SegmentId id : ids) deps_.victims.Remove(id);  // the removed ones are in `gone`
+  for (const SegmentId id : ids) deps_.victims.Remove(id);  // removed segments are in `gone`
   return collected;
 }
 

@@ -1,14 +1,13 @@
-// Reclaims the space of chunks that nothing refers to: online, segment by segment, with the store
-// in use.
+// Reclaims the space of chunks to which nothing refers. It works segment by segment, while the
+// store is in use.
 //
-// A collection counts which chunks of each segment committed metadata refers to, and picks segments
-// with enough dead chunks (collection_candidates.h). It handles a few of these victims at a time
-// (victim_collection.h):
+// A collection counts the live chunks of each segment, and picks segments with enough dead chunks
+// (collection_candidates.h). It handles a few of these victims at a time (victim_collection.h):
 //
 //   1. It durably notes that the victims may come to hold secondary copies (secondary_copies.h).
-//      From now on a chunk that would be a duplicate of a chunk in a victim is stored again.
-//   2. It waits for all threads that may have found such a duplicate before, and commits.
-//   3. It marks exactly the chunks of the victims that this commit refers to.
+//      From now on, when a chunk of a victim is written again, it is stored again.
+//   2. It waits for all threads that may have found a duplicate in a victim before, and commits.
+//   3. It marks exactly the chunks of the victims to which the metadata of this commit refers.
 //   4. It copies the marked chunks into new segments (relocator.h), commits, and moves their index
 //      entries.
 //   5. It durably removes the victims' records from metadata, and notes there that their files are
@@ -18,13 +17,14 @@
 //
 // Why nothing is lost: a reference that appears after step 2 leads to a chunk outside the victims,
 // or is a copy of a reference that step 3 has seen. The chunks marked in step 3 are durable outside
-// the victims before step 5. A crash before step 5 leaves everything as it was, and copies that the
-// next collection finds dead. A crash after step 5 leaves the note, and the next mount removes the
-// files. The index never decides that a chunk is dead.
+// the victims before step 5. After a crash before step 5 the victims are still there, perhaps with
+// copies of their chunks elsewhere. Of each two copies the next collection counts one as dead. A
+// crash after step 5 leaves the note, and the next mount removes the files. The index never decides
+// that a chunk is dead.
 //
-// Before the collection picks segments, it makes index entries for references that the index does
-// not know (reference_restorer.h). At the end it drops the notes of segments that need none any
-// more (note_check.h).
+// Before the collection picks segments, it makes index entries for referenced chunks that have none
+// (reference_restorer.h). At its end it drops the notes of segments that no longer hold secondary
+// copies (note_check.h).
 //
 // Thread-safety: every call from any thread; one collection at a time. Memory: that of mark.h and
 // relocator.h, and some 16 bytes for each chunk of the victims handled together
@@ -58,31 +58,33 @@ class GarbageCollector {
   // Starts a thread that collects whenever SpaceAccount::NoteReleased has counted enough bytes
   // since the last collection.
   void StartInBackground();
-  // Ends the thread and a running collection, soon; no other begins.
+  // Interrupts a running collection and ends the thread. No collection begins afterwards.
   void Stop() { job_.Stop(); }
 
  private:
   Result<CollectionCandidates> Count(GarbageOutcome& outcome) SILTFS_REQUIRES(job_.run_mutex());
   CollectionReason Reason() const;
-  // Makes the index lead to the chunks of references that the last count did not find in it.
+  // Makes index entries for the referenced chunks that had none in the last count.
   Status RestoreReferences() SILTFS_REQUIRES(job_.run_mutex());
   // If most index entries lead into removed segments, rewrites the index without these entries.
   Status DropStaleEntries();
-  // Makes all index entries that exist now durable. kInterrupted if the index cannot do this now.
+  // Makes durable all index entries that exist when it is called. kInterrupted if the index has not
+  // made all of them durable.
   Status FlushIndex();
   Status CollectAll(GarbageOutcome& outcome) SILTFS_REQUIRES(job_.run_mutex());
   Status CollectSome(const CollectionCandidates& some, GarbageOutcome& outcome)
       SILTFS_REQUIRES(job_.run_mutex());
   bool IsFull() const;  // new data is rejected for lack of space
-  // Makes a collection if enough was released. Returns the pause before the next attempt.
+  // Makes a collection if enough bytes were released. Returns the pause before the next attempt.
   std::chrono::nanoseconds CollectInBackground();
 
   const CollectorParts deps_;
   const CollectorOptions options_;
   BackgroundJob job_;
   CollectionPace pace_;
-  // not_indexed_: the references without an index entry, as in LiveCounts of the last count. lost_:
-  // those of an earlier count for which no entry could be made.
+  // not_indexed_: the references without an index entry, from LiveCounts of the last count. lost_:
+  // these references when RestoreReferences last could not make an entry for any of them. While the
+  // two are equal, RestoreReferences does not try again.
   std::vector<uint64_t> not_indexed_ SILTFS_GUARDED_BY(job_.run_mutex());
   std::vector<uint64_t> lost_ SILTFS_GUARDED_BY(job_.run_mutex());
   NoteCheck note_check_ SILTFS_GUARDED_BY(job_.run_mutex());

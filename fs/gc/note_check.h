@@ -4,9 +4,10 @@
 // A run compares a bounded number of noted segments with the index, and makes missing entries
 // (entry_check.h). Then it waits for all threads that may have found no entry for a chunk of these
 // segments, commits, and compares again. This is necessary because a new copy that was in the
-// pipeline at the first comparison may have taken over an entry. The run drops the note of a
-// segment if in both comparisons the index leads to every chunk in it. It drops no note if the
-// second comparison has to make an entry. The next run continues with the segments after these.
+// pipeline at the first comparison may have taken over an entry. The run drops the note of each
+// segment if in both comparisons the index leads to every chunk in it. But if the second comparison
+// has to make any entry, the run drops no note. The next run continues with the segments after
+// these.
 //
 // Thread-safety: one call at a time. Memory: entry_check.h, and 8 bytes for each noted segment.
 // Errors: those of entry_check.h, of `flush_index`, and of metadata. A failed run drops no note.
@@ -41,16 +42,17 @@ class NoteCheck {
     CommitPort& metadata;
   };
   struct Options {
-    std::function<bool(SegmentId)> gone;  // true: the segment is removed, or about to be
+    std::function<bool(SegmentId)> gone;  // true: the segment was removed, or is a victim
     EntryCheck::Pace pace;
-    std::function<Status()> flush_index;  // makes all entries that exist now durable
+    std::function<Status()> flush_index;  // makes durable the entries that exist at the call
   };
   NoteCheck(const Dependencies& dependencies, Options options);
 
   Status Run();
 
  private:
-  // The noted segments to compare in this run: sealed, undamaged, and no longer written.
+  // Returns the noted segments to compare in this run. They are sealed and have no known damage,
+  // and the segment log has no writer for them any more.
   Result<std::vector<SegmentId>> NextSegments();
   // Drops each segment from `segments`, unless the index leads to every chunk in it. Returns the
   // number of index entries that had to be made.

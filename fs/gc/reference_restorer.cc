@@ -108,8 +108,8 @@ Result<bool> ReferenceRestorer::Enter(const Lost& chunk) {
   };
   auto best = std::find_if_not(chunk.places.begin(), chunk.places.end(), noted);
   if (best == chunk.places.end()) best = chunk.places.begin();
-  // Note the segment of `best`, too: another copy of the chunk that is being put now may take over
-  // the index entry.
+  // Note the segment of `best`, too. A writer may be putting a new copy of the chunk now, and this
+  // copy may take over the index entry.
   std::vector<SegmentId> holders;
   for (const Location& place : chunk.places) {
     if (!noted(place)) holders.push_back(place.segment);

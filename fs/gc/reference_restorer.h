@@ -2,10 +2,11 @@
 // not know. Stores written before secondary copies were noted (secondary_copies.h) may refer to
 // such chunks. A read of such a chunk has to search all footers.
 //
-// Thread-safety: one thread at a time. Memory: some 100 bytes for each name, and the footer of one
-// segment. Errors: those of metadata, nodes, index, pipeline and notes. An unreadable segment is
-// skipped. Durability: an entry is durable once the index is durable up to a sequence that
-// BlockPipeline::EndSequence returns afterwards.
+// Thread-safety: one thread at a time. Memory: some 100 bytes for each such chunk, and the footer
+// of one segment. Errors: those of metadata, nodes, index, pipeline and notes. An unreadable
+// segment is skipped. Durability: after Restore, the caller takes a sequence from
+// BlockPipeline::EndSequence. The new entries are durable when the index is durable up to this
+// sequence.
 #pragma once
 
 #include <cstdint>
@@ -37,15 +38,15 @@ class ReferenceRestorer {
     SecondaryCopies& secondary;
   };
   struct Options {
-    std::function<bool(SegmentId)> gone;  // true: a place in the segment counts as missing
+    std::function<bool(SegmentId)> gone;  // true: a location in the segment counts as missing
     std::function<bool(SegmentId, uint32_t ordinal)> is_damaged;
     MarkPace pace;
   };
   ReferenceRestorer(const Dependencies& dependencies, Options options);
 
-  // `orders`: the positions of the missing references in the order of the index
-  // (ChunkIndex::OrderOf), ascending. `segments`: the segments to search. Returns the number of
-  // these references for which the index now has an entry.
+  // `orders` stands for the references that have no index entry: their positions in the order of
+  // the index (ChunkIndex::OrderOf), ascending. `segments`: the segments to search. Returns the
+  // number of chunks for which it has made an entry.
   Result<uint64_t> Restore(const KvSnapshot& metadata, std::span<const uint64_t> orders,
                            std::span<const SegmentId> segments);
 

@@ -9,7 +9,7 @@
 namespace siltfs {
 namespace {
 
-// How many entries are moved in one step. No other thread can append a block during a step.
+// How many index entries are moved in one step. No other thread can append a block during a step.
 constexpr size_t kMovesAtOnce = 256;
 
 // Whether the ordinal `there` is another live chunk of the segment. `there` comes from an index
@@ -67,7 +67,7 @@ Result<std::vector<Relocator::Wanted>> Relocator::ToCopy(const Source& source,
   for (size_t k = 0; k < live.size(); ++k) {
     const std::optional<Location>& place = places[k];
     const bool same_segment = place && place->segment == source.segment;
-    // Of two copies in this segment, copy the one that the index leads to.
+    // If this segment has two live copies of a chunk, copy only the one that the index leads to.
     const bool leads_elsewhere =
         place &&
         (same_segment ? IsOtherLiveCopy(source, head.first_ordinal + live[k], place->ordinal)

@@ -1,6 +1,7 @@
 // Relocation, a part of garbage collection: copies the live chunks of segments that are to be
 // removed into new segments. The copies keep the old order, and are compressed like recompressed
-// segments. If all chunks of a recompressed block are live, the block is copied unchanged.
+// segments. A large block of a recompressed segment may be copied unchanged if all its chunks are
+// copied.
 //
 // MoveEntries updates the index once the copies are durable. Until then the index leads to the old
 // places. So a crash that loses the copies leaves no entry that leads to a lost copy.
@@ -29,17 +30,17 @@ class Relocator {
   struct Options {
     Compression compression;
     uint32_t block_plain_bytes = 512u << 10;
-    // True for a segment that is removed or soon will be: a place in it counts as missing.
+    // True for a segment that was removed or is a victim. A location in it counts as missing.
     std::function<bool(SegmentId)> gone;
-    // Called before an index entry is moved away from a place in a segment that is not to be
-    // removed. Must note the segment durably (SecondaryCopies::Note).
+    // Called before the index entry of a copied chunk is moved away from a location in a segment
+    // that is not to be removed. Must note this segment durably (SecondaryCopies::Note).
     std::function<Status(SegmentId)> leave_copy = [](SegmentId) { return Status::Ok(); };
-    // True for a chunk that is known to be damaged: it is not copied.
+    // True for a chunk that is known to be damaged. CopyLive fails if it must copy such a chunk.
     std::function<bool(SegmentId, uint32_t ordinal)> is_damaged;
     // Called before each block is read, with the number of its uncompressed bytes. May wait. A
     // failure is returned.
     std::function<Status(uint64_t bytes)> pace;
-    // Runs the work of reading and compressing, perhaps on another thread.
+    // Runs one step of reading or compressing, perhaps on another thread, and waits for its end.
     std::function<void(const std::function<void()>&)> run;
   };
   // All must outlive it.
@@ -51,8 +52,8 @@ class Relocator {
     bool recompressed = false;
     SegmentFooter footer;
     std::function<bool(uint32_t ordinal)> is_live;
-    // For a block with an unreadable head: true if all its live chunks have undamaged copies
-    // elsewhere. May be empty.
+    // Called for a block with an unreadable head, which has the ordinals [first, end). True if all
+    // live chunks of the block have undamaged copies elsewhere. May be empty.
     std::function<bool(uint32_t first, uint32_t end)> lies_elsewhere = {};
   };
   // Copies every live chunk of the segment that has no good copy elsewhere. After CopyLive or Flush
@@ -65,7 +66,7 @@ class Relocator {
   // True after CopyLive or Flush has failed with kNoSpace.
   bool is_full() const { return !full_.ok(); }
 
-  // The number of copied chunks with entries that are still to be moved.
+  // The number of copied chunks whose index entries do not lead to the copies yet.
   size_t moves() const { return moves_.size(); }
   // True if chunks were copied, or if copies were found elsewhere that may not be durable yet. A
   // commit must make all these copies durable before the old segments may be removed.
@@ -87,7 +88,7 @@ class Relocator {
     std::vector<Origin> from;  // of each chunk
   };
   struct Wanted {
-    uint32_t number = 0;  // of the chunk, in its block
+    uint32_t number = 0;  // the position of the chunk in its block, from 0
     std::optional<Location> misled;
   };
 
@@ -109,9 +110,9 @@ class Relocator {
   const Options options_;
   std::array<OpenBlock, 2> open_;  // by kind
   std::vector<BlockPipeline::Move> moves_;
-  bool found_elsewhere_ = false;  // since entries were last moved
+  bool found_elsewhere_ = false;  // copies were found elsewhere since the last MoveEntries
   uint64_t bytes_copied_ = 0;
-  Status full_;  // the kNoSpace with which a block was dropped
+  Status full_;  // the kNoSpace with which a block of copies could not be appended
 };
 
 }  // namespace siltfs

@@ -14,17 +14,18 @@ namespace siltfs {
 namespace {
 
 // Copying leaves CollectorOptions::room_for_others to metadata and the index, but at most half of
-// the available space (free space and reserve). If half is less than this constant, copying leaves
-// this much instead: for the index's entries and the next table of metadata.
+// the available space (free space and reserve). If half of the space is less than this constant,
+// the constant is the limit instead of the half. This leaves room for the index's entries and for
+// the next table of metadata.
 constexpr uint64_t kLeastRoomForOthers = 4u << 20;
-// When at least this many chunks are copied, their entries are moved, with one commit.
+// When this many chunks, or more, have been copied, their index entries are moved (MoveEntries).
 constexpr size_t kMovesPerCommit = 32u << 10;
 
 }  // namespace
 
 Status VictimCollection::Collect(const CollectionCandidates& some) {
   SILTFS_RETURN_IF_ERROR(deps_.metadata.CommitNow());
-  // Recompression may have replaced a segment, and its record, since it was counted.
+  // Recompression may have replaced a segment and its record after the segment was counted.
   std::shared_ptr<const KvSnapshot> metadata = deps_.metadata.CommittedSnapshot();
   SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(*metadata));
   const std::map<SegmentId, SegmentRecord> record_of(records.begin(), records.end());
@@ -155,8 +156,8 @@ Status VictimCollection::Remove(const CollectionCandidates& some) {
   const Status written = deps_.metadata.WriteThrough(noted);
   if (written.Is(StatusCode::kNoSpace)) return written;
   if (!written.ok()) return deps_.log.Fail(written);
-  // Wait for threads that the index or the footer cache has led to these segments. Later threads
-  // are led elsewhere.
+  // Wait for the threads that the index or the footer cache has already led to these segments.
+  // Lookups that begin now do not lead to these segments.
   for (const CollectionCandidate& candidate : some) deps_.windows.EraseSegment(candidate.id);
   deps_.uses.WaitForOthers();
   std::vector<Mutation> forgotten;

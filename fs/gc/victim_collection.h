@@ -1,10 +1,12 @@
-// Handles a few victims of a garbage collection: commits, marks their live chunks exactly, copies
-// these, and removes the segments (from the commit of step 2 to step 6 in garbage_collector.h).
+// Handles a few victims of a garbage collection: commits, marks the live chunks of the victims
+// exactly, copies these chunks, and removes the victims. These are the steps in garbage_collector.h
+// from the commit of step 2 to step 6.
 //
 // Thread-safety: call it within a run of the collector. Memory: that of mark.h and relocator.h, and
 // some 16 bytes for each chunk of the victims. Errors: a damaged segment is reported and left
 // alone, unless all live chunks of its damaged blocks have undamaged copies elsewhere. Damage in
-// recipes ends the collection. kNoSpace if copies do not fit; segments removed before stay removed.
+// recipes ends the collection. kNoSpace if copies do not fit; some victims may then be removed
+// already.
 #pragma once
 
 #include <functional>
@@ -23,8 +25,8 @@ namespace siltfs {
 
 class VictimCollection {
  public:
-  // `flush_index` makes all index entries that exist now durable. All arguments must outlive the
-  // object. Collect adds its results to `outcome`.
+  // `flush_index` makes durable all index entries that exist when it is called. The other arguments
+  // must outlive the object. Collect adds its results to `outcome`.
   VictimCollection(const CollectorParts& parts, const CollectorOptions& options,
                    CollectionPace& pace, std::function<Status()> flush_index,
                    GarbageOutcome& outcome)
@@ -34,8 +36,8 @@ class VictimCollection {
         flush_index_(std::move(flush_index)),
         outcome_(outcome) {}
 
-  // Collects these segments. They must be victims, and no thread may still use a duplicate that it
-  // found in them before they were victims.
+  // Collects these segments, which must be victims. Call EpochGate::WaitForOthers before. Then no
+  // thread still uses a duplicate that it found in one of them before it was a victim.
   Status Collect(const CollectionCandidates& some);
 
  private:

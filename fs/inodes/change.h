@@ -45,7 +45,7 @@ class Change {
   void Include(std::initializer_list<Inode*> inodes) { inodes_.insert(inodes_.end(), inodes); }
   // Includes the inode and puts its record.
   void Save(Inode& inode);
-  // Like Save, but also adds the overlay's mutations, and the difference between the inode's tally
+  // Like Save, but also adds the overlay's mutations. Adds the difference between the inode's tally
   // and `before` to the counters. For a dirty inode, the tally in metadata is used instead of
   // `before`.
   void SaveContent(Inode& inode, const ContentTally& before);

@@ -12,8 +12,8 @@ Status InodeLifetimes::DropLink(Inode& inode, int64_t now, Change& change) {
   record.links = record.IsDirectory() ? 0 : record.links - 1;
   record.ctime = now;
   if (record.links == 0) {
-    // A concurrent ReleaseFile or Forget may still find no orphan, and then deletes nothing. So the
-    // caller of the operation must call RemoveIfUnused after the change.
+    // A concurrent ReleaseFile or Forget deletes nothing if it looks for an orphan before SetOrphan
+    // is called here. So the operation must call RemoveIfUnused after the change was applied.
     const bool used = inode.open_count > 0 || lookups_.Of(inode.number) > 0;
     SetOrphan(inode.number, used);
     if (!used) return DeleteInode(inode, change);

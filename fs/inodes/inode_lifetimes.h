@@ -37,9 +37,9 @@ class InodeLifetimes {
 
   // Makes a new inode an orphan, because it has no name yet.
   void AddOrphan(Inode& inode, Change& change);
-  // Both are called for an orphan that gets its first name: RemoveOrphanKey adds to the change that
-  // makes the name, and NoLongerOrphan is called after this change was applied. NoLongerOrphan is
-  // also called if the change with AddOrphan has failed.
+  // Call both for an orphan that gets its first name. RemoveOrphanKey adds the removal of the
+  // orphan's key to the change that makes the name. Call NoLongerOrphan after this change was
+  // applied. Call NoLongerOrphan also if the change with AddOrphan has failed.
   static void RemoveOrphanKey(const Inode& inode, Change& change);
   void NoLongerOrphan(InodeNumber number) { SetOrphan(number, false); }
 

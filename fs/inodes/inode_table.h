@@ -35,10 +35,10 @@ struct InodeChanges {
   uint64_t bytes = 0;   // of mutations, approximate
 };
 
-// A reader-writer lock in which readers cannot starve a writer: readers that come after a waiting
-// writer wait until it has had the lock. (A std::shared_mutex may admit new readers as long as any
-// reader holds it. A commit locks the dirty files, so steady readers of one file could delay every
-// sync without limit.) Not recursive, not even for readers.
+// A reader-writer lock in which readers cannot starve a writer: readers that come while a writer
+// waits get the lock only after this writer. (A std::shared_mutex may admit new readers as long as
+// any reader holds it. A commit locks the dirty files, so steady readers of one file could delay
+// every sync without limit.) Not recursive, not even for readers.
 class SILTFS_CAPABILITY("mutex") InodeMutex {
  public:
   void Lock() SILTFS_ACQUIRE() SILTFS_NO_THREAD_SAFETY_ANALYSIS {
@@ -74,7 +74,8 @@ struct Inode : std::enable_shared_from_this<Inode> {
   bool overlay_loaded = false;  // the overlay, too
   InodeRecord record;
   Overlay overlay;
-  std::optional<InodeChanges> deferred;  // of a regular file, loaded with its overlay
+  // Set only for a regular file whose record and overlay are both loaded.
+  std::optional<InodeChanges> deferred;
   // The default list of a directory with extended attributes: nullopt until it is first read, null
   // if there is none.
   std::optional<std::shared_ptr<const PosixAcl>> default_acl;

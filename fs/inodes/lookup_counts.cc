@@ -13,8 +13,8 @@ constexpr size_t kMinCells = 64;
 LookupCounts::LookupCounts() : inodes_(kMinCells, kNone), counts_(kMinCells, 0) {}
 
 size_t LookupCounts::HomeOf(uint64_t inode) const {
-  // The high 64 bits of hash times size are below any size, not only a power of two. So the table
-  // can grow in small steps.
+  // The high 64 bits of hash * size are less than size, even if size is not a power of two. So the
+  // table can grow in small steps.
   __extension__ using Wide = unsigned __int128;
   const uint64_t hash = inode * 0x9e3779b97f4a7c15U;
   return static_cast<size_t>((static_cast<Wide>(hash) * inodes_.size()) >> 64);

@@ -7,8 +7,8 @@ namespace siltfs {
 Status StoreContext::CheckWritable() const {
   if (options_.read_only)
     return Status(StatusCode::kReadOnly, "is mounted read-only").At(options_.store);
-  // Metadata accepts changes until its next commit fails because of this failure. These changes
-  // would be lost, so they are refused here.
+  // If the chunk store has failed, metadata still accepts changes until its next commit fails for
+  // this reason. These changes would be lost, so they are refused here.
   return chunks_.failure();
 }
 

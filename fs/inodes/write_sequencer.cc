@@ -5,8 +5,8 @@
 namespace siltfs {
 namespace {
 
-// The kernel has less data than this under way at a time. So other threads will not fill a larger
-// gap.
+// At any time, the kernel's unanswered requests hold less data than this. So if a gap is larger, no
+// other thread has the write that would fill it.
 constexpr uint64_t kMaxGap = 64U << 20;
 // A write that was overtaken this often goes next. The writes of one stream do not overtake each
 // other this often.

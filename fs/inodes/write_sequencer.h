@@ -13,7 +13,7 @@
 // that was overtaken often enough goes next.
 //
 // Thread-safety: every call from any thread. The order is best effort: writes that do not form a
-// stream go in any order, like those of several programs.
+// stream, for example those of several programs, are admitted in any order.
 #pragma once
 
 #include <chrono>
@@ -27,8 +27,8 @@ namespace siltfs {
 
 class WriteSequencer {
  public:
-  // `patience`: how long a write waits for the preceding write. A thread that has this write and
-  // was woken usually arrives sooner.
+  // `patience`: how long a write waits for the preceding write. If another thread already has the
+  // preceding write, that thread usually calls Begin sooner.
   explicit WriteSequencer(std::chrono::nanoseconds patience = std::chrono::milliseconds(2))
       : patience_(patience), stream_(kShortStream) {}
 
@@ -44,14 +44,14 @@ class WriteSequencer {
 
  private:
   using Clock = std::chrono::steady_clock;
-  // Consecutive writes that count as a stream: at first the lower number. Each gap that is not
-  // filled doubles it, up to the higher number.
+  // The number of consecutive writes that make a stream: at first kShortStream. Each gap that is
+  // not filled doubles the number, up to kLongStream. A gap that is filled resets it.
   static constexpr uint32_t kShortStream = 3;
   static constexpr uint32_t kLongStream = 512;
 
   struct Waiter {
     uint64_t offset = 0;
-    uint64_t came = 0;  // writes admitted before it came
+    uint64_t came = 0;  // writes admitted before this one came
     bool go = false;
     // Set for the write that would go next but begins after a gap. Until this time it waits for the
     // gap to be filled.

@@ -68,8 +68,9 @@ struct AttributeChange {
   std::optional<int64_t> atime;
   std::optional<int64_t> mtime;
   std::optional<int64_t> ctime;  // without a value: the time of the change
-  // Removes the extra privileges of the file, as Privileges::kDropAll. Even if this is false, a new
-  // size, owner or group removes them as kDropCapability. Directories keep all of them.
+  // Removes the extra privileges of the file, like Privileges::kDropAll. If this is false, a new
+  // size, owner or group still removes the privileges that kDropCapability removes. Directories
+  // keep all privileges.
   bool kill_privileges = false;
 };
 
@@ -84,8 +85,8 @@ enum class Privileges : uint8_t {
 enum class WriteTimes : uint8_t {
   kNow,      // to the time of the write
   kMayKeep,  // keeps the times: the write comes from a cache that sets them itself, by
-             // SetAttributes, perhaps before this write. Acts like kNow until the cache has done so
-             // since the file was opened.
+             // SetAttributes, perhaps before this write. Acts like kNow if the cache has not set
+             // them since the file was opened.
 };
 
 // The process that creates an inode.
@@ -95,8 +96,9 @@ struct Caller {
   // Permission bits to clear, unless the directory has a default access control list, which
   // replaces the umask.
   uint32_t umask = 0;
-  // Whether access control lists are enforced. If not, default lists are ignored: otherwise the
-  // group's permission bits would hold the list's mask and admit the whole group.
+  // Whether the kernel enforces access control lists. If it does not, default lists are ignored. An
+  // inherited list would put its mask into the group's permission bits, and without enforcement
+  // these bits would apply to the whole group.
   bool acls = true;
 };
 
@@ -154,7 +156,8 @@ struct FileSystemOptions {
   // While the compressing threads have little to do, data blocks grow to the size of recompressed
   // blocks. Which chunks share a block then depends on the timing of threads.
   bool dense_when_idle = false;
-  // Recompresses sealed segments in the background once nothing was written for `recompress_after`.
+  // Recompresses sealed segments in the background once the store is quiet: no chunk was put and no
+  // file was read for `recompress_after`.
   bool recompress_in_background = false;
   std::chrono::milliseconds recompress_after{5000};
   // Collects garbage in the background once enough content was removed or replaced.
@@ -183,8 +186,9 @@ class FileSystem {
   // long as its lookup count is not 0 or it is open.
   //
   // Lookup of "." returns `parent` itself, which may be of any type; kStale once `parent` has no
-  // name left. ".." is the parent directory (of the root: the root). Callers that kept an inode
-  // number use these names. Numbers are never reused, so a number gives the same inode or none.
+  // name left. ".." is the parent directory (of the root: the root). These names are for callers
+  // that have only an inode number, for example from a file handle. Numbers are never reused, so a
+  // number gives the same inode or none.
   virtual Result<Attributes> Lookup(InodeNumber parent, std::string_view name) = 0;
   virtual void Forget(InodeNumber inode, uint64_t lookups) = 0;
   // Regular files, fifos, sockets and device nodes.
@@ -219,8 +223,8 @@ class FileSystem {
   virtual Status RemoveXattr(InodeNumber inode, std::string_view name) = 0;
 
   // --- directories. Visits "." and ".." (cookies 1 and 2) and then the entries after `cookie` in
-  // creation order, until `visit` returns false. Stable under change: an entry that exists all
-  // along is visited exactly once.
+  // creation order, until `visit` returns false. A listing may take several calls, and entries may
+  // be added and removed during it. An entry that exists during the whole listing is visited once.
   virtual Status ReadDirectory(InodeNumber directory, uint64_t cookie,
                                const std::function<bool(const DirectoryRecord&)>& visit) = 0;
 
@@ -229,8 +233,8 @@ class FileSystem {
                                         Caller caller) = 0;
   // Makes a regular file without a name, with the attributes of a file made in `directory`. The
   // file is open and has a lookup count of 1, as after CreateFile. Link can give it a name while it
-  // is open. Otherwise it is removed once it is not open and its lookup count is 0, or by the next
-  // mount after a crash.
+  // is open. If it gets no name, it is removed once it is not open and its lookup count is 0, or by
+  // the next mount after a crash.
   virtual Result<Attributes> MakeTemporaryFile(InodeNumber directory, uint32_t mode,
                                                Caller caller) = 0;
   virtual Status OpenFile(InodeNumber inode, bool truncate) = 0;

@@ -23,8 +23,8 @@ struct FileSystemStats {
   uint64_t chunks_logical = 0;  // references from files to chunks
   uint64_t chunks_unique = 0;
   uint64_t sha1_collisions = 0;  // kept across mounts
-  // Blocks and chunks known to be damaged. Chunks that were stored again since then count, too. The
-  // numbers are kept across mounts.
+  // Blocks and chunks known to be damaged. A chunk counts even if it was stored again after its
+  // damage was found. The numbers are kept across mounts.
   uint64_t damaged_blocks = 0;
   uint64_t damaged_chunks = 0;
   uint64_t last_commit = 0;
@@ -62,7 +62,7 @@ struct GarbageReport {
   uint64_t bytes_removed = 0;  // of the segments removed
   uint64_t bytes_copied = 0;   // live bytes copied into new segments
   uint64_t bytes_freed = 0;    // removed less copied
-  uint64_t dead_bytes = 0;     // left in segments with few dead bytes
+  uint64_t dead_bytes = 0;     // in the sealed segments that were not removed
   uint64_t live_chunks = 0;    // recipe nodes included, in sealed segments
   uint64_t dead_chunks = 0;    // before the collection
 };
@@ -80,7 +80,7 @@ struct ScrubReport {
   uint64_t damaged_files = 0;    // not fully readable; counted once the scrub is complete
   double seconds = 0;            // of this part
   bool resumed = false;          // an earlier part had been interrupted
-  bool complete = false;         // else this part was interrupted
+  bool complete = false;         // false: this part was interrupted
 
   bool found_damage() const { return damaged_chunks + damaged_footers + damaged_files > 0; }
 };

@@ -2,8 +2,8 @@
 //
 // Thread-safety: every call from any thread; file operations and other maintenance run at the same
 // time. Ownership: belongs to the FileSystem (FileSystem::maintenance). Errors: as stated; all
-// calls but GetStats return kReadOnly if the store is read-only. Durability: after a call has
-// returned OK, a crash does not undo its changes, or the next call makes them again.
+// calls but GetStats return kReadOnly if the store is read-only. Durability: if a crash undoes a
+// change of a call that has returned OK, the next call makes this change again.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ class StoreMaintenance {
   virtual Result<FileSystemStats> GetStats() = 0;
 
   // Recompresses all sealed segments that are not recompressed yet, without waiting until the store
-  // is quiet. Takes long. Returns kInterrupted once StopRecompression was called, and kNoSpace.
+  // is quiet. Takes long. Returns kInterrupted once StopRecompression was called, and kNoSpace if
+  // the disk is full.
   virtual Result<RecompressionReport> Recompress() = 0;
   // Stops recompression permanently; a running call of Recompress returns soon. FileSystem::Close
   // does this, too.
@@ -37,7 +38,8 @@ class StoreMaintenance {
 
   // Frees the space of chunks that no file refers to any more, in segments with enough dead bytes.
   // With `dry_run`, only estimates the result. Takes long. Returns kInterrupted once StopCollecting
-  // was called, kCorruption if a file's recipe cannot be read, and kNoSpace.
+  // was called, kCorruption if a file's recipe cannot be read, and kNoSpace if the copies of live
+  // chunks do not fit on the disk.
   virtual Result<GarbageReport> CollectGarbage(bool dry_run) = 0;
   // Stops garbage collection permanently, as StopRecompression.
   virtual void StopCollecting() = 0;

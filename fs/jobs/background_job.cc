@@ -23,8 +23,8 @@ void BackgroundJob::Start(Loop loop) {
 }
 
 void BackgroundJob::Wake() {
-  // The mutex must be held. Otherwise the thread could miss the notification, if it has found no
-  // work but has not begun to wait.
+  // Without the mutex, the background thread could miss the notification after it has found no work
+  // and before it begins to wait.
   MutexLock lock(mutex_);
   wakes_.NotifyAll();
 }

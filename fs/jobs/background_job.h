@@ -39,8 +39,8 @@ class BackgroundJob {
   // --- The background thread
 
   struct Loop {
-    // While it returns false, the thread sleeps until Wake. It is called with the job's mutex held.
-    // If it is empty, the job counts as having work at any time.
+    // While has_work returns false, the thread sleeps until Wake. The thread calls has_work with
+    // the job's mutex held. If has_work is empty, the job counts as having work at any time.
     std::function<bool()> has_work = {};
     std::chrono::nanoseconds poll{0};  // the pause before each `work`
     // Makes a run, if it is time for one. Returns the least pause before the next call. The thread
@@ -60,7 +60,7 @@ class BackgroundJob {
 
   enum class Priority : uint8_t {
     kNormal,
-    kUrgent,  // other runs wait for this caller in MakeWay
+    kUrgent,  // MakeWay waits until no such Caller exists
   };
   // Exists while a thread calls the job. While it exists, a background run must end, and the
   // background thread begins no other.
@@ -94,12 +94,12 @@ class BackgroundJob {
    private:
     BackgroundJob& job_;
   };
-  // For thread-safety annotations of data that only runs use.
+  // Use it in thread-safety annotations of data that is accessed only while a Run exists.
   Mutex& run_mutex() SILTFS_RETURN_CAPABILITY(run_mutex_) { return run_mutex_; }
   bool in_background() const { return runner_ == Runner::kBackground; }
 
-  // kInterrupted if the current run must end. A Caller of a job without a background thread may
-  // also call it outside of runs.
+  // kInterrupted if the current run must end. If the job has no background thread, a thread that
+  // has a Caller may also call this function outside of runs.
   Status CheckRunning() SILTFS_EXCLUDES(mutex_);
   // Waits for `time`, or until the run must end. May return early.
   void Rest(std::chrono::nanoseconds time) SILTFS_EXCLUDES(mutex_);

@@ -2,7 +2,8 @@
 // store's metadata is an ordered key-value store (kv_store.h); an engine keeps its files, checks
 // them and salvages them. docs/extending.md lists the steps to add one.
 //
-// A plain value; the functions may be called from any thread. `env` must outlive what they return.
+// A plain value. Its functions may be called from any thread. `env` must outlive the objects that
+// these functions return.
 #pragma once
 
 #include <cstdint>

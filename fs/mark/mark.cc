@@ -41,7 +41,7 @@ class LiveCounter {
       RangedReferences references([this](const auto& add) { return WalkForRange(add); },
                                   options_.memory_bytes);
       SILTFS_RETURN_IF_ERROR(MergeWithIndex(references));
-      counts_.passes += references.walks();  // and the walk that met a full disk
+      counts_.passes += references.walks();  // `passes` already counts the walk of SortReferences
     }
     return std::move(counts_);
   }

@@ -2,22 +2,23 @@
 // live chunks of the store (docs/crash-model.md, "Garbage collection").
 //
 // There are two marks. CountLive covers the whole store and counts the live chunks of each segment,
-// to find segments worth collecting. It turns each referenced name into its 64-bit place in the
-// index's order, sorts these places in files, and merges them with the index's entries. Nothing may
-// be deleted because of its counts, since an index entry is a hint, and entries may be missing.
+// to find segments worth collecting. CountLive turns each referenced name into its 64-bit place in
+// the index's order, sorts these places in files, and merges them with the index's entries. Nothing
+// may be deleted because of its counts, since an index entry is a hint, and entries may be missing.
 // SegmentMark covers all chunks in the footers of a few segments. If it calls a chunk dead, no
 // committed metadata refers to this chunk.
 //
-// Both walk the metadata of one commit. Chunks put after that commit, or being put now, are not in
-// its metadata, and look dead. So a caller that deletes segments must have made them victims before
-// that commit: then no new reference leads into them.
+// Both marks walk the metadata of one commit. Chunks put after that commit, or being put now, are
+// not in its metadata, and look dead. So a caller that deletes segments must have made them victims
+// before that commit: then no new reference leads into them.
 //
 // If anything cannot be read or decoded, the mark fails with that Status: it never guesses that a
 // chunk is dead.
 //
-// Thread-safety: each call, and each SegmentMark, belongs to one thread. Memory: 19 bytes for each
-// recipe node (11 in CountLive), at an occupancy of 70 to 87 %, besides the memory stated below. A
-// node has some 128 chunks. Errors: those of metadata, nodes, index and pace; kCorruption.
+// Thread-safety: each call, and each SegmentMark, belongs to one thread. Memory, besides the memory
+// stated below: a table of recipe nodes with 19 bytes for each slot (11 in CountLive). 70 to 87 %
+// of the slots are in use. A node has some 128 chunks. Errors: those of metadata, nodes, index and
+// pace; kCorruption.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +40,8 @@
 
 namespace siltfs {
 
-// A mark calls it at intervals, and it may wait. If it fails, the mark ends and returns its error.
-// May be empty.
+// A mark calls this function at intervals. The function may wait. If it fails, the mark ends and
+// returns its error. May be empty.
 using MarkPace = std::function<Status()>;
 
 // Calls `visit` for every name that committed metadata refers to, perhaps more than once for a
@@ -70,16 +71,16 @@ struct LiveCounts {
   uint64_t spilled_bytes = 0;  // written
   uint64_t passes = 1;         // over metadata
   // The first kMostNotIndexed references without an index entry, as ascending places in the index's
-  // order. If the disk had no room to spill references, the mark does not find them, and the vector
-  // is empty.
+  // order. If the disk had no room to spill references, the mark does not look for references
+  // without an index entry, and the vector is empty.
   std::vector<uint64_t> not_indexed = {};
   static constexpr size_t kMostNotIndexed = 64u << 10;
 };
 
 // Counts the live chunks of each segment: merges the sorted references with the index's entries in
 // the index's order. If the disk has no room to spill, metadata is walked several times. Each walk
-// collects the references of the next part of the index's order, as many as fit into memory. During
-// a walk, one part of the index's files stays pinned.
+// collects the references of the next part of the index's order, as many as fit into memory. The
+// walks run within ChunkIndex::ForEachInOrder, which pins one part of the index's files at a time.
 Result<LiveCounts> CountLive(Env& env, const KvSnapshot& metadata, NodeStore& nodes,
                              ChunkIndex& index, const MarkOptions& options);
 

@@ -7,8 +7,9 @@
 // CountLive, which only decides what is examined more closely: one equal pair takes 2^48 tries. The
 // probability that two of a million names have equal first twelve bytes by chance is below 1e-17.
 //
-// Thread-safety: one thread. Memory: name_bytes - 1 for each name, at an occupancy of 70 to 87 %,
-// in pages of its own. The set grows part by part, so growing takes hardly any extra memory.
+// Thread-safety: one thread. Memory: slots of name_bytes - 1 bytes, in pages that hold nothing
+// else. 70 to 87 % of the slots are in use. The set grows part by part, so growing takes hardly any
+// extra memory.
 #pragma once
 
 #include <array>

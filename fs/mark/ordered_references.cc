@@ -42,8 +42,8 @@ Result<bool> RangedReferences::Contains(uint64_t order) {
   return at_ < orders_.size() && orders_[at_] == order;
 }
 
-// Returns the end of the next range. It is chosen so that the references of the range fill nine
-// tenths of the memory, if they are as dense as those of the last range.
+// Returns the end of the next range. The end is chosen so that the references of the range fill
+// nine tenths of the memory, if they are as dense as those of the last range.
 uint64_t RangedReferences::GuessLast(uint64_t first) const {
   if (walks_ == 0 || orders_.empty()) return UINT64_MAX;
   const uint64_t wanted = capacity_ / 10 * 9;

@@ -43,7 +43,7 @@ class SortedReferences final : public OrderedReferences {
 
   ReferenceSorter& sorter_;
   const std::function<void(uint64_t order)> missed_;
-  std::optional<uint64_t> told_;  // the last reference that Contains found or `missed` got
+  std::optional<uint64_t> told_;  // the last reference found by Contains or passed to `missed`
 };
 
 class RangedReferences final : public OrderedReferences {

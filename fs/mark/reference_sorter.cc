@@ -137,7 +137,7 @@ Status ReferenceSorter::RemoveFileOf(size_t level) {
   return env_.RemoveFile(gone.path);
 }
 
-// Returns readers of all runs of these levels, at most fan_in_ runs.
+// Returns readers of all runs of these levels. The levels must have at most fan_in_ runs together.
 std::vector<RunReader> ReferenceSorter::ReadersOf(size_t first_level, size_t end_level) {
   numbers_.resize(capacity_);
   std::vector<RunReader> readers;

@@ -16,8 +16,8 @@ class Pacer {
  public:
   explicit Pacer(const MarkPace& pace) : pace_(pace) {}
 
-  // Counts work, in units of one name passed to `visit`. Calls the pace when enough work has been
-  // counted.
+  // Counts work. The unit is the work of passing one name to `visit`. Calls the pace when enough
+  // work has been counted.
   Status Step(uint32_t work = 1) {
     work_ += work;
     if (work_ < kWorkBetweenCalls) return Status::Ok();

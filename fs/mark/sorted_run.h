@@ -1,5 +1,5 @@
 // Runs of ascending 64-bit numbers in temporary files. ReferenceSorter writes runs when its memory
-// is full, and merges them again.
+// is full, and merges them later.
 //
 // A run is a sequence of blocks; each block has a checksum and then numbers. Only the process that
 // wrote a run reads it. So the numbers have the machine's own byte order, and the checksums have a
@@ -64,7 +64,7 @@ class RunReader {
   RunReader(const RunFile& file, const SortedRun& run, std::span<uint64_t> block)
       : file_(&file), block_(block), offset_(run.offset), end_(run.offset + run.bytes) {}
 
-  // Moves to the first number, then to the next.
+  // The first call moves to the first number, and each later call moves to the next one.
   Status Next() { return ++at_ < used_ ? Status::Ok() : ReadBlock(); }
   bool AtEnd() const { return at_ == used_; }  // after Next()
   uint64_t number() const { return block_[at_]; }

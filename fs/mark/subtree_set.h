@@ -1,6 +1,6 @@
-// The references to recipe nodes that a walk has met. With it, the walk visits a subtree only once,
-// even if many places share it. A few nodes that share their subtrees can stand for 2^44 entries,
-// and a walk without such a set would not end.
+// The references to recipe nodes that a walk has met. With this set, the walk visits a subtree only
+// once, even if many places share it. A few nodes that share their subtrees can stand for 2^44
+// entries, and a walk without such a set would not end.
 //
 // A reference is identified by all its fields (name, level, length and sums), because two
 // references with one name may have different sums, and only one of them can be right. Not

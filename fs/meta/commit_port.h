@@ -19,8 +19,8 @@ class CommitPort {
   virtual ~CommitPort() = default;
 
   // Commits, even if nothing changed. On return, all operations and chunks accepted before the call
-  // are durable, and metadata has the records of the segments sealed before the call. The commit
-  // thread must not call it, nor a thread that holds a lock which an operation or a commit needs.
+  // are durable, and metadata has the records of the segments sealed before the call. Neither the
+  // commit thread nor a thread that holds a lock which an operation or a commit needs may call it.
   virtual Status CommitNow() = 0;
   // The durable state: that of the last commit, with the later WriteThrough calls.
   virtual std::shared_ptr<const KvSnapshot> CommittedSnapshot() const = 0;

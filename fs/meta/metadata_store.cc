@@ -18,7 +18,7 @@ using Time = CommitPace::Time;
 
 Time SteadyClock() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
-// Longer intervals are cut to this, so that deadlines stay representable.
+// Longer commit intervals are reduced to this one, so that no deadline exceeds the range of Time.
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(24 * 365);
 
 // Adds as unsigned numbers, which wrap around. With signed numbers, a damaged counter could cause
@@ -134,7 +134,8 @@ class GroupedStore final : public MetadataStore {
   void CloseOpenGroup() SILTFS_REQUIRES(mutex_);
   void ApplyToOpen(std::vector<Mutation> mutations, const Counters& differences)
       SILTFS_REQUIRES(mutex_);
-  // One attempt to commit the closed group. Releases the mutex in between.
+  // Makes one attempt to commit the closed group. Releases mutex_ during the attempt, and holds it
+  // again on return.
   void TryCommit() SILTFS_REQUIRES(mutex_);
   Status WriteGroup(const NumberedGroup& closed, const std::vector<Mutation>& extra,
                     const Counters& totals) SILTFS_EXCLUDES(mutex_);
@@ -270,8 +271,9 @@ void GroupedStore::ApplyToOpen(std::vector<Mutation> mutations, const Counters& 
   AddTo(open_->differences, differences);
   AddTo(counters_, differences);
   const bool first = !std::exchange(open_->used, true);
-  // A later change does not wake the commit thread unless it fills the group. When the pause after
-  // the first change would be over, the commit thread itself looks for later changes.
+  // The first change of a group wakes the commit thread. A later change wakes the thread only if it
+  // fills the group. When the deadline that follows from the first change is reached, the commit
+  // thread itself looks whether later changes have moved the deadline.
   open_->last_change = clock_();
   if (first) open_->first_change = open_->last_change;
   if (Full(*open_) && !closed_) {

@@ -7,7 +7,7 @@
 // store holds exactly the operations up to some commit, in the order they were applied.
 //
 // Reading: a View pins the open group, the group being committed and a snapshot of the key-value
-// store, all at one moment. It returns the newest value that these three have for a key.
+// store, all at one moment. The View returns the newest value that these three have for a key.
 //
 // Thread-safety: every call from any thread. If an Apply depends on an earlier read, the caller
 // must hold a lock of its own from the read to the Apply. The store's commit thread commits on
@@ -51,7 +51,7 @@ class CommitParticipant {
   // All chunks written before this call must be durable on return. The participant adds to `extra`
   // mutations that are written in the same batch (segment records, totals); their keys must never
   // be written by Apply. `number` is this commit's number. If this call or the batch fails with
-  // kNoSpace, the call is repeated with the same number. It may call Get, Pin, counters,
+  // kNoSpace, the call is repeated with the same number. PrepareCommit may call Get, Pin, counters,
   // last_commit and WriteThrough of the MetadataStore, but no function that waits for a commit.
   virtual Status PrepareCommit(uint64_t number, std::vector<Mutation>& extra) = 0;
   // Called when the batch is durable and last_commit() returns its number. Commit(number) returns
@@ -63,14 +63,14 @@ class CommitParticipant {
 // closes.
 //
 // Such an operation *joins* the open group (MetadataStore::Join). It then belongs to the group's
-// commit, as if its mutations had been applied at that moment. They are added by ApplyTo later, in
+// commit, as if its mutations had been applied at that moment. ApplyTo adds the mutations later, in
 // FlushDeferred at the latest.
 class DeferredChanges {
  public:
   virtual ~DeferredChanges() = default;
   // Called on the commit thread when the group of commit `number` is closed, before PrepareCommit.
   // On return, the mutations of all operations that joined that group must have been added to it.
-  // New operations join the next group. It may call ApplyTo, and all functions that
+  // New operations join the next group. FlushDeferred may call ApplyTo, and all functions that
   // CommitParticipant::PrepareCommit may call.
   virtual Status FlushDeferred(uint64_t number) = 0;
 };
@@ -82,7 +82,7 @@ using Counters = std::array<int64_t, kCounterCount>;
 
 // The defaults of a mount are those of FileSystemOptions.
 struct MetadataOptions {
-  size_t group_bytes = 0;  // required; two groups are in memory at a time
+  size_t group_bytes = 0;  // required; up to two groups are in memory at a time
   std::chrono::milliseconds commit_interval{0};
   // If there is no change for this long, the earlier changes are committed before the interval is
   // over. 0: no early commits.
@@ -97,11 +97,11 @@ struct MetadataOptions {
 // and not across Close.
 //
 // Exactness: a view always shows the operations that were applied before it was made. It shares the
-// group that was open at that moment. As long as this group can change, each lookup may or may not
-// show operations that were added to it later. A single Get or a batch of a Scan (at most 64
-// entries) sees either all mutations of an Apply or none. If no Apply changes a key during a Scan,
-// the Scan visits the key exactly once if it exists, and never if it does not. Keys come in
-// strictly ascending order. Errors: those of the key-value store.
+// groups that were not durable at that moment. As long as such a group can change, each lookup may
+// or may not show mutations that were added to the group later. A single Get or a batch of a Scan
+// (at most 64 entries) sees either all mutations of an Apply or none. If no Apply changes a key
+// during a Scan, the Scan visits the key exactly once if it exists, and never if it does not. Keys
+// come in strictly ascending order. Errors: those of the key-value store.
 class View {
  public:
   class Source;
@@ -126,17 +126,18 @@ class MetadataStore : public CommitPort {
                                                      MetadataOptions options);
 
   // Registers the participant of all commits. Call it at most once, before the first Apply or Join.
-  // The participant must exist until EndCommits returns. Without one, commits write metadata only.
+  // The participant must exist until EndCommits returns. Without a participant, commits write
+  // metadata only.
   virtual void SetParticipant(CommitParticipant* participant) = 0;
 
   virtual View Pin() const = 0;
   // Returns the newest value of a key, without pinning a view.
   virtual Result<std::optional<std::string>> Get(std::string_view key) const = 0;
 
-  // Returns when the open group has room. If the open group is full, the call closes it and starts
-  // its commit, which makes an empty group the open one. If the previous group is not committed
-  // yet, the call first waits for its commit; it returns kNoSpace if another attempt to commit the
-  // previous group fails with it.
+  // Returns when the open group has room. If the open group is full, the call closes it, opens an
+  // empty group, and starts the commit of the closed group. If the previous group is not committed
+  // yet, the call first starts another attempt to commit it, and waits. If this attempt fails with
+  // kNoSpace, the call returns kNoSpace.
   virtual Status WaitForRoom() = 0;
   // Adds the mutations to the open group; returns the number of the commit that will include them.
   // `differences` are added to the counters. kInvalidArgument for the store's own keys (below).

@@ -10,8 +10,8 @@ namespace siltfs {
 
 namespace {
 
-// The size of a batch: a scan copies a group batch by batch, and sees the open group's entries of
-// one batch as of one moment.
+// The most entries and bytes of a batch. A scan copies a group batch by batch. A batch of the open
+// group shows the group as it was at one moment.
 constexpr size_t kBatchEntries = 64;
 constexpr size_t kBatchBytes = 64u << 10;
 

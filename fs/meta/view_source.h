@@ -1,6 +1,6 @@
-// The state that a View pins: the groups that were not yet durable at that moment and a snapshot of
-// the key-value store below them. Immutable except for the open group, which may grow until it is
-// closed (see View). Thread-safe.
+// The state that a View pins: the groups that were not yet durable when the View was made, and a
+// snapshot of the key-value store. Only the groups may change, as long as MetadataStore adds
+// mutations to them (see View). Thread-safe.
 #pragma once
 
 #include <memory>

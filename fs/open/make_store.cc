@@ -25,8 +25,8 @@
 namespace siltfs {
 namespace {
 
-// Makes the directory, or ensures that it has nothing but the remains of an earlier mkfs. Then
-// marks it as unfinished. `made` says whether the directory was made.
+// Makes the directory and marks it as unfinished. A directory that exists must be empty, and is
+// marked, too, or must have the mark of an earlier mkfs. Sets `made` if the directory was made.
 Status ClaimDirectory(Env& env, const std::string& path, bool& made) {
   auto entries = env.ListDirectory(path);
   if (entries.status().Is(StatusCode::kNotFound)) {
@@ -134,8 +134,8 @@ std::string ParentOf(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Makes all files of the store, in a directory that is marked and locked, and removes the mark. The
-// secrets of `superblock` were drawn before.
+// Makes all files of the store, in a directory that is marked and locked, and removes the mark.
+// `superblock` comes from DrawSuperblock.
 Status FillDirectory(Env& env, const MakeStoreOptions& options, Superblock& superblock) {
   // The remains of an earlier mkfs.
   SILTFS_RETURN_IF_ERROR(RemoveUnfinishedStore(env, options.path));
@@ -151,7 +151,8 @@ Status FillDirectory(Env& env, const MakeStoreOptions& options, Superblock& supe
   return MarkFinished(env, options.path);
 }
 
-// Removes the files made, as far as the device permits. The next mkfs removes the rest.
+// Removes the files that a failed MakeStore has made, as far as the device permits. The next mkfs
+// removes the other files.
 void Undo(Env& env, const std::string& path, bool made) {
   if (!RemoveUnfinishedStore(env, path).ok()) return;
   if (!env.RemoveFile(LockPath(path)).ok()) return;

@@ -25,10 +25,11 @@ struct MakeStoreOptions {
 };
 
 // Makes the store. kNotEmpty if the directory has anything but the remains of an earlier MakeStore;
-// kInUse if a daemon holds the store in it; kInvalidArgument for invalid options. Everything is
-// durable on return. A failure removes the files made. A crash leaves a directory that the next
-// MakeStore accepts (unfinished_store.h). It cannot be opened as a store, because the superblock is
-// written last.
+// kInUse if a daemon has locked a store in the directory; kInvalidArgument for invalid options. The
+// store is durable on return. After a failure, MakeStore removes the files that it has made. A
+// crash leaves a directory that the next MakeStore accepts (unfinished_store.h). This directory
+// cannot be opened as a store unless it is complete, because the superblock is the last file that
+// is written.
 Status MakeStore(Env& env, const MakeStoreOptions& options);
 
 }  // namespace siltfs

@@ -30,12 +30,13 @@
 namespace siltfs {
 namespace {
 
-// A collection may fill at least this part of the data reserve with copies. It needs a little less
-// to begin. The rest of the data reserve is for the index, for copies that wait in blocks, for the
-// footers of the segments with the copies, and for the next collection. A rest of 1 MiB is too
-// small: the last copy met a full disk, and all copies were lost.
+// A collection may fill at least this many bytes of the data reserve with copies. To begin, a
+// collection needs a little less than this. The rest of the data reserve is for the index, for
+// copies that wait in blocks, for the footers of the segments with the copies, and for the next
+// collection. When this rest was only 1 MiB, the last copy of a collection met a full disk, and the
+// collection lost all its copies.
 constexpr uint64_t kLeastForCopies = 5u << 20;
-// A collection leaves this much of the reserve and the free space to metadata and the index.
+// A collection leaves this many bytes of the reserve and the free space to metadata and the index.
 constexpr uint64_t kRoomForOthers = 8u << 20;
 
 // Removes the files of segments that garbage collection had removed from metadata when the store
@@ -55,8 +56,8 @@ Status RemoveSegments(SegmentStore& segments, const std::string& store, const St
   return Status::Ok();
 }
 
-// Forgets the notes of segments that do not exist: they were removed since, or a crash came after
-// the note and before the segment was made.
+// Removes the notes of segments that do not exist. Such a segment was removed after its note was
+// written, or a crash came after the note was written and before the segment was made.
 void ForgetNotesOfGone(StoreRecords& records, std::vector<Mutation>& changes) {
   const std::map<SegmentId, SegmentRecord> there(records.segments.begin(), records.segments.end());
   std::erase_if(records.secondary, [&](SegmentId id) {
@@ -127,9 +128,9 @@ Result<std::unique_ptr<MetadataStore>> OpenMetadata(Env& disk, const FileSystemO
   metadata_options.commit_interval = options.commit_interval;
   metadata_options.quiet_interval = options.quiet_interval;
   // The engine writes a group in one write, so the engine's limit for a write applies to groups. A
-  // group exceeds this limit only by the operations that are running when the group is full.
-  // Deferred changes of contents have a limit of their own, options.group_bytes, which may be
-  // larger: the later they are saved, the fewer mutations they make.
+  // group exceeds this limit only by the mutations of operations that already run when the group
+  // becomes full. Deferred changes of contents have a limit of their own, options.group_bytes,
+  // which may be larger: the later they are saved, the fewer mutations they make.
   metadata_options.group_bytes = options.group_bytes;
   if (const auto space = disk.GetDiskSpace(options.store); !options.read_only && space.ok()) {
     SILTFS_ASSIGN_OR_RETURN(const MetadataEngine* const engine,
@@ -308,7 +309,8 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
     }
   }
 
-  // If this process is killed from now on, the next mount puts the entries that the index lacks.
+  // If this process is killed from now on, the next mount puts the entries that the index lacks. So
+  // the mark of an unfinished rebuild is removed.
   if (!read_only) {
     SILTFS_RETURN_IF_ERROR(FinishRebuild(env, options.store));
     // The participant must be set before the first operation, which FileSystemImpl::Start may make.

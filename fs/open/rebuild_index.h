@@ -3,9 +3,10 @@
 //
 // The old index is removed first, so the disk needs no room for two indexes. An interrupted rebuild
 // leaves an index that is complete up to some block and records the sequence of this block; the
-// next mount continues there. A mark beside the index (IndexRebuildPath) tells commands that only
-// read the index that the rebuild is unfinished. Only newly found damage is written to metadata,
-// and the superblock is not written. So the store still counts as unmounted.
+// next mount continues there. Until the rebuild is finished, a mark beside the index
+// (IndexRebuildPath) says that entries may be missing. Commands that only read the index look for
+// this mark. Only newly found damage is written to metadata, and the superblock is not written. So
+// the store still counts as unmounted.
 //
 // Thread-safety: any thread. Memory: that of the index and that of ReplayBlocks. Errors: kNotFound
 // if there is no store, kInUse if it is mounted, kNeedsNewer for a store of a later version;

@@ -20,8 +20,8 @@ struct StoreIndex {
   bool rebuild_interrupted = false;  // the result of IsRebuildUnfinished
 };
 
-// The engine, directory and parameters of a store's index, as its superblock says, for writing and
-// with the index_memory of the superblock.
+// The options to open a store's index for writing. The engine, the parameters and the memory limit
+// are those in the superblock.
 IndexOptions IndexOptionsOf(const Superblock& superblock, const std::string& store);
 
 // Returns the bytes of memory that this store's index takes however low its limit is. Commands warn

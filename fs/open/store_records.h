@@ -36,7 +36,7 @@ struct StoreRecords {
 
 Result<StoreRecords> ReadStoreRecords(const KvStore& kv);
 
-// kCorruption unless metadata has the highest commit that a superblock copy names (I5 in
+// kCorruption if a superblock copy names a later commit than metadata's last one (I5 in
 // docs/crash-model.md).
 Status CheckCommit(const SuperblockState& state, uint64_t last_commit, const std::string& store);
 

@@ -8,7 +8,7 @@
 namespace siltfs {
 namespace {
 
-// Reported places that are remembered, at 50 bytes each.
+// The most reported places that are remembered. Each takes about 50 bytes.
 constexpr size_t kMostReported = 4096;
 
 }  // namespace

@@ -2,7 +2,7 @@
 // between the parts; or one part of a file.
 //
 // Thread-safety: every call from any thread. The caller holds the lock of an inode that it passes,
-// exclusively. It holds no inode's lock when it passes a number. Errors: those of FileContent and
+// exclusively, and holds no inode's lock when it passes a number. Errors: those of FileContent and
 // ChangeApplier. If a fold fails, the file keeps its content and takes more space. Durability:
 // none; a fold is durable with its commit.
 #pragma once
@@ -41,7 +41,7 @@ class FoldOps {
   // Folds a file part by part, and reports failures other than a full disk. Meant for files that
   // are not being written.
   void FoldAndLog(InodeNumber number);
-  // Whether a FoldAndLog has met a full disk since the last call.
+  // Whether a FoldAndLog has met a full disk since the last TakeWaitForRoom.
   bool TakeWaitForRoom() { return wait_for_room_.exchange(false); }
 
  private:

@@ -42,7 +42,7 @@ void FoldThread::FoldLeftovers() {
           if (auto parts = ParseNumberedKey(Table::kOverlay, key)) found = parts->inode;
           return false;
         });
-    if (!scanned.ok() || !found) return;  // after an error, the next release folds a file
+    if (!scanned.ok() || !found) return;  // after an error, a file is folded at its next release
     bool in_use;
     {
       InodePtr inode = inodes_.Get(*found);

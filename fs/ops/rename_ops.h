@@ -33,7 +33,8 @@ class RenameOps {
                 std::string_view new_name, RenameMode mode);
 
  private:
-  // A name, its directory, and the inode that has this name. Both inodes are locked and loaded.
+  // A name, its directory, and the inode that has this name. The directory and the inode are locked
+  // and loaded.
   struct Place {
     Inode& directory;
     std::string_view name;
@@ -52,8 +53,8 @@ class RenameOps {
   InodeLifetimes& lifetimes_;
   ChangeApplier& changes_;
   DirectoryNames& names_;
-  // Held while an entry moves to another directory, so that no other rename changes the directories
-  // above it.
+  // Held while an entry moves to another directory. So while CheckNotInside walks up to the root,
+  // no other rename moves a directory to another parent.
   Mutex rename_mutex_;
 };
 

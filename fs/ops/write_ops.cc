@@ -6,13 +6,13 @@ namespace siltfs {
 namespace {
 
 // When overlays take too much memory, an overlay with fewer raw bytes than this is not folded: the
-// bytes are the tail of a stream, or FoldThread drops them from memory. The target of a copy is not
-// folded first, either, if the copy is shorter than this.
+// bytes are the tail of a stream, or FoldThread drops them from memory. Before a copy, the target
+// is not folded if the copy is shorter than this and has few parts.
 constexpr uint64_t kWorthFolding = 256u << 10;
 // When a group closes, the raw bytes of its operations are written to metadata's log and tables,
 // and a later fold removes them again. Folding earlier is faster. So if a file gets more raw bytes
 // than this in one commit, it is folded while it is being written. Raw bytes of an earlier commit
-// were already written, and may wait for more writes to the same chunks.
+// are in metadata already, and may wait for more writes to the same chunks.
 constexpr uint64_t kMaxFreshRawBytes = 1u << 20;
 
 }  // namespace
@@ -77,7 +77,7 @@ Result<uint64_t> WriteOps::CopyRange(InodeNumber source_number, uint64_t source_
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
   SILTFS_RETURN_IF_ERROR(store_.CheckRoom(kBytesPerName));
   const ChunkStore::Use use(store_.chunks());
-  // Fold here what takes long, before both files are locked.
+  // The long part of the folds is done here, before both files are locked.
   SILTFS_RETURN_IF_ERROR(folds_.FoldForCopy(source_number));
   if (length >= kWorthFolding) SILTFS_RETURN_IF_ERROR(folds_.FoldForCopy(target_number));
   SILTFS_RETURN_IF_ERROR(store_.metadata().WaitForRoom());

@@ -44,8 +44,8 @@ class WriteOps {
                              Privileges privileges);
 
  private:
-  // Saves a change of content that was made in memory. If the change has joined a group, may defer
-  // it instead. Folds a part of the overlay if it has grown too large.
+  // Saves a change of content that was made in memory. If the change has joined a group, the
+  // function may defer it instead. Folds a part of the overlay if the overlay has grown too large.
   Status ApplyContent(Inode& inode, const ContentTally& before, Change& change,
                       Privileges privileges, WriteTimes times = WriteTimes::kNow);
 

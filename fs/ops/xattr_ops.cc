@@ -20,8 +20,8 @@ Status CheckXattrName(std::string_view name) {
   return Status::Ok();
 }
 
-// Returns the mode without set-id bits. The set-group-id bit stays if the group may not execute,
-// because it then gives no privileges.
+// Returns the mode without the set-user-ID bit, and without the set-group-ID bit if the group may
+// execute. If the group may not execute, the set-group-ID bit gives no privileges, and stays.
 uint32_t WithoutSetId(uint32_t mode) {
   mode &= ~kSetUserId;
   return (mode & kGroupExecute) != 0 ? mode & ~kSetGroupId : mode;

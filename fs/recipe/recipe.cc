@@ -12,7 +12,7 @@ constexpr uint8_t kVersion = 1;
 
 RecipeTotals Recipe::totals() const {
   RecipeTotals totals;
-  // Valid by construction: built or decoded.
+  // The additions cannot fail: each recipe was built or decoded, which has checked its items.
   for (const RecipeEntry& entry : entries) {
     [[maybe_unused]] const bool added = totals.Add(entry);
     assert(added);

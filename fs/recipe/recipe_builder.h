@@ -26,15 +26,15 @@ class RecipeBuilder {
   // the call, because it does not read the first entry of its subtree.
   Status EndHole();
 
-  // AppendSubtree appends a subtree of a canonical tree without reading it; its node has level
-  // `level` - 1. It requires MayReuse; if that is false, append the node's items one by one.
-  // `last`: the node is the last one of its level in its tree. Such a node ends because the entries
-  // end, so only Finish may follow.
+  // AppendSubtree appends a subtree of a canonical tree without reading it. `child` refers to the
+  // top node of the subtree, which is on level `level` - 1. The call requires MayReuse. If MayReuse
+  // is false, append the items of the node one by one. `last`: the node is the last one of its
+  // level in its tree. Such a node ends because the entries end, so only Finish may follow.
   bool MayReuse(uint8_t level, bool last) const;
   Status AppendSubtree(uint8_t level, const RecipeChild& child, bool last);
 
-  // Ends the open nodes below `level` early, so that a subtree of that level may follow. The tree
-  // is then valid but not canonical.
+  // Ends the open nodes below `level` early, so that AppendSubtree may follow with the same
+  // `level`. The tree is then valid but not canonical.
   Status Align(uint8_t level);
 
   // The recipe of all appended entries. No calls may follow.

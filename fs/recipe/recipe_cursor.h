@@ -28,7 +28,7 @@ class RecipeCursor {
   uint8_t level() const { return level_; }
   uint64_t item_bytes() const;
   const RecipeEntry& entry() const;  // if level() == 0
-  const RecipeChild& child() const;  // if level() >= 1; its node has level() - 1
+  const RecipeChild& child() const;  // if level() >= 1; refers to a node on level level() - 1
 
   // Moves to the first item of child(). A failure leaves the cursor unchanged.
   Status Descend();

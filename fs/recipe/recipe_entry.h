@@ -27,8 +27,8 @@ struct RecipeEntry {
 
   Kind kind = kChunk;
   ChunkName name;  // all zeros for a hole
-  uint64_t length =
-      0;  // bytes, never 0; at most kMaxChunkLength for a chunk, kMaxRecipeBytes for a hole
+  // In bytes, never 0. At most kMaxChunkLength for a chunk, and kMaxRecipeBytes for a hole.
+  uint64_t length = 0;
 
   static RecipeEntry Chunk(const ChunkName& name, uint64_t length) {
     return {kChunk, name, length};

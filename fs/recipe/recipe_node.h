@@ -2,8 +2,8 @@
 // store that keeps nodes.
 //
 // Decoding accepts hostile bytes (docs/format.md, "Recipe node"). A node has no checksum of its
-// own, because the block that stores it as a chunk has one. Thread-safety: as for a plain value for
-// a RecipeNode; a NodeStore may be called from any thread.
+// own, because the block that stores it as a chunk has one. Thread-safety: a RecipeNode is a plain
+// value; a NodeStore may be called from any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,11 @@
 namespace siltfs {
 
 // The rule for where the nodes of a level end. A node has at least `min` items. From item number
-// `min` on, it ends after the first item with a matching name: all bits of `mask` are zero in the
-// name's last byte. Holes have no name and never match. The node ends after `max` items at the
-// latest. Only the last node of a level may have fewer than `min` items. For leaves and for other
-// levels, `min` exceeds the inode's capacity, so a level that fits into the inode has no nodes.
+// `min` on, it ends after the first item whose name matches. A name matches if all bits of `mask`
+// are zero in its last byte. Holes have no name and never match. The node ends after `max` items at
+// the latest. Only the last node of a level may have fewer than `min` items. On every level, `min`
+// exceeds the number of items that fit into the inode. So a level that fits into the inode has no
+// nodes.
 struct NodeCut {
   size_t min;
   size_t max;
@@ -31,7 +32,7 @@ struct NodeCut {
     return level == 0 ? NodeCut{64, 512, 0x3f}   // mean 128
                       : NodeCut{32, 256, 0x1f};  // mean 64
   }
-  // Whether the node ends after its item number `count` (from 1).
+  // Whether the node ends after its item number `count`. Items are counted from 1.
   bool After(size_t count, const RecipeEntry& item) const {
     return count >= max || (count >= min && !item.is_hole() && NameEnds(item.name));
   }
@@ -60,7 +61,8 @@ struct RecipeNode {
   static Result<RecipeNode> Decode(ByteView bytes);
 };
 
-// Encodes a node of these items: at least one, at most the level's maximum.
+// Encodes a node of these items. There must be at least one item, and at most NodeCut::max of the
+// level.
 Bytes EncodeNode(const std::vector<RecipeEntry>& entries, const RecipeTotals& totals);
 Bytes EncodeNode(uint8_t level, const std::vector<RecipeChild>& children,
                  const RecipeTotals& totals);
@@ -72,8 +74,8 @@ class NodeStore {
   // Stores the node unless it is stored already; returns its name. The node is durable with the
   // next commit, like any chunk.
   virtual Result<ChunkName> PutNode(ByteView node) = 0;
-  // Returns the node's bytes, verified against the checksum. If the reference is right, there are
-  // `node_bytes` of them.
+  // Returns the node's bytes, verified against the checksum of their block. Their number is
+  // `node_bytes` only if the reference to the node is right.
   virtual Result<std::shared_ptr<const Bytes>> GetNode(const ChunkName& name,
                                                        uint32_t node_bytes) = 0;
 };

@@ -16,8 +16,8 @@
 
 namespace siltfs {
 
-// Walks the entries in order. Holds one decoded node per level; an ordered walk, or a Seek near by,
-// reads no node twice.
+// Walks the entries in order. Holds one decoded node per level. Next and Seek do not read a node
+// that is still held.
 class RecipeReader {
  public:
   // The reader is not Valid() until Seek is called.

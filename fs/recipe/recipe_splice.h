@@ -7,10 +7,11 @@
 // being read.
 //
 // Sometimes the nodes do not fall in step. One case is thousands of entries without a name that
-// ends a node, for example one repeated chunk. Another case is a crafted tree with nodes that break
-// the rule. When kMostOutOfStep nodes after a change were read, the splicer ends the open nodes
-// early and reuses the old ones. The result is a valid recipe, but not canonical. The limit is
-// necessary, because a few nodes that share their subtrees can represent 2^44 entries.
+// ends a node, for example one repeated chunk. Another case is a crafted tree with nodes that do
+// not end where NodeCut (recipe_node.h) ends them. When kMostOutOfStep nodes after a change were
+// read, the splicer ends the open new nodes early and reuses the old nodes. The result is a valid
+// recipe, but not canonical. The limit is necessary, because a few nodes that share their subtrees
+// can represent 2^44 entries.
 //
 // Not thread-safe; the NodeStore must outlive the splicer; the old recipe is copied. Errors: those
 // of RecipeReader and RecipeBuilder; kInvalidArgument for a boundary inside a chunk or out of
@@ -30,8 +31,8 @@ namespace siltfs {
 // Walks the old recipe from its first byte to its last and inserts new entries, in bounded memory.
 class RecipeSplicer {
  public:
-  // The most nodes of the old tree that are read after a change. Nodes that follow the rule usually
-  // fall in step after about ten nodes.
+  // The most nodes of the old tree that are read after a change. In a tree whose nodes end where
+  // NodeCut ends them, new and old nodes usually fall in step after about ten nodes.
   static constexpr size_t kMostOutOfStep = 1024;
 
   RecipeSplicer(NodeStore& nodes, const Recipe& old)
@@ -70,14 +71,15 @@ class RecipeSplicer {
   Status Copy(Walk& from, uint64_t end, bool finish);
   static Status SkipIn(Walk& walk, uint64_t end);
   static Status CheckEnd(const Walk& walk, uint64_t end);
-  // Returns the rest of the walk's current entry and moves past it; of a hole, only the part before
-  // `end`. The walk must be at level 0.
+  // Returns the rest of the walk's current entry and moves past it. If `end` lies inside a hole,
+  // returns only the part of the hole before `end`. The walk must be at level 0.
   static Result<RecipeEntry> TakeEntry(Walk& walk, uint64_t end);
 
   NodeStore& nodes_;
   Walk old_;
   RecipeBuilder builder_;
-  size_t out_of_step_ = 0;  // whole subtrees read since the last change
+  // How many subtrees were read since the last change although they are kept as a whole.
+  size_t out_of_step_ = 0;
 };
 
 // Replaces the bytes [begin, end) of the old recipe by `entries`; begin == end inserts. A

@@ -15,8 +15,8 @@ namespace {
 // The longest pause before the background thread checks again whether the store is quiet.
 constexpr std::chrono::seconds kPoll{1};
 constexpr std::chrono::milliseconds kShortest{1};
-// The pauses after a full disk, and after segments that could not be recompressed yet because the
-// index lags behind.
+// The background thread's pauses: after a full disk, and after a pass that left segments, for
+// example because their index entries are not durable yet.
 constexpr std::chrono::minutes kAfterNoSpace{10};
 constexpr std::chrono::seconds kAfterSomeLeft{30};
 
@@ -112,7 +112,8 @@ Status Recompressor::Pass(BackgroundJob::Runner runner, const Prepare& prepare,
 }
 
 Result<PreparedRewrite> Recompressor::PrepareSegment(SegmentId id, const Pace& pace) {
-  // zstd contexts of a high level are large; they are freed with the codec.
+  // The codec keeps zstd contexts, which are large at a high level. They are freed with the codec
+  // when this function returns.
   const BlockCodec codec;
   RewriteOptions options;
   options.compression = options_.compression;
@@ -256,8 +257,9 @@ void Recompressor::StartInBackground() {
 
 std::chrono::nanoseconds Recompressor::PassInBackground() {
   if (!deps_.activity.IsQuiet()) return std::chrono::nanoseconds(0);
-  // The file is made on a thread that gets processor time only when no other thread wants it. All
-  // other steps stay on this thread: they take locks that other threads wait for, and little time.
+  // The new file is made on a thread that gets processor time only when no other thread wants it.
+  // All other steps stay on the background thread. They are short, and they take locks for which
+  // other threads may wait.
   const Prepare prepare = [this](SegmentId id) {
     std::optional<Result<PreparedRewrite>> prepared;
     BackgroundJob::RunOnIdleThread([&] {

@@ -8,15 +8,16 @@
 // shows which record is right (segment_replacement.h). The segment can be read during all steps
 // (segment_cache.h).
 //
-// A segment is recompressed only if it is sealed, metadata records it as sealed, and the index has
-// its entries durably. The last condition is needed because a merged block gets the highest
-// sequence of its source blocks. In a replay, this would change the order of entries. The condition
-// ensures that a replay after a crash need not put entries of such a segment.
+// A segment is recompressed only if it is sealed, metadata records it as sealed, and all index
+// entries of its chunks are durable. The last condition is needed because a merged block gets the
+// highest sequence of its source blocks. With these sequences, a replay would put entries in
+// another order than the original one. Because of the condition, a replay after a crash need not
+// put entries of a recompressed segment.
 //
 // Thread-safety: every call from any thread. One segment is rewritten at a time. Memory: a few
-// blocks and zstd contexts while a segment is rewritten; 64 bytes for each segment that awaits
-// recompression. Errors: damage in a segment is reported, and the segment left alone. kNoSpace
-// changes nothing and allows a retry. Device failures after the intent end all writing
+// blocks and zstd contexts while a segment is rewritten; about 100 bytes for each segment that
+// awaits recompression. Errors: damage in a segment is reported, and the segment stays as it is.
+// kNoSpace changes nothing and allows a retry. Device failures after the intent end all writing
 // (SegmentLog::Fail).
 #pragma once
 
@@ -50,8 +51,8 @@ struct RecompressionOutcome {
   uint64_t segments = 0;      // rewritten
   uint64_t kept = 0;          // unchanged, because a rewrite saves nothing
   uint64_t left = 0;          // damaged, a victim of GC, or not yet durable in the index
-  uint64_t bytes_before = 0;  // file sizes of segments rewritten and kept
-  uint64_t bytes_after = 0;
+  uint64_t bytes_before = 0;  // file sizes of the segments counted in `segments` and `kept`
+  uint64_t bytes_after = 0;   // the file sizes of the same segments after the call
 };
 
 class Recompressor final : public CommittedSegments {
@@ -72,7 +73,7 @@ class Recompressor final : public CommittedSegments {
     Compression compression;  // codec kNone: nothing is recompressed
     uint32_t block_plain_bytes = kRecompressedBlockBytes;
     uint64_t needed_bytes = 0;                       // that must be free on the disk
-    std::function<void(const std::string&)> report;  // called with damage; may be empty
+    std::function<void(const std::string&)> report;  // called with each damage; may be empty
     // If it returns true, the segment is skipped for now. May be empty.
     std::function<bool(SegmentId)> is_victim = {};
     // Returns true if the segment is known to be damaged. Such a segment is dropped until the next
@@ -95,15 +96,16 @@ class Recompressor final : public CommittedSegments {
   // nothing, if owed metadata (TakeOwed) cannot be written.
   Result<SegmentRecords> SetAside(std::span<const SegmentId> segments) SILTFS_EXCLUDES(mutex_);
 
-  // Recompresses all segments that were added before the call and are ready. Errors: kInterrupted
-  // after Stop; kNoSpace; kReadOnly after a device failure in this call or earlier. Segments
-  // finished before kInterrupted or kNoSpace stay recompressed.
+  // Recompresses the segments that were added before the call. Leaves the segments that
+  // RecompressionOutcome::left counts. Errors: kInterrupted after Stop; kNoSpace; kReadOnly after a
+  // device failure in this call or earlier. Segments that were finished before kInterrupted or
+  // kNoSpace stay recompressed.
   Result<RecompressionOutcome> Recompress();
 
-  // Starts a thread that recompresses the segments that are ready, whenever the store is quiet.
+  // Starts a thread that recompresses added segments whenever the store is quiet.
   void StartInBackground();
 
-  // Ends the background thread and makes a running Recompress return soon. After that no segment is
+  // Ends the background thread and makes a running Recompress return soon. After Stop no segment is
   // recompressed.
   void Stop() { job_.Stop(); }
 

@@ -18,7 +18,7 @@ std::string DamagedBlock::EncodeChunks() const {
 Result<std::vector<DamagedChunk>> DamagedBlock::DecodeChunks(std::string_view value) {
   const size_t count = value.size() / kChunkBytes;
   if (value.size() % kChunkBytes != 0 || count == 0 || count > kMostChunks)
-    return Status(StatusCode::kCorruption, "metadata holds a malformed record of damage");
+    return Status(StatusCode::kCorruption, "metadata holds a malformed damage record");
   Decoder in(AsBytes(value));
   std::vector<DamagedChunk> chunks(count);
   for (DamagedChunk& chunk : chunks) {

@@ -1,9 +1,9 @@
 // The record of a run of chunks that were lost together, usually a block: the value of the key
 // (segment id, ordinal of the first chunk).
 //
-// A record holds the beginning of each chunk's name and its tag: only bytes that match both may
-// replace the chunk. Records are hints and may be lost. If an undamaged chunk is recorded, it is
-// stored twice at worst.
+// For each chunk, a record holds the beginning of the chunk's name, and the chunk's tag. Only bytes
+// that match both may replace the chunk. Records are hints and may be lost. If an undamaged chunk
+// is recorded, the worst effect is that it is stored twice.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace siltfs {
 
 struct DamagedChunk {
-  uint64_t name_prefix = 0;  // ChunkName::Prefix64; this and the tag are 0 if unknown
+  uint64_t name_prefix = 0;  // ChunkName::Prefix64; prefix and tag are both 0 if they are unknown
   ChunkTag tag = 0;
 
   bool known() const { return name_prefix != 0 || tag != 0; }
@@ -26,7 +26,7 @@ struct DamagedChunk {
 };
 
 struct DamagedBlock {
-  static constexpr size_t kMostChunks = 4096;  // of a block, at most
+  static constexpr size_t kMostChunks = 4096;  // the most chunks in one record
 
   SegmentId segment = kNoSegment;
   uint32_t first_ordinal = 0;

@@ -11,7 +11,7 @@
 
 namespace siltfs {
 
-// Cookies of "." and ".."; other entries start after them.
+// Cookies of "." and "..". The cookies of other entries begin after them.
 inline constexpr uint64_t kDotCookie = 1;
 inline constexpr uint64_t kDotDotCookie = 2;
 inline constexpr uint64_t kFirstCookie = 3;

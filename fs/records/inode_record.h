@@ -37,8 +37,8 @@ struct InodeRecord {
 
   // Regular files.
   Recipe recipe;
-  uint64_t recipe_limit =
-      0;  // <= recipe.size(); the file does not use the recipe's bytes from here on
+  // At most recipe.size(). The file does not use the recipe's bytes from this offset on.
+  uint64_t recipe_limit = 0;
   uint64_t overlay_chunks = 0;  // chunk slices in the overlay
   uint64_t overlay_bytes = 0;   // bytes of chunk slices and raw bytes in the overlay
   bool has_overlay = false;

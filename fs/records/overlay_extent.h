@@ -27,7 +27,7 @@ struct ChunkSlice {
 
 struct OverlayExtent {
   enum class Kind : uint8_t { kPlain = 1, kHole = 2, kChunks = 3 };
-  // Limits of one extent, so that growing it stays cheap.
+  // Limits of one extent. They keep the cost of growing an extent low.
   static constexpr size_t kMaxPlainBytes = 128u << 10;
   static constexpr size_t kMaxSlices = 128;
 

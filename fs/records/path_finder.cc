@@ -57,7 +57,8 @@ class DirectoryPaths {
 
 Result<std::map<uint64_t, std::string>> FindPaths(const KvSnapshot& snapshot,
                                                   const std::set<uint64_t>& inodes) {
-  std::map<uint64_t, std::pair<uint64_t, std::string>> names;  // a directory and name of each inode
+  // For each inode, one directory in which it has a name, and this name.
+  std::map<uint64_t, std::pair<uint64_t, std::string>> names;
   TableCursor cursor(snapshot, Table::kDirectoryEntry);
   for (; cursor.inode() != TableCursor::kEnd && names.size() < inodes.size(); cursor.Next()) {
     const auto entry = NameEntry::Decode(cursor.value());

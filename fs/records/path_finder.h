@@ -1,5 +1,5 @@
-// Finds the paths of inodes, for messages. For any number of inodes, reads the names in all
-// directories once, and then the directories above the inodes.
+// Finds the paths of inodes, for messages. Reads the names in all directories once, for any number
+// of inodes. After that, reads the directories above the inodes.
 #pragma once
 
 #include <cstdint>

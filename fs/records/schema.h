@@ -27,7 +27,8 @@ enum class Table : char {
   kInode = 'i',            // inode
   kOverlay = 'o',          // inode, offset
   kIdRanges = 'r',         // IdRanges, segment_record.h
-  kReplacement = 'p',      // segment id: the intent, its record after its file is replaced
+  kReplacement = 'p',      // segment id: the intent, which is the segment's record after its file
+                           // is replaced
   kRemovedSegment = 'g',   // segment id: unreferenced; its file is to be removed
   kSegment = 's',          // segment id
   kOrphan = 'u',           // inode without a name, to be removed when it is no longer in use

@@ -28,7 +28,7 @@ struct SegmentRecord {
   bool operator==(const SegmentRecord&) const = default;
 
   std::string Encode() const;
-  // kCorruption for a malformed record, unknown flags included.
+  // kCorruption if the record is malformed or has an unknown flag.
   static Result<SegmentRecord> Decode(std::string_view value);
 };
 

@@ -25,7 +25,7 @@ class TableCursor {
   uint64_t inode() const { return inode_; }
   // The current key after the inode number.
   std::string_view rest() const { return iterator_->key().substr(kPrefix); }
-  // `rest` as a number; false if it is not one.
+  // Sets `number` to the number that rest() encodes. Returns false if rest() is not a number.
   bool Number(uint64_t& number) const {
     Decoder in(AsBytes(rest()));
     number = in.BigU64();

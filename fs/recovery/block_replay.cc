@@ -31,7 +31,7 @@ struct SegmentEntries {
   std::vector<Block> blocks;
   std::vector<IndexEntry> entries;  // of all blocks
   std::vector<std::string> damage;  // sentences
-  std::vector<DamagedBlock> lost;   // chunks in the footer that no block has
+  std::vector<DamagedBlock> lost;   // chunks that are in the footer, but in no readable block
 };
 using SegmentEntriesPtr = std::unique_ptr<SegmentEntries>;
 
@@ -57,7 +57,8 @@ ScanOptions ExtentOf(const SegmentReader& reader, const SegmentRecord& record) {
 }
 
 // For the lost ordinals [begin, end), appends to read.lost the chunks for which the footer has a
-// name prefix and a tag. It has none for chunks that were lost before the segment was sealed.
+// name prefix and a tag. The footer has neither for a chunk that was lost before the segment was
+// sealed.
 void NoteLost(const SegmentFooter& footer, uint32_t begin, uint32_t end, SegmentEntries& read) {
   DamagedBlock lost{read.id, begin, {}};
   const auto pass = [&](uint32_t next) {
@@ -179,14 +180,15 @@ class SegmentQueue {
   Mutex mutex_;
   CondVar changed_;
   size_t taken_ = 0;  // changed under the mutex if there are threads
-  std::deque<SegmentEntriesPtr> ahead_ SILTFS_GUARDED_BY(mutex_);  // null while it is being read
+  // Null: a thread is reading this segment.
+  std::deque<SegmentEntriesPtr> ahead_ SILTFS_GUARDED_BY(mutex_);
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 
 // Passes entries to `put` in batches, each with the sequence of the batch's first block. If a batch
 // had the sequence of its last block, the index could count the batch's earlier blocks as durable
-// before their entries are.
+// before their entries are durable.
 class Batches {
  public:
   explicit Batches(const ReplayOptions& options) : options_(options) {
@@ -221,7 +223,7 @@ class Batches {
   uint64_t last_ = 0;
 };
 
-// The blocks of several segments with overlapping sequences, in one order.
+// Merges the blocks of several segments with overlapping sequences into the order of the sequences.
 class Merge {
  public:
   explicit Merge(const ReplayOptions& options) : options_(options), batches_(options) {}

@@ -1,11 +1,11 @@
 // Replay: enters the chunks of segments into the index again. It enters all chunks that the index
 // may lack; if the index is empty, these are all chunks.
 //
-// Only the head of each block is read: it has the names, and takes some bytes for each chunk.
-// Several segments are read at a time, ahead of the caller. Their blocks are passed to `put` in the
-// order of their sequences, as when they were first put. So if a chunk is stored twice, the index
-// leads to the later place. If a crash interrupts a replay, the next replay continues at the
-// index's durable sequence.
+// Only the head of each block is read. It holds the names of the block's chunks, and is small
+// compared with the chunks. Several segments are read at a time, ahead of the caller. Their blocks
+// are passed to `put` in the order of their sequences. Their entries were first put in the same
+// order. So if a chunk is stored twice, the index leads to the later place. If a crash interrupts a
+// replay, the next replay continues at the index's durable sequence.
 //
 // Thread-safety: any thread, while no thread appends to the segments; `put` and `report` are called
 // on the caller's thread. Memory: 36 bytes for each chunk of the segments in memory. These are a
@@ -30,22 +30,22 @@ namespace siltfs {
 struct ReplayOptions {
   // Blocks up to this sequence are skipped.
   uint64_t durable_sequence = 0;
-  // Called with the entries of some blocks, and a sequence. This sequence is above those of all
-  // earlier blocks, and not above that of any block in the call. The last call has no entries, and
-  // the last block's sequence (ChunkIndex::Put).
+  // Called with the entries of some blocks, and a sequence (ChunkIndex::Put). The sequence is above
+  // the sequences of all blocks in earlier calls, and is the lowest sequence of the blocks in this
+  // call. The last call has no entries, and the sequence of the last block.
   std::function<Status(std::span<const IndexEntry>, uint64_t sequence)> put;
   // Called with a sentence about each thing that could not be read.
   ReportFinding report;
-  // Called for unreadable chunks for which a footer has name prefixes and tags, before entries of
-  // their segment are put. The index may lack these chunks, and no other bytes may take their names
-  // (damage_list.h). A failure ends the replay. May be empty.
+  // Called with unreadable chunks if the footer of their segment has their name prefixes and tags.
+  // The call comes before the entries of this segment are put. The index may lack these chunks, and
+  // no other bytes may take their names (damage_list.h). A failure ends the replay. May be empty.
   std::function<Status(const DamagedBlock&)> on_damage = {};
   // Called for each segment that was read, after all its blocks are put; a failure ends the replay.
   // May be empty.
   std::function<Status(SegmentId)> segment_done = {};
-  unsigned threads = 4;  // they mostly wait for the device
-  // At least this many entries are passed to `put` together, so that the index's cost for a call is
-  // negligible.
+  unsigned threads = 4;  // that read segments; they mostly wait for the device
+  // Entries are collected until there are at least this many, and are then passed to `put`
+  // together. This makes the index's cost for each call negligible.
   size_t batch_entries = 4096;
 };
 

@@ -3,7 +3,7 @@
 //
 // Errors: kCorruption if a block was written after a commit that metadata does not have
 // (docs/crash-model.md, I5); then the mount is refused. Damage within segments is passed to
-// `report`, and is not an error; a read of a damaged chunk finds it again.
+// `report`, and is not an error. A later read of a damaged chunk finds the damage again.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
 // The findings of a check of a store, kept for the repair.
 //
-// Thread-safety: as for a plain value. Memory: the kept findings, and the lost ranges of files,
-// adjacent ones merged.
+// Thread-safety: as for a plain value. Memory: the kept findings, and the lost ranges of files.
+// Adjacent ranges are merged.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ struct CheckFindings {
   SegmentFindings BySegment(const SegmentStore& segments) const;
 };
 
-// Runs CheckLockedStore and keeps the first `most` findings. Calls the options' on_finding, but not
-// their on_lost.
+// Runs CheckLockedStore and keeps the first `most` findings. Calls options.on_finding, but not
+// options.on_lost.
 Result<CheckFindings> CheckAndKeep(Env& env, CheckOptions options, size_t most);
 
 }  // namespace siltfs

@@ -134,8 +134,8 @@ class LinkPass {
       SILTFS_ASSIGN_OR_RETURN(parent, lost_and_found_.TakeIn(slot.number, slot.type));
     }
     if (orphan != slot.orphan) edit_.Remove(OrphanKey(slot.number));
-    // For a directory it matters here only whether the number of links is 0. RepairCounters counts
-    // the links again later if it is not 0.
+    // For a directory it matters here only whether the number of links is 0. If the number is not
+    // 0, RepairCounters counts the links again later.
     const bool same_links = directory ? (links == 0) == (slot.links == 0) : links == slot.links;
     if (same_links && (!directory || parent == slot.parent)) return Status::Ok();
     SILTFS_ASSIGN_OR_RETURN(const auto value, edit_.snapshot().Get(InodeKey(slot.number)));

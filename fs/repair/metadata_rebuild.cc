@@ -135,7 +135,7 @@ class Rebuild {
       SILTFS_RETURN_IF_ERROR(SyncNames(env_, store_));
       SILTFS_RETURN_IF_ERROR(Move(MetadataPath(store_), DamagedMetadataPath(store_)));
     }
-    // Without metadata files, any object of this name has no data.
+    // If `meta` exists but has no metadata files, it holds no data. Remove it to free the name.
     if (!there) SILTFS_RETURN_IF_ERROR(RemoveAll(env_, MetadataPath(store_)));
     SILTFS_ASSIGN_OR_RETURN(const bool ledger, IsThere(env_, NewLedgerPath(store_)));
     if (ledger) SILTFS_RETURN_IF_ERROR(Move(NewLedgerPath(store_), LedgerPath(store_)));

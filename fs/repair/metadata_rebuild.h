@@ -28,7 +28,7 @@ namespace siltfs {
 
 struct RebuiltMetadata {
   MetadataSalvage salvaged;
-  bool resumed = false;  // salvaged by an earlier, interrupted repair; its losses are unknown
+  bool resumed = false;  // an interrupted repair has salvaged the metadata; its losses are unknown
   bool kept = false;     // the damaged files are in DamagedMetadataPath
 };
 

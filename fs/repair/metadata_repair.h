@@ -26,7 +26,7 @@ struct MetadataRepairOptions {
 
 struct MetadataRepairResult {
   uint64_t changes = 0;        // changed keys
-  std::vector<uint64_t> lost;  // inodes with removed records
+  std::vector<uint64_t> lost;  // inodes whose unreadable records were removed
 };
 
 Result<MetadataRepairResult> RepairMetadata(KvStore& kv, const MetadataRepairOptions& options);

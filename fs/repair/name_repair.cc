@@ -64,7 +64,8 @@ class NameRepair {
   }
 
   // Removes malformed cookies, and each cookie with a name that has another cookie. If a cookie's
-  // name is missing, adds the name, or removes the cookie if it must not have a name.
+  // name is missing, adds the name. If the cookie's inode is missing or detached, removes the
+  // cookie instead.
   Status RepairCookies() {
     const KeyRange range = RangeOf(Table::kDirectoryCookie, directory_);
     const auto iterator = edit_.snapshot().NewIteratorBelow(range.end);
@@ -103,7 +104,8 @@ class NameRepair {
     const std::string name = key.substr(RangeOf(Table::kDirectoryEntry, directory_).begin.size());
     auto entry = NameEntry::Decode(value);
     if (!entry.ok()) {
-      // If it has a valid cookie, RepairCookies has already rewritten the name.
+      // The name's value is malformed. If the name has a valid cookie, RepairCookies has already
+      // rewritten the value.
       SILTFS_ASSIGN_OR_RETURN(const bool remade, IsRemade(name));
       if (!remade) edit_.Remove(key);
       return Status::Ok();

@@ -1,5 +1,5 @@
-// Repairs directory entries so that each name has its cookie and each cookie its name. If one of
-// the two is missing, it is made from the other. Impossible names, names without an inode, and
+// Repairs directory entries so that each name has its cookie and each cookie has its name. If one
+// of the two is missing, it is made from the other. Impossible names, names without an inode, and
 // names of directories that contain themselves are removed.
 #pragma once
 

@@ -3,7 +3,7 @@
 // A new node replaces each node with a loss. It is made once, even if many places refer to the old
 // node. Nodes without a loss stay unchanged. So the work is bounded by the number of stored nodes,
 // not by the number of entries that a recipe represents. A new tree is valid, but not canonical
-// near the losses: its nodes may be shorter than the rule in recipe_node.h allows.
+// near the losses: its nodes may be shorter than NodeCut (recipe_node.h) allows.
 //
 // Not thread-safe. Errors: those of the node stores. Memory: some 100 bytes per node with a loss,
 // in addition to the SubtreeSet.

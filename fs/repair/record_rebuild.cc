@@ -74,7 +74,7 @@ bool RecordRebuild::Keep(std::string_view key, std::string_view value) {
       return false;
     }
     case Table::kSecondary:
-      return false;  // notes may be lost; without kNotesKey the next mount makes all again
+      return false;  // without kNotesKey the next mount makes all notes again
     case Table::kDamage:
       return ParseDamageKey(key) && DamagedBlock::DecodeChunks(value).ok();
     default:
@@ -149,7 +149,7 @@ void RecordRebuild::SurveySegment(SegmentStore& segments, const SegmentIdentity&
   }
   footer.status().IgnoreError("unsealed, or the check reports it");
   const auto header = (*reader)->ReadHeader();
-  if (!header.ok()) return header.status().IgnoreError("the same");
+  if (!header.ok()) return header.status().IgnoreError("the check reports the header");
   const auto scanned = OpenRecord(**reader, *header);
   if (!scanned) return;
   highest_sequence_ = std::max(highest_sequence_, scanned->last_sequence);

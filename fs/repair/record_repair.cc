@@ -119,8 +119,8 @@ class RecordRepair {
                               : RemoveOverlay(edit_, number);
   }
 
-  // Makes the inode a directory. Except for the root, it is private to its owner, because the lost
-  // mode is unknown. RepairCounters sets the counts.
+  // Makes the inode a directory. A directory other than the root is private to its owner, because
+  // its former mode is unknown. RepairCounters sets the counts.
   void MakeDirectory(uint64_t number) {
     InodeRecord record;
     record.mode = kDirectoryType | (number == kRootInode ? 0755 : 0700);

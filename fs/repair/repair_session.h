@@ -19,7 +19,7 @@ struct RepairSession {
   Env& env;
   std::string store;  // path
   SegmentStore& segments;
-  bool all = false;  // also repairs that lose data or need a choice
+  bool all = false;  // whether to also make repairs that lose data or need a choice
   Superblock superblock;
   std::unique_ptr<KvStore> kv;  // open for writing
   StoreRecords records;         // include the changes of the current repair

@@ -28,7 +28,7 @@
 namespace siltfs {
 namespace {
 
-// A repair may reveal further damage; more rounds than this do not help.
+// A repair may reveal further damage, so the checks and repairs are repeated at most this often.
 constexpr int kMostRounds = 6;
 
 class Repair {
@@ -157,12 +157,12 @@ RepairReport Repair::Report(const CheckFindings& last) {
 }
 
 Result<bool> Repair::Round(const CheckFindings& found) {
-  // All other findings rely on the superblock that the check has used, which may belong to another
-  // store. So resolve this first.
+  // All other findings rely on the superblock that the check has used. This superblock may belong
+  // to another store, so resolve the mismatch first.
   if (found.Has("superblock-mismatch")) return ResolveSuperblockMismatch(env_, store_, *segments_);
   if (found.Has("superblock")) return false;
-  // Metadata that is older than the store must not be changed. But if metadata is unreadable, this
-  // may be the only reason for "metadata-lost".
+  // Metadata that is older than the store must not be changed. But if metadata is also unreadable,
+  // the check may have found "metadata-lost" only because it could not read the metadata.
   if (found.Has("metadata-lost") && !IsUnreadable(found)) return false;
   SILTFS_ASSIGN_OR_RETURN(bool changed, RepairSuperblock(found));
   SILTFS_ASSIGN_OR_RETURN(const bool lock, RepairLock(found));

@@ -8,17 +8,18 @@
 // holes, and each is reported.
 //
 // If the metadata engine cannot open or read the metadata, kAll rebuilds the metadata from its
-// readable parts (metadata_rebuild.h) and then repairs the rest; kSafe leaves it unchanged. Neither
-// mode changes a store with metadata that is whole but older than the store (docs/crash-model.md,
-// I5). If all segments or all metadata are missing, the store is not changed either, because the
-// missing part may be on a disk that is not mounted. If the store was not unmounted, or counts as
-// not unmounted after the repairs, the last step recovers it with a mount and an unmount.
+// readable parts (metadata_rebuild.h) and then makes the other repairs. In this case kSafe does not
+// change the metadata. Neither mode changes a store with metadata that is whole but older than the
+// store (docs/crash-model.md, I5). If all segments or all metadata are missing, the store is not
+// changed either, because the missing part may be on a disk that is not mounted. If the store was
+// not unmounted, or counts as not unmounted after the repairs, the last step recovers it with a
+// mount and an unmount.
 //
 // After an interruption at any write, another repair can continue, and no readable data is lost:
 // each step is durable before another step relies on it.
 //
 // Thread-safety: any thread. The store is locked, except for a moment before and after recovery.
-// Memory: the check's, the metadata changes of one step, and the findings. Errors: those of
+// Memory: that of a check, the metadata changes of one step, and the findings. Errors: those of
 // CheckStore, and Env's for failed writes.
 #pragma once
 

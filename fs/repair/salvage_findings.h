@@ -1,6 +1,6 @@
 // The findings about rebuilt metadata: that it was rebuilt, and the losses of each file.
 //
-// Pure; any thread.
+// Thread-safety: a pure function, for any thread.
 #pragma once
 
 #include <string>

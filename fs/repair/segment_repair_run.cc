@@ -85,8 +85,8 @@ class SegmentRun {
     return session_.env.SyncDirectory(path.substr(0, path.rfind('/')));
   }
 
-  // Returns the trailer if the file is whole, so that only the record may be wrong; otherwise
-  // nullopt.
+  // Returns the trailer if the file is whole; then only the segment's record may be wrong. Returns
+  // nullopt if the file is not whole.
   Result<std::optional<SegmentTrailer>> WholeFooter(SegmentId id,
                                                     const std::set<std::string>& codes) {
     std::optional<SegmentTrailer> none;

@@ -18,7 +18,7 @@
 
 namespace siltfs {
 
-// Codes of findings by segment.
+// For each segment, the codes of its findings.
 using SegmentFindings = std::map<SegmentId, std::set<std::string>>;
 
 // Rewrites headers, footers and records; returns the number of changed segments. Removes
@@ -27,8 +27,8 @@ using SegmentFindings = std::map<SegmentId, std::set<std::string>>;
 Result<uint64_t> RepairSegments(RepairSession& session, SegmentFindings& findings);
 
 // Removes damaged chunks from segments. Removes segments without a whole block, and the records of
-// segments without a file. Nothing may refer to the damaged chunks. Returns the number of changed
-// segments.
+// segments without a file. Before the call, the caller must have removed all references to the
+// damaged chunks. Returns the number of changed segments.
 Result<uint64_t> DropDamage(RepairSession& session, const SegmentFindings& findings);
 
 }  // namespace siltfs

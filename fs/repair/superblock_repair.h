@@ -16,8 +16,8 @@ namespace siltfs {
 // Writes both copies from the valid one with the highest generation.
 Status RepairSuperblockCopies(Env& env, const std::string& store);
 
-// Keeps the copy of the store to which the segments belong. Returns false, and changes nothing, if
-// the segments do not decide this.
+// Keeps the copy of the store to which the segments belong, and writes it to both places. Returns
+// false, and changes nothing, if the segments do not show which copy is right.
 Result<bool> ResolveSuperblockMismatch(Env& env, const std::string& store, SegmentStore& segments);
 
 }  // namespace siltfs

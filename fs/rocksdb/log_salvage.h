@@ -1,10 +1,11 @@
 // Reads all undamaged records of a RocksDB log that may be damaged anywhere: a write-ahead log or a
 // MANIFEST (log_check.h).
 //
-// A log consists of 32 KiB blocks of record fragments. A fragment is a checksum (4 bytes: CRC-32C
-// of type and bytes, rotated and offset), a length (2), a type (1) and the bytes. Type 1 is a whole
-// record; types 2, 3 and 4 are its first, a middle and its last part. A damaged fragment loses its
-// record; a damaged length also loses the rest of the block.
+// A log consists of 32 KiB blocks of record fragments. A fragment is a checksum (4 bytes), a length
+// (2), a type (1) and the bytes. The checksum is the CRC-32C of type and bytes, rotated, plus a
+// constant. Type 1 is a whole record; types 2, 3 and 4 are the first, a middle and the last part of
+// a record. If a fragment is damaged, its record is lost. If the fragment's length is damaged, the
+// rest of the block is lost, too.
 //
 // Any thread. Memory: one record. Errors: unreadable bytes are no error, but count as damaged.
 //

@@ -102,7 +102,8 @@ bool ApplyField(uint64_t tag, Decoder& in, LiveFiles& files) {
 }  // namespace
 
 bool ApplyEdit(ByteView edit, LiveFiles& files) {
-  // An edit that moves a table to another level both removes and adds it, in either order.
+  // An edit that moves a table to another level both removes and adds it, in either order. So the
+  // additions are applied last.
   LiveFiles added;
   added.first_log = files.first_log;
   for (Decoder in(edit); in.remaining() > 0;) {

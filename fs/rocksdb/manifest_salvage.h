@@ -21,7 +21,8 @@ struct LiveFiles {
   uint64_t first_log = 0;  // the changes of logs with lower numbers are in tables
 };
 
-// Applies one edit. False if it has an unknown field; `files` is then meaningless.
+// Applies one edit. Returns false if the edit is malformed or has an unknown field. After that,
+// `files` must not be used.
 bool ApplyEdit(ByteView edit, LiveFiles& files);
 
 }  // namespace siltfs

@@ -33,7 +33,7 @@ std::optional<uint64_t> NumberOf(std::string_view name, std::string_view extensi
 }
 
 struct Files {
-  std::map<uint64_t, std::string> tables;  // by number, paths
+  std::map<uint64_t, std::string> tables;  // paths, by the number in the file name
   std::map<uint64_t, std::string> logs;
 };
 
@@ -209,8 +209,8 @@ class Salvage {
                               .expected = expected});
   }
 
-  // Opens the waiting tables with a first change that does not come after the next change of the
-  // open tables.
+  // Opens those waiting tables whose first change does not come after the next change in the open
+  // tables.
   Status OpenWaiting() {
     while (!waiting_.empty() &&
            (open_.empty() || !IsBefore(open_.front().reader->change(), waiting_.back().first))) {

@@ -7,10 +7,10 @@
 // used. If the newest change of a key is lost, the result has the state before this change: an
 // older value, or a value that had been removed.
 //
-// Any thread. Memory: 1 MiB and a block for each table being read, the first change of every table,
-// and the changes in the logs. Tables with overlapping keys are read at the same time; these are
-// some twenty. Errors: Env's if the directory cannot be listed, and those of `visit`. Damaged or
-// missing files are no error.
+// Any thread. Memory: 1 MiB and a block for each table that is being read, the first change of
+// every table, and the changes in the logs. Only tables with overlapping keys, usually about
+// twenty, are read at the same time. Errors: Env's if the directory cannot be listed, and those of
+// `visit`. Damaged or missing files are no error.
 #pragma once
 
 #include <functional>

@@ -33,7 +33,7 @@ Result<MetadataSalvage> Salvage(
   return SalvageMetadata(env, options.path, options.ledger_path, visit);
 }
 
-// All mutations of a write go into the same write buffer.
+// All mutations of a write go into the same write buffer, so a write must be smaller than a buffer.
 uint64_t MostWriteBytes(uint64_t disk_bytes) { return MetadataBufferBytes(disk_bytes) / 2; }
 
 }  // namespace

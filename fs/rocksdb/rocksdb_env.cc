@@ -57,8 +57,8 @@ IOStatus ReadInto(const File& file, uint64_t offset, size_t size, char* scratch,
 
 class SequentialFile final : public rocksdb::FSSequentialFile {
  public:
-  // Reads stop at `end`. Reads of a log, which RocksDB reads block by block, also stop at a
-  // recycled record, on which its reader would loop (log_check.h).
+  // Reads stop at `end`. RocksDB reads a log block by block. Reads of a log also stop before a
+  // recycled record, because RocksDB's reader would loop forever at such a record (log_check.h).
   SequentialFile(std::unique_ptr<File> file, bool is_log, uint64_t end)
       : file_(std::move(file)), is_log_(is_log), end_(end) {}
 

@@ -27,9 +27,9 @@ class SyncLedger;
 // For each MANIFEST, by file name: the number of its bytes to read (see sync_ledger.h).
 using ManifestLengths = std::map<std::string, uint64_t>;
 
-// Returns the environment to open a database with. It must outlive the database, and `env` must
-// outlive both. If `ledger` is not null, each sync of a log is reported to it, and it must outlive
-// both, too.
+// Returns the environment with which a database is opened. The environment must outlive the
+// database, and `env` must outlive the environment. If `ledger` is not null, each sync of a log is
+// reported to the ledger, and the ledger must outlive the environment, too.
 std::unique_ptr<rocksdb::Env> NewRocksDbEnv(Env& env, SyncLedger* ledger = nullptr,
                                             ManifestLengths lengths = {});
 

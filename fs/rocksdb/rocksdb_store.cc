@@ -572,7 +572,7 @@ Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const KvStoreOptions
       if (SyncLedger::IsManifest(entry.name)) lengths[entry.name] = entry.length;
     }
   }
-  // Without CURRENT, RocksDB and the ledger would create a new store.
+  // Return here if CURRENT is missing, so that the ledger and RocksDB create no files.
   const std::string current = JoinPath(options.path, "CURRENT");
   if (options.mode != KvStoreOptions::Mode::kCreate &&
       env.GetFileInfo(current).status().Is(StatusCode::kNotFound)) {

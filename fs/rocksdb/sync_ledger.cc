@@ -252,7 +252,7 @@ Status SyncLedger::Synced(const std::string& path, uint64_t length, uint64_t che
   entry = {length, checksum};
   if (IsManifest(path)) return WriteDurableSlot();
   next_running_ = (next_running_ + 1) % (kSlots - kDurableSlots);
-  WriteSlot(kDurableSlots + next_running_).IgnoreError("the older state is as true");
+  WriteSlot(kDurableSlots + next_running_).IgnoreError("the ledger's older state is still true");
   return Status::Ok();
 }
 
@@ -263,15 +263,15 @@ void SyncLedger::Removed(const std::string& path) {
 
 void SyncLedger::MakeDurable() {
   MutexLock lock(mutex_);
-  WriteDurableSlot().IgnoreError("the older state is as true");
+  WriteDurableSlot().IgnoreError("the ledger's older state is still true");
 }
 
 void SyncLedger::Close() {
   MutexLock lock(mutex_);
   const Status settled = WriteDurableSlot();
-  if (!settled.ok()) return settled.IgnoreError("the older state is as true");
+  if (!settled.ok()) return settled.IgnoreError("the ledger's older state is still true");
   file_->Write(kMarkOffset, AsBytes(kClosed))
-      .IgnoreError("a damaged slot will pass for a torn one");
+      .IgnoreError("without the mark, a damaged slot counts as torn");
 }
 
 Status SyncLedger::MarkOpen() {
@@ -285,8 +285,8 @@ Status SyncLedger::MarkOpen() {
 std::string SyncLedger::NextSlot() {
   SyncLedgerState state;
   state.serial = ++serial_;
-  // If there are too many entries, keep the last ones by name: those of the MANIFESTs, and of the
-  // logs with the highest numbers. These are needed most.
+  // If there are too many entries, keep those with the last names in alphabetical order: the
+  // entries of the MANIFESTs, and of the logs with the highest numbers. These are needed most.
   for (auto entry = entries_.rbegin();
        entry != entries_.rend() && state.entries.size() < kSyncLedgerEntries; ++entry) {
     if (entry->second.length == 0) continue;

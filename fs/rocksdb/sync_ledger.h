@@ -1,8 +1,8 @@
 // The sync ledger: the synced length of each of RocksDB's logs, and the checksum of these bytes.
 //
 // RocksDB treats the first damaged record of its log or MANIFEST as a torn end after a crash and
-// silently drops everything after it. The ledger distinguishes the two: changed bytes below the
-// synced length are damage (docs/crash-model.md, I4 and I5).
+// silently drops everything after it. The ledger distinguishes damage from a torn end: changed
+// bytes below the synced length are damage (docs/crash-model.md, I4 and I5).
 //
 // Write-ahead logs: the ledger may be older than the log. It is updated by one small unsynced write
 // after each sync of the log, so a crash may leave an older state. The older state is still true:
@@ -10,16 +10,16 @@
 // is used again.
 //
 // MANIFESTs: the ledger is never older than an acknowledged sync. The sync returns when the ledger
-// is durable, too, so nothing depends on bytes above the ledger's length. RocksDB would refuse a
-// MANIFEST with a torn tail as damaged. So if it refuses the whole MANIFEST, OpenRocksDbStore lets
-// it read only the bytes up to the ledger's length.
+// is durable, too, so nothing depends on bytes above the length in the ledger. RocksDB refuses a
+// MANIFEST with a torn tail as damaged. So if RocksDB refuses a MANIFEST, OpenRocksDbStore tries
+// again and lets RocksDB read only the bytes up to the length in the ledger.
 //
 // The file has four slots. Slots 0 and 1 are written in turn, for MANIFEST syncs, and each is
 // synced before the other is written. Slots 2 and 3 are written in turn and not synced. After any
 // crash, slot 0 or slot 1 is whole. A ledger that is missing or has no whole slot is ignored. After
-// the slots, a mark says whether the ledger was closed. A closed ledger has only whole slots, so
-// any other slot in it is damaged. The mark is durably "open" before a slot is written, and
-// "closed" only after all slots are durable. Encoding: docs/format.md.
+// the slots, a mark says whether the ledger was closed. All slots of a closed ledger were whole, so
+// a slot of it that is not whole is damaged. The mark is durably "open" before a slot is written,
+// and "closed" only after all slots are durable. Encoding: docs/format.md.
 #pragma once
 
 #include <cstdint>

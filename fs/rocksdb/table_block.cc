@@ -19,10 +19,11 @@ constexpr uint8_t kRemoval = 0;
 constexpr uint8_t kValue = 1;
 constexpr uint64_t kMostPlainBytes = 1u << 20;
 constexpr uint64_t kMostKeyBytes = 1024;
-// Enough for the three lengths of the first entry.
+// So many uncompressed bytes suffice to read the three lengths of the first entry.
 constexpr size_t kStartBytes = 12;
 
-// The compression of a block of `length` bytes; nullopt if the bytes after it are not its trailer.
+// The compression of the block in the first `length` bytes; nullopt if the bytes that follow are
+// not the trailer of such a block.
 std::optional<uint8_t> CompressionOf(ByteView bytes, size_t length) {
   const uint8_t compression = bytes[length];
   if (compression != kPlain && compression != kLz4 && compression != kZstd) return std::nullopt;
@@ -119,7 +120,7 @@ Length FindLength(ByteView bytes) {
   if (!plain) return {};
   const ByteView packed = bytes.last(in.remaining());
   const size_t front = bytes.size() - packed.size();
-  // A zstd frame's end is known from the frame.
+  // A zstd frame itself shows where it ends.
   const size_t frame = ZSTD_findFrameCompressedSize(packed.data(), packed.size());
   if (ZSTD_isError(frame) == 0) {
     const size_t length = front + frame;
@@ -128,8 +129,8 @@ Length FindLength(ByteView bytes) {
     return {whole ? length : 0, kZstd};
   }
   if (!MayBeginPacked(packed)) return {};
-  // Compressed data is never longer than the uncompressed data, because RocksDB would then have
-  // stored the block uncompressed.
+  // RocksDB stores a block uncompressed if compression would make it longer. So compressed data is
+  // never longer than the uncompressed data.
   return {FindEnd(bytes, front + *plain, kLz4), kLz4};
 }
 

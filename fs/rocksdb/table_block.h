@@ -48,7 +48,8 @@ struct FoundBlock {
 };
 
 // Returns the data block at the beginning of `bytes`; nullopt if none begins there. `bytes` may be
-// longer than the block. When trying many offsets, pass fewer bytes, which is faster.
+// longer than the block. The call is faster with fewer bytes, which matters if a caller tries many
+// offsets.
 std::optional<FoundBlock> FindDataBlock(ByteView bytes);
 
 // The length of a block of any kind at the beginning of `bytes`, trailer included; 0 if none begins

@@ -73,8 +73,8 @@ Result<std::optional<Footer>> ReadFooter(const File& file) {
   Decoder handles(in.Raw(kHandlesBytes));
   const uint32_t version = in.U32();
   if (in.U64() != kTableMagic) return std::optional<Footer>();
-  // Older format versions compress blocks in another way. If a damaged footer said such a version,
-  // RocksDB would decode the table's blocks wrongly.
+  // Older format versions compress blocks in another way. If damage has changed the version in the
+  // footer to an older one, RocksDB would decode the table's blocks wrongly.
   if (version < kFormatVersion) {
     return Damage(
         file, footer.offset,

@@ -1,9 +1,10 @@
 // Checks the end of a RocksDB table before RocksDB opens it.
 //
-// RocksDB verifies each block of a table before it parses it, with two exceptions. The footer has
-// no checksum. The properties block is parsed before it is verified, because of tables written by
-// other tools. If the highest bit of the block's last byte is flipped, RocksDB expects a hash index
-// in the block, an assertion fails, and the process aborts. So CheckTable checks both.
+// RocksDB verifies each block of a table before it parses the block, with two exceptions. The
+// footer has no checksum. The properties block is parsed before it is verified, to support tables
+// written by other tools. If the highest bit of the properties block's last byte is flipped,
+// RocksDB expects a hash index in the block, an assertion fails, and the process aborts. So
+// CheckTable checks the footer and the properties block.
 //
 // A table in format version 5, which siltfs has always used (numbers are little-endian, a handle is
 // a block's offset and its size, each a varint64):

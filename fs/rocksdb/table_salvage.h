@@ -2,8 +2,8 @@
 //
 // The table's index is not used: data blocks are consecutive, and the checksum of each shows where
 // it ends (table_block.h). If no whole block begins where the last one ended, the next block is
-// searched byte by byte. So a damaged data block loses its own changes, and other damage loses
-// none.
+// searched byte by byte. So if a data block is damaged, only the changes in this block are lost.
+// Other damage loses no changes.
 //
 // Not thread-safe. Memory: 1 MiB, and one block. Errors: Env's if the file cannot be opened;
 // unreadable bytes are no error and count as damaged.
@@ -35,8 +35,8 @@ class TableSalvage {
   // Counts so far.
   uint64_t changes_read() const { return changes_read_; }
   uint64_t lost_bytes() const { return lost_bytes_; }
-  // The number of changes according to the table's properties; unset if they were not found yet.
-  // Final when the table was read to its end.
+  // The number of changes according to the table's properties; unset if the properties were not
+  // found yet. The number is final when the table was read to its end.
   std::optional<uint64_t> changes_expected() const { return changes_expected_; }
 
  private:

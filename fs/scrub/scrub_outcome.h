@@ -14,8 +14,8 @@ enum class ScrubPace : uint8_t {
 
 struct ScrubOutcome {
   ScrubRecord statistics;  // of the whole scrub, since its first part began
-  bool resumed = false;    // it continued an interrupted scrub
-  bool complete = false;   // false: it was interrupted, and the next one continues it
+  bool resumed = false;    // the scrub continued an interrupted scrub
+  bool complete = false;   // false: the scrub was interrupted, and the next scrub continues it
 };
 
 }  // namespace siltfs

@@ -130,7 +130,8 @@ void Scrubber::Note(SegmentId id, const SegmentFindings& findings) {
   statistics_.damaged_chunks += findings.damaged_chunks();
   if (findings.footer_damaged) ++statistics_.damaged_footers;
   // From now on no new chunk may be a duplicate of a newly listed chunk. The pipeline could still
-  // find one by its name, so it must forget the names of the chunks that it has appended.
+  // find a listed chunk by its name, so it must forget the names of the chunks that it has
+  // appended.
   if (deps_.damage.Replace(id, findings.damaged, findings.end_ordinal))
     deps_.pipeline.ForgetAppended();
   for (const std::string& sentence : findings.sentences) Report(sentence);

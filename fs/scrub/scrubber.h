@@ -1,15 +1,16 @@
-// Verifies everything that is stored, with the store in use: segment after segment, in the order of
-// their ids (segment_scrub.h). Damaged chunks are put on the list of damage (damage_list.h). Listed
-// chunks that are undamaged are taken off the list.
+// Verifies everything that is stored, while the store is in use. Segments are verified one after
+// another, in the order of their ids (segment_scrub.h). Damaged chunks are put on the damage list
+// (damage_list.h). Listed chunks that are undamaged are taken off the list.
 //
 // Progress is written to metadata after each segment. If a scrub was interrupted, or ended by an
-// unmount, the next scrub continues behind the last verified segment, and its statistics cover all
+// unmount, the next scrub continues after the last verified segment, and its statistics cover all
 // parts. After a complete scrub, the next one begins with the first segment again.
 //
 // Thread-safety: every call from any thread. One scrub runs at a time, and others wait for it.
 // Memory: segment_scrub.h. Errors: kIoError if the device fails for many blocks in a row. Any
 // failure to write metadata, except kNoSpace, ends the scrub and all writing to the store. After
-// kNoSpace the scrub goes on without writing its progress, so a later scrub cannot continue there.
+// kNoSpace the scrub goes on, but this progress is not in metadata: after a remount, the next scrub
+// may verify the same segments again.
 #pragma once
 
 #include <functional>
@@ -65,13 +66,13 @@ class Scrubber {
     const BackgroundJob::Caller caller_;
   };
   // Verifies the segments in the metadata of the last commit. If the last scrub was not complete,
-  // skips the segments that it has verified. The caller must have a Call. Scrubs run one after
-  // another.
+  // skips the segments that the last scrub has verified. The caller must have a Call. Scrubs run
+  // one after another.
   Result<ScrubOutcome> Scrub(ScrubPace pace);
   // Makes the scrubs of all current Calls return soon with incomplete outcomes. The next scrub
   // continues where they stopped.
   void Interrupt() { job_.Interrupt(); }
-  // Returns kInterrupted to a caller with a Call that Interrupt has ended, and after Stop.
+  // Returns kInterrupted if Interrupt has ended the caller's Call, and after Stop.
   Status CheckRunning() { return job_.CheckRunning(); }
   // Makes running scrubs return soon, and all later scrubs at once. Their outcomes are incomplete.
   void Stop() { job_.Stop(); }
@@ -85,14 +86,15 @@ class Scrubber {
       SILTFS_REQUIRES(job_.run_mutex());
   Result<SegmentFindings> Verify(const OpenSegment& segment, const SegmentRecord& record,
                                  ScrubPace pace);
-  // Reports a segment that is missing.
+  // Reports a missing segment, and counts its chunks as damaged.
   void NoteLost(SegmentId id, const SegmentRecord& record, const Status& why)
       SILTFS_REQUIRES(job_.run_mutex());
   void Note(SegmentId id, const SegmentFindings& findings) SILTFS_REQUIRES(job_.run_mutex());
   // Writes the progress, or deletes it from metadata if `progress` is empty. Also writes the
   // changes of the damage list that metadata does not have yet.
   Status WriteProgress(std::optional<std::string> progress);
-  // Reports the first kMostReported sentences, and one that says that there is more.
+  // Passes the first kMostReported sentences to options_.report. In place of the next one, passes a
+  // sentence that says that there is more damage.
   void Report(const std::string& sentence) SILTFS_REQUIRES(job_.run_mutex());
 
   const Dependencies deps_;
@@ -100,7 +102,7 @@ class Scrubber {
 
   BackgroundJob job_;
   ScrubRecord statistics_ SILTFS_GUARDED_BY(job_.run_mutex());
-  size_t reported_ SILTFS_GUARDED_BY(job_.run_mutex()) = 0;  // since the scrub was begun
+  size_t reported_ SILTFS_GUARDED_BY(job_.run_mutex()) = 0;  // sentences in this call of Scrub
 };
 
 }  // namespace siltfs

@@ -11,8 +11,8 @@
 namespace siltfs {
 namespace {
 
-// If reads fail for more blocks in a row, the device as a whole has failed, and not only a few
-// places on it. Then the verification ends.
+// If reads fail for more than this many blocks in a row, the device as a whole has failed, and not
+// only a few places on it. Then the verification ends.
 constexpr uint32_t kMostDeviceFailures = 16;
 
 // Tries twice: a block that can be read at the second attempt is not damaged.

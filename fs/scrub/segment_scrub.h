@@ -22,8 +22,8 @@ struct SegmentFindings {
   uint64_t chunks = 0;
   uint32_t end_ordinal = 0;  // one beyond the last chunk
   bool footer_damaged = false;
-  std::vector<DamagedBlock> damaged;   // ascending
-  std::vector<std::string> sentences;  // findings
+  std::vector<DamagedBlock> damaged;   // by ascending ordinal
+  std::vector<std::string> sentences;  // one for each finding
   uint64_t damaged_chunks() const;
 };
 
@@ -43,7 +43,8 @@ class SegmentScrub {
 
   void VerifyFooter(const OpenSegment& segment, const SegmentRecord& record);
   Result<Found> FindBlock(const OpenSegment& segment, uint32_t ordinal);
-  // Verifies the block that should hold the ordinal. Returns the ordinal behind it.
+  // Verifies the block that should hold the ordinal. Returns the ordinal of the first chunk after
+  // this block.
   Result<uint32_t> VerifyBlock(const OpenSegment& segment, const BlockTable::Found& found,
                                uint32_t ordinal);
   void VerifyChunks(const OpenSegment& segment, uint32_t offset, const DecodedBlock& block);

@@ -8,16 +8,17 @@
 //
 // A chunk is *pending* from Add until its index entry is made. While it is pending, the pipeline
 // finds it by its name and returns its tag and bytes. The pipeline remembers its name and tag for a
-// while longer, for threads that looked into the index just before the entry was made. Otherwise
-// such a thread could add a second chunk with the same name and different bytes (a SHA-1
-// collision).
+// while longer, for threads that looked into the index just before the entry was made. If the
+// pipeline did not remember them, such a thread could add a second chunk with the same name and
+// different bytes (a SHA-1 collision).
 //
-// Thread-safety: every call from any thread. Memory: at most `capacity_bytes` of uncompressed bytes
-// (and about as many compressed ones) beside the open blocks; Add waits for room. Errors: on a full
-// disk blocks stay queued. Every Flush, and every Add that would wait for room, tries again and
-// fails with kNoSpace if the disk is still full. The first other failure to compress, append or
-// index ends the log (SegmentLog::Fail); every waiting and every later call returns that failure.
-// Pending chunks stay readable. Durability: none; see SegmentLog::SyncAll.
+// Thread-safety: every call from any thread. Memory: the open blocks, about `capacity_bytes` of
+// uncompressed bytes in queued blocks, and about as many compressed bytes. Add waits for room.
+// Errors: on a full disk blocks stay queued. Every Flush, and every Add that would wait for room,
+// tries again and fails with kNoSpace if the disk is still full. The first failure of another kind,
+// in compressing, appending or indexing, ends the log (SegmentLog::Fail). Every waiting and every
+// later call returns that failure. Pending chunks stay readable. Durability: none; see
+// SegmentLog::SyncAll.
 #pragma once
 
 #include <array>
@@ -45,9 +46,9 @@ class BlockPipeline {
     size_t worker_threads = 1;
     size_t capacity_bytes = 0;              // required
     size_t block_plain_bytes = 128u << 10;  // a block is full when it holds this much
-    // A full data block grows up to this size while at most this many bytes per worker are queued.
-    // A value no larger than block_plain_bytes turns growth off. Without growth, the speed of the
-    // threads has no influence on which chunks share a block.
+    // A full data block grows up to this size while at most this many bytes are queued for each
+    // worker. A value no larger than block_plain_bytes turns growth off. Without growth, the speed
+    // of the workers has no influence on which chunks share a block.
     size_t idle_block_plain_bytes = 0;
     size_t chunk_max = 64u << 10;
     Compression compression;  // of data blocks; recipe nodes stay uncompressed
@@ -61,7 +62,8 @@ class BlockPipeline {
     kAdded,      // the chunk was new
     kDuplicate,  // a pending or remembered chunk has this name and tag
     kCollision,  // a pending or remembered chunk has this name and another tag
-    kLookAgain,  // too much was appended since `looked_at`: look into the index again
+    kLookAgain,  // not added: the pipeline no longer remembers all blocks appended since
+                 // `looked_at`, so look into the index again
   };
 
   // Returns the current point in the order of blocks. The index has the entries of all blocks that
@@ -86,13 +88,14 @@ class BlockPipeline {
   // remaining chunks stay queued for the next Flush.
   Status Flush();
 
-  // Forgets chunks that are remembered and no longer pending; later look-ups must ask the index.
+  // Forgets the chunks that are remembered and no longer pending. From now on only the index finds
+  // them.
   void ForgetAppended();
 
   // --- For chunks that the index already has and that are moved (relocator.h). Moved chunks are
   // never pending. Moves and appends of new blocks take turns.
 
-  // Appends a block of moved chunks, in a stream of its own.
+  // Appends a block of moved chunks to the stream for moved chunks of this kind.
   Result<AppendedBlock> AppendMoved(SegmentKind kind, const EncodedBlock& block);
   struct Move {
     ChunkName name;
@@ -120,29 +123,29 @@ class BlockPipeline {
     ChunkTag tag = 0;
     uint32_t offset = 0;  // in the block's uncompressed bytes
     uint32_t length = 0;
-    BlockPtr block;  // null when it is only remembered
+    BlockPtr block;  // null: the chunk is appended and only remembered
   };
   // An encoded block that waits for its turn to be appended, or for room on the disk.
   struct Ready {
     BlockPtr block;
     EncodedBlock encoded;
     std::optional<AppendedBlock> appended;  // if set, only its index entries are missing
-    bool put_failed = false;                // the index had no room for its entries
+    bool put_failed = false;                // the index had no room for the block's entries
   };
   // How many chunks are remembered after they were appended; some 100 bytes each.
   static constexpr size_t kRememberedChunks = 4096;
 
   void Work();
   BlockPtr NewBlock(SegmentKind kind, size_t plain_bytes) const;
-  // Returns a copy of the block with room for `plain_bytes`, or for the largest size it may grow
-  // to. Threads that read the old block keep it.
+  // Returns a copy of the block with room for `plain_bytes`, or for the largest size to which it
+  // may grow, if that is more. Threads that read the old block keep it alive.
   BlockPtr Grown(const Block& block, size_t plain_bytes) SILTFS_REQUIRES(mutex_);
   // True if the block must be submitted: it is full, and should not or cannot grow.
   bool IsComplete(const Block& block) const SILTFS_REQUIRES(mutex_);
   void Submit(BlockPtr block) SILTFS_REQUIRES(mutex_);
   Status Encode(const Block& block, EncodedBlock& encoded) const;
-  // Turns the names of an appended block from pending to remembered; forgets the oldest remembered
-  // names.
+  // Turns the names of an appended block from pending to remembered. If more than kRememberedChunks
+  // names are then remembered, forgets the oldest ones.
   void Remember(const Block& block) SILTFS_REQUIRES(mutex_);
   // Appends encoded blocks in ticket order. Stops at the first block that is not encoded yet or for
   // which the disk has no room.
@@ -154,7 +157,7 @@ class BlockPipeline {
   // of the pipeline.
   Status AppendAgain() SILTFS_EXCLUDES(mutex_);
   // True if the next block in turn is appended and only its index entries are missing. The index
-  // must not get later entries first: it records up to which sequence it is complete.
+  // must not get later entries first, because it records up to which sequence it is complete.
   bool IsNotIndexed() const SILTFS_REQUIRES(mutex_);
   // Waits until no other thread has the turn to append, and takes the turn. If the next block is
   // appended but not indexed, tries first to put its index entries.
@@ -177,7 +180,7 @@ class BlockPipeline {
   std::unordered_map<ChunkName, Pending> pending_ SILTFS_GUARDED_BY(mutex_);
   size_t bytes_on_the_way_ SILTFS_GUARDED_BY(mutex_) = 0;
   uint64_t next_ticket_ SILTFS_GUARDED_BY(mutex_) = 0;
-  uint64_t next_append_ SILTFS_GUARDED_BY(mutex_) = 0;  // tickets below are done
+  uint64_t next_append_ SILTFS_GUARDED_BY(mutex_) = 0;  // blocks with lower tickets are indexed
   bool appending_ SILTFS_GUARDED_BY(mutex_) = false;    // one thread at a time appends
   // The names in pending_ that are only remembered, one vector for each block. The tickets of these
   // blocks are below next_append_.

@@ -1,8 +1,8 @@
-// Verifies that bytes are the chunk that a chunk table records: computes its name and tag again.
-// Used by checks and scrubs, because a block's checksums only show that the block is as it was
-// written.
+// Verifies that bytes are the chunk that a chunk table records: computes the name and the tag of
+// the bytes again. Checks and scrubs use it, because a block's checksums only show that the block
+// is as it was written.
 //
-// Thread-safety: one object a thread.
+// Thread-safety: one object for each thread.
 #pragma once
 
 #include <utility>

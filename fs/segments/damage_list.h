@@ -6,8 +6,8 @@
 // chunk may take its name. The list does not forbid reads: if a listed chunk can be read, it is
 // read.
 //
-// The list is kept in metadata (fs/records/damage_record.h), where each commit writes its changes.
-// An entry is removed with its segment, or when a scrub finds its chunks undamaged.
+// The list is kept in metadata (fs/records/damage_record.h). Each commit writes the changes of the
+// list to it. An entry is removed with its segment, or when a scrub finds its chunks undamaged.
 //
 // Thread-safety: every call from any thread; look-ups in an empty list take no lock. Memory: some
 // 80 bytes a chunk; at most kMostBlocks entries and kMostChunks chunks are kept. No I/O, no errors.
@@ -42,8 +42,8 @@ class DamageList {
 
   enum class Match : uint8_t {
     kNone,   // no damaged chunk has this name prefix
-    kSame,   // this chunk is damaged
-    kOther,  // another chunk of this prefix is damaged: SHA-1 collides
+    kSame,   // a damaged chunk has this name prefix and tag
+    kOther,  // damaged chunks have this name prefix, but none of them has this tag
   };
   Match Find(uint64_t name_prefix, ChunkTag tag) const SILTFS_EXCLUDES(mutex_);
   // The segments that hold a damaged chunk with this name prefix and tag.
@@ -72,7 +72,7 @@ class DamageList {
     uint64_t chunks = 0;
   };
   Totals totals() const SILTFS_EXCLUDES(mutex_);
-  // Ascending.
+  // All entries, in ascending order of their places.
   std::vector<DamagedBlock> All() const SILTFS_EXCLUDES(mutex_);
 
   // Returns the changes that no CommitDone has confirmed yet. Metadata may have some of them
@@ -97,7 +97,7 @@ class DamageList {
   Blocks blocks_ SILTFS_GUARDED_BY(mutex_);
   std::multiset<std::pair<uint64_t, ChunkTag>> tags_ SILTFS_GUARDED_BY(mutex_);  // prefix and tag
   std::vector<Mutation> changes_ SILTFS_GUARDED_BY(mutex_);  // in order, not yet durable
-  size_t reported_ SILTFS_GUARDED_BY(mutex_) = 0;  // number of these that TellChanges appended
+  size_t reported_ SILTFS_GUARDED_BY(mutex_) = 0;  // how many of changes_ TellChanges appended
   std::atomic<size_t> chunks_{0};
 };
 

@@ -15,7 +15,8 @@
 
 namespace siltfs {
 
-// Identifies the chunks of the unreadable block of this file that holds the ordinal.
+// Returns the chunks of the block that holds `ordinal` in the segment's file. The block must be
+// unreadable.
 DamagedBlock IdentifyDamage(SegmentCache& segments, const OpenSegment& segment, uint32_t ordinal);
 
 DamagedChunk DamagedChunkOf(const ChunkRecord& record);

@@ -39,7 +39,8 @@ void SegmentCache::SetRecompressed(SegmentId segment) {
     const auto place = std::lower_bound(recompressed_.begin(), recompressed_.end(), segment);
     if (place == recompressed_.end() || *place != segment) recompressed_.insert(place, segment);
   }
-  // A thread that caches the old file again after this does no harm: see Open.
+  // Another thread may cache the old file again after this call. This does no harm: Open does not
+  // use a cached file that belongs to another state of the segment.
   readers_.Erase(segment);
 }
 
@@ -56,8 +57,9 @@ void SegmentCache::Remove(SegmentId segment) {
 }
 
 // Before a replacement the file's name leads to the old file, afterwards to the new one. FileOf is
-// called before and after the file is opened. If both results are equal, the opened file is the one
-// of that state, because no state except kUnknown ever comes back.
+// called before and after the file is opened. Once a segment has left one of the states kOriginal
+// and kRecompressed, it never returns to this state. So if both results are equal, the opened file
+// belongs to that state.
 Result<OpenSegmentPtr> SegmentCache::Open(SegmentId segment) {
   if (IsRemoved(segment)) return Status(StatusCode::kNotFound, "the segment was removed");
   const SegmentFile before = FileOf(segment);
@@ -85,8 +87,8 @@ Result<std::vector<FooterChunk>> SegmentCache::Window(SegmentId segment, uint32_
 }
 
 // If the footer is damaged, the blocks are scanned. Without the scan, all chunks of a recompressed
-// segment would be lost with its footer, because the offsets in index entries are not valid in its
-// file.
+// segment would be lost with its footer, because the offsets in index entries are not valid in the
+// new file.
 Result<SegmentCache::CachedTablePtr> SegmentCache::TableOf(const OpenSegment& segment) {
   const bool cacheable = segment.file != SegmentFile::kUnknown;
   if (cacheable) {

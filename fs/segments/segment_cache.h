@@ -3,7 +3,7 @@
 //
 // A sealed segment's file may be replaced once, by a denser one with the same chunks at other
 // offsets (recompressor.h). Threads that have the old file open go on reading it. So an offset is
-// valid only together with its file; OpenSegment holds them together.
+// valid only in the file in which it was found. An OpenSegment stands for one such file.
 //
 // Thread-safety: every call from any thread; no call holds a lock during I/O. Memory: at most
 // kTableBytes for the block tables of the segments used last, and 4 bytes for each recompressed or
@@ -40,8 +40,8 @@ using OpenSegmentPtr = std::shared_ptr<const OpenSegment>;
 
 class SegmentCache {
  public:
-  // `log` may be null (read-only). All must outlive the cache. `recompressed`: ids of the
-  // recompressed segments, ascending.
+  // `log` may be null if the store is open only for reading. `store`, `codec` and `log` must
+  // outlive the cache. `recompressed`: ids of the recompressed segments, ascending.
   SegmentCache(SegmentStore& store, StoreUuid uuid, const BlockCodec& codec, const SegmentLog* log,
                size_t open_files, std::vector<SegmentId> recompressed = {});
 
@@ -52,8 +52,8 @@ class SegmentCache {
   Result<OpenSegmentPtr> Open(SegmentId segment);
 
   // Returns at most `count` entries of the footer, from `first_ordinal` on. Fails with
-  // kInvalidArgument for a segment without a footer and without a writer: in a read-only mount, a
-  // crash may have left such a segment.
+  // kInvalidArgument for a segment without a footer and without a writer. A crash may leave such a
+  // segment, and a read-only mount does not seal it.
   Result<std::vector<FooterChunk>> Window(SegmentId segment, uint32_t first_ordinal,
                                           uint32_t count);
   // Returns the block of this file that holds an ordinal; empty if the segment has no such ordinal.

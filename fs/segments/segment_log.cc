@@ -204,8 +204,8 @@ Status SegmentLog::SyncAll(std::vector<std::pair<SegmentId, SegmentRecord>>& cha
   }
   std::vector<SegmentRecord> records;
   for (const auto& [writer, stream] : writers) {
-    // If blocks are appended at this time, the counts in the record may include blocks beyond its
-    // length. Callers of SyncAll stop the appends for which this matters.
+    // If blocks are appended at this time, the counts in the record may include blocks beyond the
+    // record's length. Callers of SyncAll stop the appends for which this matters.
     if (!writer->sealed()) {
       Status synced = writer->Sync();
       if (!synced.ok()) return Fail(synced);

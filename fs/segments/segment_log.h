@@ -1,13 +1,13 @@
 // The growing end of the segment log: the open segment of each stream, to which blocks are
 // appended, and the full segments that are being sealed.
 //
-// Thread-safety: every call from any thread. Only one thread at a time may call Append, which fixes
-// the order of blocks; BlockPipeline ensures this. Errors: an Append that meets a full disk fails
-// with kNoSpace, changes nothing, and may be repeated. Any other failure of a segment is permanent,
-// and so is every failed sync, even with kNoSpace; later Appends and Syncs return it as kReadOnly.
-// Durability: SyncAll. A thread of the log seals full segments, which syncs them, and puts them
-// into the SegmentStore. If the disk or the SegmentStore is full, the thread retries until it
-// succeeds.
+// Thread-safety: every call from any thread. Only one thread at a time may call Append, because the
+// order of these calls is the order of the blocks; BlockPipeline ensures this. Errors: an Append
+// that meets a full disk fails with kNoSpace, changes nothing, and may be repeated. Any other
+// failure of a segment is permanent, and so is every failed sync, even with kNoSpace. Later calls
+// of Append and SyncAll return it as kReadOnly. Durability: SyncAll makes appended blocks durable.
+// A thread of the log seals full segments, which also makes them durable, and puts them into the
+// SegmentStore. If the disk or the SegmentStore is full, the thread retries until it succeeds.
 #pragma once
 
 #include <array>
@@ -63,8 +63,8 @@ class SegmentLog {
     uint32_t segment_bytes = kMaxSegmentTargetSize;
     SegmentId first_segment = 1;  // ids from here on have never been used
     SegmentId segment_limit = 1;  // ids from here on must be claimed first
-    std::function<Result<SegmentId>()>
-        claim_segments;  // claims more ids, durably; returns the new limit
+    // Durably claims more ids. Returns the new segment_limit.
+    std::function<Result<SegmentId>()> claim_segments;
     uint64_t first_sequence = 1;
     uint64_t last_commit = 0;
     // Called without a lock before a segment for moved chunks is created, with its id; a failure
@@ -80,19 +80,19 @@ class SegmentLog {
   ~SegmentLog();
 
   // Continues a segment that a clean unmount left unsealed. Returns the errors of
-  // SegmentWriter::Resume; the log is then unchanged.
+  // SegmentWriter::Resume. After an error the log is unchanged.
   Status Resume(SegmentId segment, const SegmentRecord& record);
 
-  // Adds a record to those that the next SyncAll returns. The record is that of a segment to which
-  // the log does not write.
+  // Makes the following SyncAll calls return this record, too, until CommitDone is called. The
+  // record belongs to a segment to which the log does not write.
   void Tell(SegmentId segment, const SegmentRecord& record);
 
   Result<AppendedBlock> Append(LogStream stream, const EncodedBlock& block);
   // Returns a sequence above the sequences of all blocks so far. No block will get this sequence.
   uint64_t TakeSequence();
 
-  // Makes everything appended so far durable, and appends the records of the segments that changed
-  // since the last completed commit.
+  // Makes everything appended so far durable. Appends to `changed` the records of the segments that
+  // changed since the last completed commit.
   Status SyncAll(std::vector<std::pair<SegmentId, SegmentRecord>>& changed);
 
   // Call it when commit `number` is durable: the commit has the records that the last SyncAll
@@ -108,21 +108,22 @@ class SegmentLog {
   // Ends the thread; a segment that is being sealed is finished, others stay unsealed.
   void StopSealing();
 
-  // Removes segments without a block, which a full disk may leave. Call before the store is closed,
-  // when no more blocks are appended.
+  // Removes open segments without a block. A full disk may leave such segments. Call before the
+  // store is closed, when no more blocks are appended.
   Status RemoveEmpty();
 
   // Waits until the segments that are being sealed now are sealed. Also returns if a retry of
   // sealing finds the disk full, and after a failure or StopSealing.
   void WaitUntilSealed();
 
-  // The writer of a segment that is open or not yet sealed; null for all others.
+  // The writer of a segment that is open or being sealed, or whose seal is not committed yet. Null
+  // for all other segments.
   std::shared_ptr<const SegmentWriter> WriterOf(SegmentId segment) const;
 
   // The growth of the segments that were created or resumed since the log was opened.
   struct Growth {
     uint64_t stored_bytes = 0;
-    uint64_t not_recompressed_bytes = 0;  // of new data
+    uint64_t not_recompressed_bytes = 0;  // in segments of the stream kData
     // Of data segments alone:
     uint64_t chunks = 0;
     uint64_t plain_bytes = 0;
@@ -132,7 +133,8 @@ class SegmentLog {
 
  private:
   using WriterPtr = std::shared_ptr<SegmentWriter>;
-  static constexpr size_t kMaxSealing = 2;  // Append waits while more segments are being sealed
+  // The most segments that are being sealed. Append waits before it would add one more.
+  static constexpr size_t kMaxSealing = 2;
 
   // A segment with a newer state than metadata has. All open segments and all segments being sealed
   // are tracked, and some that were just sealed.
@@ -141,14 +143,14 @@ class SegmentLog {
     LogStream stream;
     SegmentRecord told;       // record of the last SyncAll
     SegmentRecord committed;  // record of the last completed commit
-    bool put = false;         // into the SegmentStore
+    bool put = false;         // the segment was put into the SegmentStore
   };
 
   void SealLoop();
-  // Seals the segment, unless an earlier call did, and puts it.
+  // Seals the segment, unless an earlier call has done this, and puts it into the SegmentStore.
   Status SealAndPut(SegmentWriter& writer);
-  // Returns when at most `most` of the segments being sealed now are not sealed yet. Fails with
-  // kNoSpace if a retry of sealing fails with it.
+  // Returns when at most `most` of the segments that were being sealed at the call are not sealed
+  // yet. Fails with kNoSpace if a retry of sealing fails with kNoSpace.
   Status WaitToSeal(size_t most) SILTFS_REQUIRES(mutex_);
   Result<WriterPtr> OpenSegment(LogStream stream) SILTFS_EXCLUDES(mutex_);
   static SegmentRecord RecordOf(const SegmentWriter& writer, LogStream stream);
@@ -173,8 +175,9 @@ class SegmentLog {
   uint64_t seals_begun_ SILTFS_GUARDED_BY(mutex_) = 0;
   uint64_t sealed_count_ SILTFS_GUARDED_BY(mutex_) = 0;
   Status seal_delay_ SILTFS_GUARDED_BY(mutex_);  // kNoSpace: the first in sealing_ has to wait
-  uint64_t delayed_seal_ SILTFS_GUARDED_BY(mutex_) = 0;  // seals_begun_ at the last attempt's start
-  bool seal_now_ SILTFS_GUARDED_BY(mutex_) = false;      // retry without waiting
+  // The number of the last attempt to seal that has ended, as counted by seals_begun_.
+  uint64_t delayed_seal_ SILTFS_GUARDED_BY(mutex_) = 0;
+  bool seal_now_ SILTFS_GUARDED_BY(mutex_) = false;  // retry without waiting
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::thread sealer_;
 };

@@ -1,7 +1,7 @@
 // A set of segment ids, for example of the removed segments or of the victims.
 //
 // Thread-safety: every call from any thread; Contains of an empty set takes no lock. Memory: 4
-// bytes an id. No errors.
+// bytes for each id. No errors.
 #pragma once
 
 #include <atomic>

@@ -82,10 +82,11 @@ Result<std::vector<DamagedBlock>> ReadDamage(const KvSnapshot& metadata) {
   const KeyRange range = RangeOf(Table::kDamage);
   const auto iterator = metadata.NewIteratorBelow(range.end);
   for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
-    // A crafted store with more entries than this program writes must not cost more memory.
+    // siltfs writes no more entries than this. A crafted store may have more, but must not make
+    // siltfs use more memory.
     if (blocks.size() >= DamageList::kMostBlocks || count >= DamageList::kMostChunks) break;
     const auto place = ParseDamageKey(iterator->key());
-    if (!place) return Status(StatusCode::kCorruption, "metadata holds a malformed key of damage");
+    if (!place) return Status(StatusCode::kCorruption, "metadata holds a malformed damage key");
     SILTFS_ASSIGN_OR_RETURN(auto chunks, DamagedBlock::DecodeChunks(iterator->value()));
     count += chunks.size();
     blocks.push_back({place->first, place->second, std::move(chunks)});

@@ -1,5 +1,6 @@
-// What maintenance has changed in the space that chunks take. Recompression and garbage collection
-// count here. The chunk store reads the counts for its totals and for the record of each commit.
+// Counts by how much maintenance has changed the space that chunks take. Recompression and garbage
+// collection report their changes here. The chunk store reads the counts for its totals and for the
+// record of each commit.
 //
 // Thread-safety: every call from any thread. Units: bytes of segment files, and counts. No errors.
 // Durability: none; a commit records known().
@@ -33,9 +34,10 @@ class SpaceAccount {
       SILTFS_EXCLUDES(mutex_);
   // Counts bytes of file content that were removed or replaced; `bytes` may be approximate.
   void NoteReleased(uint64_t bytes) { released_ += bytes; }
-  // The bytes counted by NoteReleased so far, and before the store was opened.
+  // The bytes counted by NoteReleased since the store was opened, plus those that were known when
+  // the store was opened.
   uint64_t released() const { return released_; }
-  // A collection that began when released() was `released` is complete.
+  // Call when a collection is complete. `released`: the value of released() when it began.
   void SetCollected(uint64_t released) SILTFS_EXCLUDES(mutex_);
 
   // The state that a commit records for the next mount.
@@ -58,7 +60,7 @@ class SpaceAccount {
   mutable Mutex mutex_;
   Totals totals_ SILTFS_GUARDED_BY(mutex_);
   GarbageRecord dead_ SILTFS_GUARDED_BY(mutex_);      // without released_bytes
-  uint64_t collected_ SILTFS_GUARDED_BY(mutex_) = 0;  // value of released_ at the last collection
+  uint64_t collected_ SILTFS_GUARDED_BY(mutex_) = 0;  // argument of the last SetCollected
 };
 
 }  // namespace siltfs

@@ -30,8 +30,8 @@ size_t ItemSize(size_t key_size, size_t value_size);
 // least kMaxItemHeaderSize bytes, or be the whole item. kCorruption if no item begins with these
 // bytes.
 Result<size_t> ItemSizeOf(ByteView beginning);
-// Decodes the item that occupies all of `bytes`; returns views into `bytes`. kCorruption if they
-// are not exactly one item.
+// Decodes the item that occupies all of `bytes`; returns views into `bytes`. kCorruption if the
+// bytes are not exactly one item.
 Result<Item> DecodeItem(ByteView bytes);
 
 }  // namespace siltfs

@@ -1,29 +1,30 @@
 // A key-value store of keys and values of any length, on a SILT index (SILT, section 4,
 // "Variable-Length Key-Values": indirection with inlining). Keys are found by a hash of 20 bytes.
 // Each key has a slot of a fixed size with the first part of key and value. The rest is in a
-// separate log and costs one more read. Choose the slot size for the stored items: large slots save
-// reads, small slots save space (docs/silt.md, "Keys and values of any length"); segregated_store.h
-// chooses among several sizes for each item.
+// separate log and costs one more read. Choose the slot size by the sizes of the items: large slots
+// save reads, small slots save space (docs/silt.md, "Keys and values of any length"). A
+// SegregatedStore has several slot sizes, and chooses one of them for each item.
 //
-// When not to use it: for chunks of files, which have names, checksums and garbage collection of
-// their own; or if keys must be listed in order.
+// When not to use it: if keys must be listed in order; or for chunks of files, because the file
+// system has names, checksums and garbage collection of its own for them.
 //
 // Thread-safety: any call from any thread. Put, Delete, Flush, Reclaim and Close wait for one
-// another (Reclaim lets others run in between); lookups do not wait for the device access of other
-// calls. Only one KeyValueStore may use a store at a time; the directory's owner must ensure that.
-// Ownership: `env` must outlive the store.
+// another, but Reclaim lets the other calls run between its steps. Lookups do not wait for the
+// device access of other calls. Only one KeyValueStore may use a store at a time; the directory's
+// owner must ensure that. Ownership: `env` must outlive the store.
 //
 // Durability: Puts and Deletes are durable when a Flush or Close that began later has returned OK.
-// After a crash each key has its state at that Flush or a later one; it never falls back to an
-// older state, and never has another key's value.
+// After a crash each key has the state that it had at that Flush, or a later state. It never falls
+// back to an older state, and never has another key's value.
 //
-// Errors: kInvalidArgument for keys and values that are too long; kCorruption with the path of the
-// damaged file, never wrong bytes. ForEach and Reclaim fail if pages of the index are damaged. A
-// lookup doesn't verify whole pages of HashStores and SortedStores: if the name in a slot is
-// damaged, the slot counts as absent, and an older entry of the name may be found (Verify reports
-// it). kNoSpace fails only the call that returns it; the call may be repeated. Any other write
-// failure is permanent until the store is opened again; lookups continue. Opening fails with
-// kCorruption if durable entries are lost, unless accept_lost_entries is set.
+// Errors: kInvalidArgument for keys and values that are too long. For damage, calls return
+// kCorruption with the path of the damaged file, and never wrong bytes. ForEach and Reclaim fail if
+// pages of the index are damaged. A lookup doesn't verify whole pages of HashStores and
+// SortedStores: if the name in a slot is damaged, the slot counts as absent, and an older entry of
+// the name may be found (Verify reports it). kNoSpace fails only the call that returns it; the call
+// may be repeated. Any other write failure is permanent until the store is opened again; lookups
+// continue. Opening fails with kCorruption if durable entries are lost, unless accept_lost_entries
+// is set.
 #pragma once
 
 #include <functional>
@@ -115,7 +116,7 @@ class KeyValueStore : private EntryOwner {
   // --- State ---
 
   size_t slot_size() const { return layout_.slot_size(); }
-  // Whether an item fits its slot, so that a lookup needs no second read.
+  // Whether an item of these sizes fits in a slot, so that a lookup needs no second read.
   bool IsInlined(size_t key_size, size_t value_size) const {
     return ItemSize(key_size, value_size) <= layout_.rest_size();
   }

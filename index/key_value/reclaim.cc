@@ -1,9 +1,10 @@
 // KeyValueStore::Reclaim: frees the space of values that are no longer in use.
 //
-// Live records are those the index refers to at one moment. A record that is dead at that moment
-// stays dead, because locations are never reused. A live record is appended again and entered under
-// its new location if the entry is still unchanged; the segment is removed when the new entries are
-// durable. A lookup that finds its segment removed looks the name up again.
+// A record is live if the index has an entry with its name and its location. A dead record stays
+// dead, because locations are never reused. Reclaim appends each live record again and enters the
+// new location; no Put or Delete runs between these two steps. Reclaim removes the segment when the
+// new entries are durable. If a lookup finds that the segment of its record was removed, it looks
+// the name up again.
 #include <algorithm>
 
 #include "index/key_value/key_value_store.h"

@@ -1,7 +1,8 @@
 // Segregated stores (SILT, section 4, "Variable-Length Key-Values"): several key-value stores with
-// slots of different sizes, each for the items that just fit its slots. Then small items do not
-// waste large slots, and items of medium size need no second read. An item that fits no slot goes
-// into the store with the smallest slots; most of its bytes are then in the value log.
+// slots of different sizes. Each item goes into the store with the smallest slots in which it fits.
+// So small items do not waste large slots, and items of medium size need no second read. An item
+// that fits no slot goes into the store with the smallest slots; most of its bytes are then in the
+// value log.
 //
 // "SILT can choose the best instance for a new key and return an opaque key containing the instance
 // ID to the application": Put returns the instance, and the caller must pass it to Get and Delete.
@@ -23,7 +24,7 @@ struct SegregatedOptions {
   std::string directory;  // must exist, and be empty or hold a SegregatedStore
   bool read_only = false;
   // Slot sizes of the instances, rising: powers of two, 32 to 2,048. They must be the same at each
-  // opening, but larger ones may be added (kInvalidArgument otherwise).
+  // opening, but sizes above the largest may be added (kInvalidArgument otherwise).
   std::vector<size_t> slot_sizes = {32, 64, 128, 256, 512, 1024, 2048};
   // Options of each instance (key_value_store.h).
   SiltIndexOptions index;

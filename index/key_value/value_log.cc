@@ -31,8 +31,8 @@ Status Validate(const ValueLogOptions& options) {
   return ValidateCompression(options.compression);
 }
 
-// Whether the segment takes another block. Its number of records is not known yet, so there must be
-// room for the most records that a block can have.
+// Whether the segment has room for another block. The block's number of records is not known yet,
+// so there must be room for as many records as a block can have.
 bool HasRoomForABlock(const SegmentWriter& writer) {
   return !writer.IsFull() && writer.chunk_count() + kMaxBlockChunks <= kMaxSegmentChunks;
 }
@@ -252,8 +252,8 @@ Result<SegmentReaderCache::Reader> ValueLog::ReaderOf(SegmentId id) const {
   }
   auto opened = SegmentReader::Open(env_, options_.directory, IdentityOf(id), codec_);
   MutexLock lock(state_mutex_);
-  // The segment may have been removed while it was being opened. A cached reader would then keep
-  // its disk space allocated.
+  // The segment may have been removed while it was being opened. In that case a cached reader would
+  // keep the segment's disk space allocated.
   if (!segments_.contains(id)) {
     opened.status().IgnoreError("the segment was removed");
     return NoSuchSegment(id);
@@ -313,8 +313,8 @@ bool ValueLog::Holds(const ChunkName& name, const Location& location) const {
 void ValueLog::ForgetRecovered() {
   MutexLock lock(state_mutex_);
   recovered_.clear();
-  // The manifest on disk keeps the list until it is written again. An opening before that only
-  // reads the footers of the listed segments once more.
+  // The manifest on disk keeps the list until the manifest is written again. If the log is opened
+  // before that, opening needlessly reads the footers of the listed segments once more.
   incomplete_.clear();
 }
 

@@ -14,9 +14,10 @@
 // Errors: kNoSpace fails only its call: the log is unchanged, and the call may be repeated when
 // there is room. The first other write failure is permanent: every later Append, Sync,
 // SealOpenSegment and Remove returns it, because the device's contents are unknown. Open the log
-// again to continue. A failed Remove is not such a failure. Reads always continue. Memory: about
-// 100 bytes per segment, and the open block. Until ForgetRecovered, also at most 24 bytes per
-// record of segments that a crash has left unsealed. Ownership: `env` must outlive the log.
+// again to continue. A failed Remove is not such a failure. Reads work after all of these failures.
+// Memory: about 100 bytes per segment, and the open block. Until ForgetRecovered, also at most 24
+// bytes per record of segments that a crash has left unsealed. Ownership: `env` must outlive the
+// log.
 #pragma once
 
 #include <atomic>
@@ -62,7 +63,7 @@ struct ValueLogStats {
   uint64_t flash_bytes = 0;  // size of the segments
   // Since the log was opened:
   uint64_t bytes_appended = 0;  // of records
-  uint64_t bytes_written = 0;   // to segments, including by opening
+  uint64_t bytes_written = 0;   // to segments, also while the log was opened
   uint64_t block_reads = 0;     // from flash
   // Damaged stretches and segments found while opening, and reads that failed because of damage.
   // Also counts writes lost in a crash if later writes survived.
@@ -116,8 +117,8 @@ class ValueLog {
 
   using RecordVisitor = std::function<Status(const ChunkName&, const Location&, ByteView bytes)>;
   // Visits all records of a segment that is not open, in order, and verifies them. Returns the
-  // number of damaged stretches it skipped. kNotFound: no such segment; kInvalidArgument: it is
-  // open. A failure of the visitor ends the call.
+  // number of damaged stretches that were skipped. kNotFound: no such segment; kInvalidArgument:
+  // the segment is open. A failure of the visitor ends the call.
   Result<uint64_t> ForEachRecord(SegmentId id, const RecordVisitor& visitor) const;
 
   // Makes everything appended so far durable; the next Append begins a new segment. After this
@@ -125,7 +126,7 @@ class ValueLog {
   Status SealOpenSegment();
 
   // Removes a segment. Durable on return; after an error the segment may exist or not, and a power
-  // cut may bring it back. Reads that have begun continue. kInvalidArgument: it is open.
+  // cut may bring it back. Reads that have begun continue. kInvalidArgument: the segment is open.
   Status Remove(SegmentId id);
 
   ValueLogStats stats() const;
@@ -139,7 +140,7 @@ class ValueLog {
   Status CheckWritable() const;
   // Records the failure if it is the first; returns the first failure.
   Status Fail(Status status) SILTFS_EXCLUDES(state_mutex_);
-  // Like Fail, but does not record kNoSpace if it left the writer unchanged.
+  // Like Fail, but does not record kNoSpace if the failed call left the writer unchanged.
   Status FailUnlessFull(const SegmentWriter& writer, Status status);
 
   Status WriteOpenBlock() SILTFS_REQUIRES(append_mutex_);

@@ -119,7 +119,7 @@ Result<bool> Recovery::SealOrRemove(SegmentId id, uint64_t size) {
     auto sealed = reader->IsSealed();
     const bool claims_sealed = !sealed.ok() || *sealed;
     // The segment has no whole block. If it was never sealed, the crash came before its first sync,
-    // or all of it is damaged. Removing it then loses nothing.
+    // or all of it is damaged. In both cases its removal loses nothing.
     if (!claims_sealed) salvaged = SalvageSegment(env_, directory_, identity, {});
   }
   if (!salvaged.ok()) {

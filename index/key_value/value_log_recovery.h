@@ -1,9 +1,9 @@
 // Opens a value log's directory: finds its segments and seals those that a crash left unsealed.
 //
-// A segment is sealed if its file ends in a whole trailer: all of its blocks were durable before
-// the footer was begun. Any other segment is salvaged: it keeps every whole block, also behind
-// damage, because blocks after a lost write may have survived. A segment is removed only if it was
-// never sealed and has no whole block.
+// A segment is sealed if its file ends in a whole trailer, because the footer is written only after
+// all blocks are durable. Any other segment is salvaged: it keeps every whole block, also blocks
+// behind damaged bytes, because blocks after a lost write may have survived. A segment is removed
+// only if it was never sealed and has no whole block.
 //
 // Cost: the trailer of a sealed segment is read. An unsealed segment is read whole, and copied if
 // the disk has room. Thread-safety: none needed; it runs before other calls. Errors: Env's, also

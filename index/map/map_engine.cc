@@ -10,7 +10,7 @@ Result<std::unique_ptr<ChunkIndex>> Open(Env& env, const IndexOptions& options) 
   return OpenMapIndex(env, {.directory = options.directory, .read_only = options.read_only});
 }
 
-// Writes depend on how often the index is flushed, so there is no model of them.
+// The engine predicts no costs, because the bytes written depend on how often the index is flushed.
 Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
   return IndexPlan{.least_memory_bytes = 0,
                    .memory_bytes = kBytesPerEntry * static_cast<double>(question.entries),

@@ -144,8 +144,8 @@ Result<std::unique_ptr<ChunkIndex>> OpenMapIndex(Env& env, const MapIndexOptions
   } else if (!info.status().Is(StatusCode::kNotFound)) {
     return std::move(info).status();
   }
-  // A process may have been killed between the rename and the directory's sync: make the snapshot
-  // that was read durable.
+  // An earlier process may have been killed after it renamed the snapshot, and before it synced the
+  // directory. The sync here makes sure that the snapshot is durable.
   if (!options.read_only) SILTFS_RETURN_IF_ERROR(env.SyncDirectory(options.directory));
   return std::unique_ptr<ChunkIndex>(
       std::make_unique<MapIndex>(env, options, std::move(snapshot), flash_bytes));

@@ -1,5 +1,5 @@
 // The simplest engine: a map in memory, written whole at each Flush. Benchmarks compare the costs
-// of other engines with this one, and tests compare their answers with it.
+// of other engines with the costs of this engine, and tests compare the answers.
 //
 // Thread-safety, errors and durability: index/chunk_index.h. A snapshot replaces its predecessor
 // atomically, so a failed Flush may be repeated. Memory: about 80 bytes per entry, 32 more during a
@@ -23,7 +23,8 @@ struct MapIndexOptions {
   bool read_only = false;
 };
 
-// Opens the index. kCorruption if the snapshot is damaged; it is one file with one checksum.
+// Opens the index. Returns kCorruption if the snapshot is damaged: the file has only one checksum,
+// so no part of a damaged snapshot is used.
 Result<std::unique_ptr<ChunkIndex>> OpenMapIndex(Env& env, const MapIndexOptions& options);
 
 }  // namespace siltfs

@@ -14,7 +14,7 @@ constexpr uint32_t kVersion = 1;
 constexpr size_t kHeaderSize = 32;
 constexpr size_t kEntrySize = ChunkName::kSize + Location::kEncodedSize;
 constexpr size_t kChecksumSize = 8;
-// 32 Mi entries: an index of that size needs another engine.
+// Room for about 32 Mi entries. A larger index needs another engine.
 constexpr uint64_t kMaxFileSize = uint64_t{1} << 30;
 
 Status Damaged(std::string cause) { return {StatusCode::kCorruption, std::move(cause)}; }
@@ -51,7 +51,7 @@ Result<MapSnapshot> DecodeMapSnapshot(ByteView bytes) {
   const uint64_t count = in.U64();
   if (in.remaining() % kEntrySize != 0 || in.remaining() / kEntrySize != count) {
     return Damaged(
-        fmt::format("has {} bytes of entries where it says {} entries", in.remaining(), count));
+        fmt::format("has {} bytes of entries, but a header for {} entries", in.remaining(), count));
   }
   for (uint64_t i = 0; i < count; ++i) {
     const ChunkName name = ChunkName::FromBytes(in.Raw(ChunkName::kSize));

@@ -1,9 +1,11 @@
-// The memory side of a HashStore (SILT, section 3.2): the tags of a LogStore's cuckoo table, in the
-// table's order. The entry of place i lies in slot i of the HashStore's file, so only tags are
-// kept. They take 2 bytes per place: 17.3 bits per entry at the occupancy a LogStore reaches.
+// The part of a HashStore that is in memory (SILT, section 3.2): the tags of a LogStore's cuckoo
+// table, in the table's order. The entry of place i lies in slot i of the HashStore's file, so the
+// filter keeps only the tags. They take 2 bytes per place, which is 16.8 bits per entry if 95 % of
+// the places are in use.
 //
-// The table's stash is included: its entries lie in the slots after the places. Thread-safety: a
-// filter never changes, so any thread may call. Memory: 2 bytes per place.
+// The filter also has the table's stash, whose entries lie in the slots after the places.
+//
+// Thread-safety: a filter never changes, so any thread may call. Memory: 2 bytes per place.
 #pragma once
 
 #include <vector>

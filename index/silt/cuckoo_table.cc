@@ -27,7 +27,8 @@ uint16_t CuckooTable::TagFor(uint16_t tag, uint32_t other_bucket) const {
   return static_cast<uint16_t>((tag & ~bucket_mask_) | other_bucket);
 }
 
-// Splitmix's increment and a multiplicative mix: random enough to choose the entries to move.
+// Uses splitmix's increment and one multiplication. Such numbers are random enough to choose the
+// entries to move.
 uint32_t CuckooTable::RandomBits() {
   random_state_ += 0x9e3779b97f4a7c15U;
   return static_cast<uint32_t>(((random_state_ ^ (random_state_ >> 32)) * 0xd6e8feb86659fd93U) >>

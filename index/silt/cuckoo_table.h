@@ -1,6 +1,6 @@
-// The memory side of a LogStore (SILT, section 3.1): a 4-way partial-key cuckoo hash table from a
-// key to its slot in the log. It is also the filter that answers most lookups of absent keys
-// without a read.
+// The part of a LogStore that is in memory (SILT, section 3.1): a 4-way partial-key cuckoo hash
+// table from a key to its slot in the log. The table is also a filter: it answers most lookups of
+// absent keys without a read.
 //
 // Two parts of a key's hash select its two buckets. An entry keeps no key, only a tag: the number
 // of its *other* bucket and further bits of the hash, 15 bits in all for every table size. So an
@@ -13,13 +13,14 @@
 // unchanged; this happens at about 95 % occupancy. The stash also takes keys that share both
 // buckets, which is rare with a good hash.
 //
-// The choice of moved entries depends only on the table: the same inserts in the same order give
-// the same table.
+// The random numbers that choose the entries to move depend only on the earlier inserts. So the
+// same inserts in the same order give the same table.
+//
+// Do not use the table if an adversary can predict the hashes of keys. Of keys with the same two
+// buckets, the table refuses the 17th, because the buckets and the stash are then full.
 //
 // Thread-safety: const calls may run concurrently; any other call needs exclusive access. Memory: 6
-// bytes per place, 4 places per bucket. When not to use it: if an adversary can predict the keys'
-// hash. Of keys with the same two buckets, the table refuses the 17th: the buckets and the stash
-// are full.
+// bytes per place, 4 places per bucket.
 #pragma once
 
 #include <array>
@@ -43,7 +44,8 @@ class CuckooTable {
    public:
     size_t size() const { return count_; }
     uint32_t operator[](size_t i) const { return values_[i]; }
-    // A loop over a temporary is safe: the loop keeps it alive.
+    // A range-based for loop over the result of Find is safe, because the loop keeps the temporary
+    // Candidates alive.
     const uint32_t* begin() const { return values_.data(); }
     const uint32_t* end() const { return values_.data() + count_; }
 

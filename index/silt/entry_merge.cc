@@ -19,8 +19,9 @@ uint64_t EntryMerge::UnsortedEntries() const {
 
 Status EntryMerge::Run(const Visit& visit) {
   const uint64_t unsorted = UnsortedEntries();
-  // Hashes are uniform, so ranges of equal width hold about equal numbers of entries; they deviate
-  // by about the square root of the number. A tenth of the room is reserved for this deviation.
+  // Hashes are uniform, so ranges of equal width hold about equal numbers of entries. These numbers
+  // deviate from their mean by about its square root. A tenth of the memory is reserved for this
+  // deviation.
   const size_t rest_size = options_.layout.rest_size();
   const uint64_t room =
       std::max<uint64_t>(1, options_.sort_memory_bytes / (sizeof(Item) + rest_size) * 9 / 10);
@@ -112,8 +113,8 @@ void EntryMerge::SortAndDropOld() {
   items_.erase(end, items_.end());
 }
 
-// Implements the rule of table 3: of two entries with equal keys, the one in the SortedStore is
-// older and is dropped. If the newer one is a tombstone, it is dropped, too.
+// Implements the rule of table 3 in the SILT paper: of two entries with equal keys, the one in the
+// SortedStore is older and is dropped. If the newer entry is a tombstone, it is dropped, too.
 Status EntryMerge::MergeRange(SortedCursor& sorted, uint64_t last_hash, const Visit& visit) {
   for (const Item& item : items_) {
     while (sorted.item() && sorted.item()->key < item.key) {

@@ -31,8 +31,8 @@ class EntryMerge {
   EntryMerge(const PartitionVersion& version, const Options& options)
       : version_(version), options_(options) {}
 
-  // Calls `visit` with each live entry, in rising order, and stops at its first failure. Entries of
-  // damaged pages are left out.
+  // Calls `visit` with the newest entry of each name, except tombstones, in ascending order. Stops
+  // when `visit` fails. Leaves out the entries of damaged pages.
   using Visit = std::function<Status(const OrderKey& key, const SlotEntry& entry)>;
   Status Run(const Visit& visit);
 
@@ -46,7 +46,7 @@ class EntryMerge {
     OrderKey key;
     Location location;
     uint32_t age = 0;   // 0: the newest store
-    uint32_t rest = 0;  // index in rests_, in units of a rest
+    uint32_t rest = 0;  // index in rests_, in units of layout.rest_size() bytes
   };
 
   uint64_t UnsortedEntries() const;
@@ -62,7 +62,7 @@ class EntryMerge {
   const PartitionVersion& version_;
   const Options options_;
   std::vector<Item> items_;
-  Bytes rests_;           // the bytes behind name and location in the items' slots
+  Bytes rests_;           // the bytes after name and location in the items' slots
   AlignedBuffer buffer_;  // of the HashStore being read
   uint64_t damaged_pages_ = 0;
   uint64_t dropped_ = 0;

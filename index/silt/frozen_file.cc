@@ -186,7 +186,8 @@ Result<std::shared_ptr<const FrozenFile>> FrozenFile::Open(Env& env, const std::
                           ReadStoreRange(*file, size - kFooterSize, kFooterSize));
   auto info = DecodeFooter(footer);
   if (!info.ok()) return std::move(info).status().At(path);
-  // The two size checks come first because the sum in SizeOf could wrap.
+  // The checks of the offset and of payload_bytes come first, because the sum in SizeOf could
+  // overflow for larger values.
   if (info->file != id || info->layout != layout || OffsetOfPayload(*info) > size ||
       info->payload_bytes > size || SizeOf(*info) != size) {
     return Status(StatusCode::kCorruption, "is not the store that its name says").At(path);

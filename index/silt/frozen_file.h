@@ -2,12 +2,12 @@
 // checksums of the pages and the filter or trie. A file is written once from front to back, in
 // large writes. Format: docs/format.md, "SILT frozen store".
 //
-// Slots take the whole page, so the checksums lie behind all pages; they are not kept in memory. A
-// lookup therefore does not verify the page that it reads (an entry is a hint that the caller
-// confirms). Scans of a whole store, by a merge or a verification, check every page.
+// Slots take the whole page, so the checksums follow the last page. The checksums are not kept in
+// memory. So a lookup does not verify the page that it reads; an entry is a hint that the caller
+// confirms. Scans of a whole store, by a merge or a verification, check every page.
 //
-// Thread-safety: a writer belongs to one thread; a FrozenFile is const. Durability: a file counts
-// only after FrozenFileWriter::Sync and the caller's SyncDirectory.
+// Thread-safety: a writer belongs to one thread; a FrozenFile is const. Durability: a file is
+// durable only after FrozenFileWriter::Sync and the caller's SyncDirectory.
 #pragma once
 
 #include <memory>
@@ -40,8 +40,8 @@ struct FrozenFileInfo {
 
 class FrozenFileWriter {
  public:
-  // Creates the file. Every write is charged to `throttle`, which must outlive the writer, as must
-  // `env`.
+  // Creates the file. The writer calls `throttle` before every write. `throttle` and `env` must
+  // outlive the writer.
   static Result<std::unique_ptr<FrozenFileWriter>> Create(Env& env, const std::string& directory,
                                                           const StoreFileId& file,
                                                           Throttle& throttle,

@@ -3,11 +3,11 @@
 // HashStore is written sequentially from a full LogStore, and is immutable.
 //
 // The filter can be left out of memory (section 4, "Fail-Graceful Indexing"). The paper then reads
-// the filter from flash with two reads, and then the entry. Here a lookup reads the key's two
-// buckets of the file directly, because they have the entries of the filter's two buckets. That
-// takes only two reads.
+// the filter from flash with two reads, and then the entry. Here a lookup does not read the filter.
+// It reads the slots of the key's two buckets from the file, which hold all entries that the filter
+// could find there. That takes only two reads.
 //
-// Thread-safety: const, so any thread may call. Memory: the filter, 17.3 bits per entry; without
+// Thread-safety: const, so any thread may call. Memory: the filter, 16.8 bits per entry; without
 // it, a constant. Durability: frozen_file.h. Format: docs/format.md, "SILT HashStore".
 #pragma once
 

@@ -1,10 +1,10 @@
 // A LogStore (SILT, section 3.1): an append log on flash and the cuckoo table that finds keys in
 // it.
 //
-// Entries and deletions are appended to pages in memory, the tail. Full pages are appended to the
-// file in batches, with one large write; until then they are served from memory. Opening an index
-// replays the log to build the table. A full LogStore is frozen: it stays unchanged and const until
-// its entries have moved into other stores.
+// Entries and tombstones are appended to pages in memory, the tail. Full pages are appended to the
+// file in batches, with one large write; until then lookups find their entries in memory. Opening
+// an index replays the log to build the table. A full LogStore is frozen: it stays unchanged and
+// const until its entries have moved into other stores.
 //
 // Thread-safety: const calls may run concurrently, including WriteOut and Sync. Other calls need
 // exclusive access. A const LogStore may be shared. Durability: an entry is durable if Sync has

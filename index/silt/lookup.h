@@ -1,8 +1,9 @@
-// Finds names in the stores of their partitions, newest store first: the LogStore that is being
-// written, frozen ones, HashStores, the SortedStore (SILT, section 2, "Key-Value Operations").
-// Filters in memory rule out most pages; the others are read, one at a time. Without a filter or
-// trie in memory, a lookup reads more pages: hash_store.h, sorted_store.h. In a batch every lookup
-// proceeds on its own, and the queue stays full from the batch's beginning to its end.
+// Finds names in the stores of their partitions, newest store first (SILT, section 2, "Key-Value
+// Operations"): in the LogStore that is being written, in frozen LogStores, in HashStores, and in
+// the SortedStore. Filters in memory rule out most pages; a lookup reads the other pages, one at a
+// time. Without a filter or trie in memory, a lookup reads more pages (hash_store.h,
+// sorted_store.h). The lookups of a batch do not wait for each other, so the read queue stays full
+// until few lookups are left.
 //
 // Thread-safety: a Lookup belongs to one thread; it only reads the stores.
 #pragma once
@@ -45,7 +46,7 @@ class Lookup {
   uint64_t hash() const { return hash_; }
   // Empty until an entry was found. May be a tombstone.
   const std::optional<IndexEntry>& found() const { return found_; }
-  // The bytes behind name and location in the slot of the found entry.
+  // The bytes after name and location in the slot of the found entry.
   ByteView found_rest() const { return found_rest_; }
   // The slot of the found entry in the active store, if it was found there.
   std::optional<uint32_t> active_slot() const {
@@ -97,8 +98,8 @@ class Lookup {
 // Finishes the lookup with sequential reads.
 void FinishLookup(Lookup& lookup);
 
-// The read queue of a batch of lookups, with pages for twice its depth: one half is being read
-// while the other is examined.
+// The read queue of a batch of lookups, with pages for twice the queue's depth. One half of the
+// pages is being read while lookups examine the other half.
 struct LookupReader {
   std::unique_ptr<ReadQueue> queue;
   AlignedBuffer pages;

@@ -3,9 +3,10 @@
 //
 // LogStores come first: smaller LogStores make more HashStores, which cost writes and reads
 // permanently. A missing filter costs reads only as long as it is missing. Next comes the work
-// space of conversions and merges; filters and tries get the rest. At any limit the index needs the
-// tails of the logs, the smallest tables, and the buffers of one merge. That is 2.4 MiB with 64
-// partitions, and about a KiB for each store.
+// space of conversions and merges; filters and tries get the rest. Even if the limit is lower, the
+// index takes the memory for the tails of the logs, the smallest tables, and the buffers of one
+// merge. With 64 partitions these take 2.4 MiB. Each HashStore or SortedStore takes about a KiB in
+// addition.
 //
 // Functions only, safe to call from any thread. Units: bytes.
 #pragma once

@@ -1,8 +1,8 @@
 // Runs independent jobs in parallel, in threads that end with the work. The jobs mostly wait for
 // the device, and a flash device answers dozens of reads in the time of one.
 //
-// When not to use it: if device calls must come in a fixed order. With 0 threads Finish runs the
-// jobs in order.
+// Threads make the order of device calls random. If this order must be fixed, use 0 threads: then
+// Finish runs the jobs in order.
 //
 // Thread-safety: a ParallelJobs belongs to one thread; its jobs are called from any thread, several
 // at a time, each once at most. Objects used by the jobs must outlive it.

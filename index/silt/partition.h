@@ -54,7 +54,7 @@ struct Partition {
     return all;
   }
 
-  std::atomic<bool> recovered{false};  // until it is true, there are no stores
+  std::atomic<bool> recovered{false};  // while it is false, the stores are not open yet
   // True if a HashStore was made since the index was opened and since the last merge.
   std::atomic<bool> grown{false};
 

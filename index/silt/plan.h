@@ -20,20 +20,20 @@
 
 namespace siltfs {
 
-// Table 4, "workload characteristics".
+// Table 4 of the paper, "workload characteristics".
 struct SiltWorkload {
   double entries = 0;               // N, distinct keys
   double entry_bytes = 32;          // c, key and value
   double updates_per_second = 5e3;  // U
 };
 
-// Table 4, "storage constraints".
+// Table 4 of the paper, "storage constraints".
 struct SiltDevice {
   double flash_bytes = 0;      // F
   double erase_cycles = 10e3;  // E
 };
 
-// Table 4, "SILT design parameters", except f and H, which follow from them.
+// Table 4 of the paper, "SILT design parameters", except f and H, which follow from the others.
 struct SiltParameters {
   double merge_entries = 0;   // d, entries of an instance's HashStores at which they are merged
   unsigned tag_bits = 15;     // k
@@ -98,7 +98,7 @@ struct SiltLimits {
 
 enum class SiltPreference : uint8_t {
   kLeastMemory,  // the least memory that keeps to the limits
-  kLeastWrites,  // the fewest writes; uses allowed memory as far as that saves writes
+  kLeastWrites,  // the fewest writes; more memory, up to the limit, is used if it saves writes
 };
 
 struct SiltPlan {

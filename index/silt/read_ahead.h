@@ -4,8 +4,8 @@
 // with sequential reads, in the time of a few reads. Pages of stores older than the store with the
 // name are read needlessly.
 //
-// When not to use it: for many lookups at once; they keep the device busy with reads that are all
-// needed (RunLookups).
+// Do not use it for many lookups at once. RunLookups keeps the device busy with reads that are all
+// needed.
 //
 // Thread-safety: functions only.
 #pragma once
@@ -19,7 +19,7 @@ namespace siltfs {
 // Returns the number of pages read needlessly.
 uint64_t FinishLookupAhead(Lookup& lookup, LookupReader& reader);
 
-// Whether FinishLookupAhead is worth a reader. If not, use FinishLookup.
+// Whether FinishLookupAhead is faster than FinishLookup, which needs no reader.
 bool WantsReadAhead(const PartitionVersion& version);
 
 }  // namespace siltfs

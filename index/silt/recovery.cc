@@ -229,7 +229,8 @@ std::vector<StoreFileId> Recovery::LogsOf(uint32_t p) const {
   return logs;
 }
 
-// Replays a log. Returns false if the log does not count.
+// Replays a log. Returns false if the log is not used, because its file is missing, or because its
+// first page is not the partition's next page.
 Result<bool> Recovery::ReplayLog(const StoreFileId& file, unsigned bucket_bits,
                                  uint32_t first_page) {
   const OpenMode mode = options_.read_only ? OpenMode::kRead : OpenMode::kReadWrite;
@@ -256,8 +257,9 @@ Result<bool> Recovery::ReplayLog(const StoreFileId& file, unsigned bucket_bits,
     replayed = replay(manifest_.bucket_bits);
   }
   SILTFS_RETURN_IF_ERROR(replayed);
-  // A log after a gap does not count, and Finish removes it. If it stayed, its page numbers would
-  // fit again after new pages have filled the gap.
+  // Before this log, pages are missing, or its first page is damaged. So the log is not used, and
+  // Finish removes it. If the file stayed, its page numbers would fit again after new pages have
+  // filled the gap.
   if (found.replayed.valid_pages == 0 && !found.replayed.all_valid) return false;
   states_[file.partition].found.push_back(std::move(found));
   return true;
@@ -403,7 +405,7 @@ Status Recovery::LowerClaims(const ChangeActive& change_active) {
   return Status::Ok();
 }
 
-// Appends a page with the lowered claim, because the claim in a log's last page counts.
+// Appends a page with the lowered claim, because a recovery takes the claim from a log's last page.
 Status Recovery::WriteClaim(uint32_t p, uint64_t complete, const ChangeActive& change_active) {
   LogStore& log = *states_[p].active;
   change_active(p, [&](std::shared_ptr<LogStore>& active) { active->SealPage(complete); });

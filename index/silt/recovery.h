@@ -8,16 +8,16 @@
 // After all partitions are recovered, Finish repairs the files after a crash. Filters and tries are
 // read later, by Residency.
 //
-// After a crash: the pages of a log count up to the first page that is not the partition's next
-// page. A page with an entry unknown to its owner also ends the log, unless the page is known to be
-// durable. Later pages, and files that no manifest lists, are removed. A killed process may have
-// written pages that are only in the kernel's memory, so the pages that were read are made durable
-// before they count.
+// After a crash, recovery uses the pages of a log up to the first page that is not the partition's
+// next page. The log also ends before a page with an entry for which EntryOwner::Holds returns
+// false, unless the page is known to be durable. Later pages, logs that are not used, and stores
+// that the manifest does not list are removed. A killed process may have written pages that are
+// only in the kernel's memory. So Finish makes all used pages durable.
 //
-// After damage: if durable pages of logs are missing, the durable sequence falls to the last
-// sequence that is complete without them. The index fails with kCorruption if the footer of a
-// HashStore or SortedStore is damaged, or if a merge has found damaged entries. It is then rebuilt
-// from the segments.
+// After damage: if durable pages of a log are missing, the durable sequence falls to the last
+// sequence up to which the remaining pages have all entries. Recovery fails with kCorruption if the
+// footer of a HashStore or SortedStore is damaged, or if a merge has found damaged entries. The
+// index is then rebuilt from the segments.
 //
 // A read-only recovery writes nothing, but its stores in memory are as if it had made the repairs.
 //
@@ -82,7 +82,7 @@ class Recovery {
   Recovery(Env& env, const SiltIndexOptions& options, EntryOwner* owner)
       : env_(env), options_(options), owner_(owner) {}
 
-  // A log that counts, and the number of its pages that count.
+  // A log that is used, and how many of its pages are used.
   struct FoundLog {
     std::shared_ptr<LogStore> log;
     std::shared_ptr<File> file;
@@ -94,7 +94,8 @@ class Recovery {
   Status Find();
   // Waits until files_ is set.
   Status NeedFiles();
-  std::vector<StoreFileId> LogsOf(uint32_t p) const;  // the logs that count, oldest first
+  // The logs of a partition that were not converted yet, oldest first.
+  std::vector<StoreFileId> LogsOf(uint32_t p) const;
   Status MakeManifest();
   Status WriteManifest();
   // Opens the i-th HashStore or, if i is the number of HashStores, the SortedStore.

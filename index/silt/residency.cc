@@ -161,7 +161,8 @@ std::vector<const Residency::Item*> Residency::Missing(const Choice& choice, siz
   for (size_t i = 0; i < choice.fitting && missing.size() < most; ++i) {
     const Item& item = choice.items[i];
     if (item.resident()) continue;
-    // Two items of one store loaded in parallel would each install a store without the other.
+    // If two items of one store were loaded in parallel, each would install a copy of the store
+    // that lacks the other item.
     if (item.sorted && !taken.insert(item.sorted.get()).second) continue;
     missing.push_back(&item);
   }

@@ -6,9 +6,10 @@
 // KiB at 100 M entries) saves one to two reads. The first slice (about 190 KiB) saves half a read
 // for each absent name, the next a quarter.
 //
-// Slices are not part of SILT, and only use memory left under a limit. Without a limit no slices
-// are loaded: the index then takes only what SILT needs. Under a limit, slices leave room for the
-// filters of the next conversions, so that new HashStores start with a filter.
+// Slices are not part of SILT. They use only memory below the limit that filters and tries leave
+// free. Without a limit no slices are loaded: the index then takes only what SILT needs. With a
+// limit, slices leave room for the filters of the next conversions, so that new HashStores start
+// with a filter.
 //
 // Thread-safety: any. The StoreSet must outlive it.
 #pragma once

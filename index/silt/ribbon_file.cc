@@ -196,7 +196,7 @@ Result<std::shared_ptr<const RibbonSlice>> RibbonFile::ReadSlice(unsigned number
     SILTFS_ASSIGN_OR_RETURN(
         const ByteView bytes,
         ReadStoreRange(*file_, OffsetOf(shape_, number, block), blocks * block_bytes, buffer));
-    // The checksum is computed over the same pieces as when writing.
+    // The pieces must be those of WriteBlocks, because the checksum depends on them.
     for (ByteView rest = bytes; !rest.empty();) {
       const size_t piece = std::min(rest.size(), RibbonFileWriter::kBlocksAtOnce * block_bytes);
       checksum = Checksum(rest.first(piece), checksum);

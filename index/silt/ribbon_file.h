@@ -1,14 +1,14 @@
-// The file of a SortedStore's negative filter (ribbon_filter.h): it rules out most names that are
-// not in the store, which saves their lookups the read. The file lies beside the store and is
-// written together with it, from front to back of every slice. Format: docs/format.md, "SILT
-// SortedStore filter".
+// The file of a SortedStore's negative filter (ribbon_filter.h). The filter rules out most names
+// that are not in the store, so that their lookups need no read. The file lies beside the store's
+// file and is written together with it. Each slice is written from front to back. Format:
+// docs/format.md, "SILT SortedStore filter".
 //
 // The filter is optional. If it is missing or damaged, or belongs to another store, the store gives
 // the same answers with more reads until the next merge.
 //
 // Thread-safety: a writer belongs to one thread; a RibbonFile is const. Memory: 128 KiB while
-// writing, for any size; 64 KiB plus the slice while reading a slice. Durability: the file counts
-// only after Finish, and SyncDirectory by the caller.
+// writing, for any size; 64 KiB plus the slice while reading a slice. Durability: the file is
+// durable only after Finish and the caller's SyncDirectory.
 #pragma once
 
 #include <memory>
@@ -29,8 +29,8 @@ class RibbonFileWriter {
   static constexpr uint64_t kMostMemory = uint64_t{RibbonShape::kMostBlockWords} *
                                           sizeof(uint64_t) * (kRibbonSlices * kBlocksAtOnce + 64);
 
-  // Creates the file for the SortedStore `store`, with about `expected_entries` entries. `throttle`
-  // is charged for every write; it and `env` must outlive the writer.
+  // Creates the file for the SortedStore `store`, with about `expected_entries` entries. The writer
+  // calls `throttle` before every write. `throttle` and `env` must outlive the writer.
   static Result<std::unique_ptr<RibbonFileWriter>> Create(Env& env, const std::string& directory,
                                                           const StoreFileId& store,
                                                           unsigned partition_bits,

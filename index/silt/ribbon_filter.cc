@@ -16,8 +16,8 @@ constexpr unsigned kWidth = 64;  // of an equation
 // bits, 1.4 times with 108, and 1.02 times with 110.
 constexpr uint64_t kBitsPerHundredKeys = 111;
 
-// The product of `fraction` and `of`. `whole`, its high bits, is a share of `of` that rises with
-// `fraction`; `rest` is its low bits, the remainder.
+// The product of `fraction` / 2^64, which is from 0 to below 1, and the whole number `of`. `whole`
+// is the product's whole part, so it is below `of`. `rest` / 2^64 is its fractional part.
 struct Share {
   uint64_t whole;
   uint64_t rest;
@@ -78,8 +78,8 @@ void RibbonBlock::Add(uint32_t start, uint64_t coefficients) {
   rows_[start] = coefficients;
 }
 
-// Computes the bits from the last one to the first. The bits behind a bit and its equation give its
-// value; a bit without an equation is free.
+// Computes the bits from the last one to the first. The value of a bit follows from its equation
+// and the bits after it. A bit without an equation is free.
 void RibbonBlock::Solve(uint64_t seed, const Solutions& solutions) {
   std::array<uint64_t, kRibbonSlices> behind{};  // the 64 bits from this one on, by slice
   for (size_t word = rows_.size() / kWidth; word-- > 0;) {

@@ -12,7 +12,7 @@
 // one block of the solution after the other. Building therefore takes the memory of one block
 // (RibbonBlock).
 //
-// When not to use it: for keys in no order, or keys added one by one over time.
+// Do not use it for keys that come in no order, or that are added one by one over time.
 //
 // Thread-safety: RibbonBlock belongs to one thread; the other classes are values. Memory: stated at
 // each class.

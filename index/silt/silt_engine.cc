@@ -22,9 +22,9 @@ constexpr size_t kMostIdleReaders = 4;
 // Threads that sync logs. A sync waits for the device; on a busy machine it also waits for a
 // processor.
 constexpr size_t kSyncingThreads = 8;
-// A listing sorts in this multiple of a merge's sort memory. A listing writes nothing, so its
-// passes over the HashStores take most of its time. With 100 million entries it would need 18
-// passes with a merge's memory, and needs 5 with this factor.
+// A listing may use this multiple of a merge's sort memory. A listing writes nothing, so its passes
+// over the HashStores take most of its time. With 100 million entries it would need 18 passes with
+// a merge's memory, and needs 5 with this factor.
 constexpr size_t kListingSortFactor = 4;
 
 }  // namespace
@@ -127,7 +127,8 @@ class SiltEngine::GetBatch final : public LookupBatch {
   SiltEngine& index_;
   const std::span<const ChunkName> names_;
   const Found& found_;
-  // By partition. They keep the stores of lookups alive. A partition is pinned at its first lookup.
+  // By partition; a partition is pinned at its first lookup. The pins keep the stores alive that
+  // lookups search.
   std::vector<Partition::Pin> pins_;
   uint64_t pages_read_ = 0;
   Status status_;
@@ -274,8 +275,8 @@ Status SiltEngine::Delete(const ChunkName& name) {
   return options_.synchronous ? MakeDurable() : Status::Ok();
 }
 
-// Inserts an entry or tombstone into the active store of its partition, or into a new one if that
-// is full.
+// Inserts an entry or tombstone into the active store of its partition. If this store is full,
+// freezes it and uses a new one.
 Status SiltEngine::Enter(const SlotEntry& entry) {
   const uint64_t hash = HashOf(entry.name, stores_.hash_secret());
   const uint32_t p = PartitionOf(hash, stores_.partition_bits());
@@ -321,8 +322,8 @@ Status SiltEngine::Freeze(uint32_t p) {
   SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(maintenance_.WaitForRoom()));
   SealOpenPage(p);
   SILTFS_RETURN_IF_ERROR(WriteOut(p));
-  // The frozen log may become durable, as a HashStore, at any moment after BeginLog. So the owner's
-  // data must be durable before.
+  // After BeginLog the frozen log may become durable, as a HashStore, at any moment. So the owner's
+  // data must be durable before BeginLog.
   SILTFS_RETURN_IF_ERROR(MakeOwnerDurable());
   SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(stores_.BeginLog(p)));
   maintenance_.Wake();

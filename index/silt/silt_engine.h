@@ -5,8 +5,8 @@
 // Thread-safety: Get, ForEach, Verify, stats and durable_sequence may be called from any thread at
 // any time. The other calls write, and must be made one at a time. Ownership: `env` and the owner
 // must outlive the engine. Errors: silt_index.h. Durability: chunk_index.h; `complete` is the
-// sequence up to which everything has been put, and never decreases. If there is an owner, it makes
-// the data that entries point to durable before the entries.
+// sequence up to which everything has been put, and never decreases. If there is an owner, the
+// engine makes entries durable only after the owner has made the data of these entries durable.
 #pragma once
 
 #include <atomic>
@@ -41,11 +41,11 @@ class SiltEngine {
   // options.accept_lost_entries is not set.
   using Found = std::function<void(size_t, const SlotEntry&)>;
   Status Get(std::span<const ChunkName> names, const Found& found);
-  // Visits each live entry. If pages were damaged, it visits all other entries and then fails with
-  // kCorruption, under the same condition as Get.
+  // Visits the newest entry of each name, except tombstones. If pages were damaged, visits all
+  // other entries, and then fails with kCorruption under the same condition as Get.
   Status ForEach(const std::function<Status(const SlotEntry&)>& visit);
-  // Visits each live entry in order; pins one partition at a time. The order of an entry is its
-  // hash; the hash's top bits are the partition.
+  // Visits the same entries as ForEach, in the order of their hashes. `order` is the entry's hash,
+  // whose top bits are the partition. Pins one partition at a time.
   using OrderedVisit = std::function<Status(uint64_t order, const SlotEntry&)>;
   Status ForEachInOrder(const OrderedVisit& visit);
   uint64_t OrderOf(const ChunkName& name) const { return HashOf(name, stores_.hash_secret()); }

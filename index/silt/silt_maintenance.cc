@@ -9,7 +9,7 @@
 namespace siltfs {
 namespace {
 
-constexpr size_t kConversionsAtOnce = 8;  // under one manifest
+constexpr size_t kConversionsAtOnce = 8;  // at most, installed by writing one manifest
 // Put waits when the HashStores hold more than this multiple of their share of the entries. With 64
 // partitions the excess is about the number of entries that one merge moves to a SortedStore. So
 // the next merge can begin before Put must wait.
@@ -119,7 +119,7 @@ Status Maintenance::WaitForRoom() {
 }
 
 Status Maintenance::Rewrite(uint32_t partition) {
-  uint64_t before = 0;  // a step that fails after this count may be this rewrite
+  uint64_t before = 0;  // steps that ended before the request; only a later step can serve it
   {
     MutexLock lock(mutex_);
     rewrite_ = RewriteRequest{partition, ++rewrites_};
@@ -161,7 +161,8 @@ bool Maintenance::HasRoom() const {
   if (sizes.most_stores > most_stores) return false;
   const auto all = static_cast<double>(sizes.hash_entries + sizes.sorted_entries);
   const double share = std::min(1.0, options.hash_store_share * kMostShare);
-  // With at most two stores per partition the share has no meaning.
+  // In a small index, even two HashStores per partition may exceed the share. Put does not wait
+  // then.
   return sizes.most_stores <= 2 || static_cast<double>(sizes.hash_entries) <= share * all;
 }
 

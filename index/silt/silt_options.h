@@ -32,8 +32,8 @@ struct SiltIndexOptions {
 
   // --- For this opening ---
 
-  // A LogStore is frozen at this many pages of 4 KiB even if its table has room: names that are put
-  // repeatedly fill a log but no table.
+  // A LogStore is frozen at this many pages of 4 KiB even if its table has room. The reason is that
+  // names that are put repeatedly fill the log but not the table.
   uint32_t max_log_pages = 4096;
   // Pages of 4 KiB of a log that are written at once.
   uint32_t write_batch_pages = 2;
@@ -51,8 +51,8 @@ struct SiltIndexOptions {
   size_t sort_memory_bytes = 768U << 10;
   // Rate limit of conversions and merges; 0: none.
   uint64_t background_bytes_per_second = 0;
-  // If true, conversions and merges run in a thread of the index. If false, they run within Put,
-  // for tests that need a fixed order of device calls.
+  // If true, conversions and merges run in a thread of the index. If false, the calls that write
+  // run them, for tests that need a fixed order of device calls.
   bool background = true;
   // Initial memory limit; SetMemoryLimit changes it.
   uint64_t memory_limit = kNoMemoryLimit;

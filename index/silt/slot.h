@@ -1,8 +1,8 @@
-// The slot of every SILT file: a name, its location and a fixed number of further bytes, chosen
-// when the index is made. Slots lie in pages of 4 KiB, the unit of every read. This file also
-// defines the hash of names and the sort orders of the stores.
+// The slot of every SILT file: a name, its location and a fixed number of further bytes. This
+// number is chosen when the index is made. Slots lie in pages of 4 KiB, the unit of every read.
+// This file also defines the hash of names and the sort orders of the stores.
 //
-// A chunk index has slots of 32 bytes, with nothing behind name and location. A key-value store
+// A chunk index has slots of 32 bytes, with nothing after name and location. A key-value store
 // keeps the first part of key and value in the further bytes (SILT, section 4, "Variable-Length
 // Key-Values").
 //
@@ -64,9 +64,9 @@ static_assert(kChunkSlots.slot_size() == 32 && kChunkSlots.slots_per_page() == 1
 // The maximum over all layouts.
 inline constexpr size_t kMostSlotsPerPage = kPageSize / kEntrySize;
 
-// A slot's contents. `rest` is the bytes behind name and location. A writer may pass fewer bytes
-// than fit; zeros fill the slot. A reader gets all of them, as a view into the page; the page's
-// owner keeps the page alive.
+// A slot's contents. `rest` is the bytes after name and location. If a writer passes fewer bytes
+// than fit, zeros fill the slot. A reader gets all bytes up to the end of the slot, as a view into
+// the page. The view is valid as long as the page's owner keeps the page.
 struct SlotEntry : IndexEntry {
   SlotEntry() = default;
   SlotEntry(const IndexEntry& entry, ByteView bytes = {}) : IndexEntry(entry), rest(bytes) {}
@@ -76,8 +76,8 @@ struct SlotEntry : IndexEntry {
 using PageBytes = std::span<uint8_t, kPageSize>;
 using ConstPageBytes = std::span<const uint8_t, kPageSize>;
 
-// slot.size() must be the slot size of a layout. Inline, and fast without a rest: merges spend most
-// of their time here.
+// slot.size() must be the slot size of a layout. Merges spend most of their time in these two
+// functions, so they are inline, and EncodeSlot returns early if a slot has no rest.
 inline void EncodeSlot(MutableByteView slot, const SlotEntry& entry) {
   std::memcpy(slot.data(), entry.name.bytes.data(), ChunkName::kSize);
   entry.location.EncodeTo(slot.subspan<ChunkName::kSize, Location::kEncodedSize>());
@@ -114,8 +114,8 @@ inline bool IsTombstone(const IndexEntry& entry) { return entry.location.segment
 // since its keys are hashes. Names here are hashes, too, but an attacker can search for chunks with
 // chosen names. If the buckets were predictable, chunks that share two buckets would cause a
 // LogStore to be frozen every 17 chunks. Chosen chunks could also all fall into one partition or
-// one deep branch of a trie. With SHA-1 an attacker can only search blindly for a name's bytes, so
-// a fast keyed hash suffices.)
+// one deep branch of a trie. A fast keyed hash is enough, because the names are SHA-1 hashes: an
+// attacker can find names with chosen bytes only by trying many chunks.)
 inline uint64_t HashOf(const ChunkName& name, uint64_t secret) {
   return Checksum(name.view(), secret);
 }

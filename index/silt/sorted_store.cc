@@ -200,7 +200,8 @@ bool SortedSearch::Take(uint32_t page, ConstPageBytes bytes) {
   return false;
 }
 
-// Narrows the search: the key is not in `page`, but before or behind it.
+// Narrows the search after `page`, which does not have the key: to the pages before it if `before`
+// is set, otherwise to the pages after it. The hashes are the new limits of the search.
 void SortedSearch::Narrow(uint32_t page, bool before, uint64_t first_hash, uint64_t last_hash) {
   if (before) {
     end_ = aside_.value_or(page);
@@ -213,7 +214,7 @@ void SortedSearch::Narrow(uint32_t page, bool before, uint64_t first_hash, uint6
   next_.reset();
 }
 
-// The page is damaged, so it cannot tell where the key is; try the next page.
+// Called for a damaged page, which does not show where the key is: continues with the next page.
 void SortedSearch::StepAside(uint32_t page) {
   if (!aside_) aside_ = page;
   next_ = page + 1;

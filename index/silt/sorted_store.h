@@ -44,7 +44,7 @@ class SortedStoreWriter {
   std::unique_ptr<FrozenFileWriter> file_;
   TrieBuilder trie_;
   std::unique_ptr<RibbonFileWriter> filter_;
-  ChunkName last_;  // as its trie key
+  ChunkName last_;  // the trie key of the last entry
 };
 
 class SortedStore {
@@ -121,13 +121,14 @@ class SortedStore {
 };
 
 // Finds a key in a SortedStore without its trie in memory (SILT, section 4, "Binary search on
-// SortedStore"). Keys begin with a hash, so a key's page is interpolated from its hash and the
-// hashes around the last guess. That takes two to three reads; bisection takes log2(pages). After
-// four steps every other step bisects, because guesses do not help with crafted hashes.
+// SortedStore"). Keys begin with a hash. So each step guesses the key's page by interpolation: from
+// the key's hash, and from the least and the greatest hash that the remaining pages can have. That
+// takes two to three reads; bisection takes log2(pages). After four steps every other step bisects,
+// because guesses do not help with crafted hashes.
 //
-// Pages are not verified here. A page with keys out of order is skipped. The search turns left or
-// right only if two keys of the page agree on the direction, so a damaged entry does not hide other
-// entries.
+// The checksums of pages are not verified here. A page with keys out of order is skipped. In a page
+// with at least four entries, two keys must agree on the direction in which the search continues.
+// So a single damaged entry does not hide other entries.
 //
 // Belongs to one thread.
 class SortedSearch {
@@ -148,7 +149,8 @@ class SortedSearch {
   SlotLayout layout_;
   uint64_t hash_secret_ = 0;
   OrderKey key_;
-  // The key is in pages [first_, end_). All keys in these pages have hashes between the two below.
+  // If the key is present, it is in pages [first_, end_). The hashes of all keys in these pages are
+  // from first_hash_ to last_hash_.
   uint32_t first_ = 0;
   uint32_t end_ = 0;
   uint64_t first_hash_ = 0;

@@ -1,8 +1,9 @@
-// The HashStores and SortedStores of a SILT index, the first log and page that count, and the
-// sequence up to which all entries are durable. The manifest is the only file that is replaced,
-// atomically; without it the other files have no meaning. A log needs no entry in the manifest. It
-// counts if its id is not below its partition's first_log_id, and its pages continue where the
-// previous log ended. Format: docs/format.md, "SILT manifest".
+// The manifest of a SILT index. It lists the HashStores and SortedStores, the first log and page of
+// each partition that were not converted yet, and the sequence up to which all entries are durable.
+// The manifest is the only file that is replaced, atomically; without it the other files have no
+// meaning. A log needs no entry in the manifest. A log is used if its id is not below its
+// partition's first_log_id, and its pages continue where the previous log ended. Format:
+// docs/format.md, "SILT manifest".
 //
 // Durability: WriteStoreManifest returns OK when the manifest and the names of files made before it
 // are durable. After an error either the old or the new manifest is in place. Functions only, safe
@@ -43,7 +44,7 @@ struct StoreManifest {
   // Ids are never reused in an index. A log is created without a new manifest, so some logs may
   // have this id or a greater one.
   uint64_t next_id = 1;
-  // A merge or conversion met damaged pages, and their entries are lost.
+  // True if a merge or conversion has found damaged pages, so that their entries are lost.
   bool entries_lost = false;
   std::vector<PartitionRecord> partitions;  // 2^partition_bits
 

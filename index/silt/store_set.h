@@ -103,8 +103,8 @@ class StoreSet {
     size_t fullest = 0;           // the partition with the most HashStore entries
     size_t most_stores = 0;       // HashStores of a partition
     size_t longest = 0;           // the partition that has them
-    // The most HashStores without a filter in one partition. Only partitions that got a HashStore
-    // since their last merge and since the index was opened count.
+    // The most HashStores without a filter in one partition. This leaves out partitions that got no
+    // HashStore since the index was opened or since their last merge, whichever was later.
     size_t most_unfiltered = 0;
     size_t unfiltered = 0;  // the partition that has them
   };
@@ -127,7 +127,7 @@ class StoreSet {
   // Marks the store and its filter for removal.
   void ReplaceSortedStore(uint32_t p, uint64_t id) SILTFS_REQUIRES(manifest_mutex_);
   // Called after a manifest could not be written: removes the replaced files if the previous
-  // manifest is still in place. Otherwise unlisted stores would use up a full disk's last room.
+  // manifest is still in place. If they stayed, they would take the last space of a full disk.
   void RemoveUnlisted() SILTFS_REQUIRES(manifest_mutex_);
 
   Env& env_;

@@ -18,7 +18,8 @@ size_t TrieBuckets::memory_bytes() const {
          wide_.capacity() * sizeof(Start);
 }
 
-// Stores the group's starts, from number `first` on, as full numbers.
+// Moves the starts of the last group to wide_, where they are full values instead of distances.
+// `first` is the index of the group's first start in starts_.
 void TrieBuckets::Widen(Group& group, size_t first) {
   const size_t place = wide_.size();
   for (size_t i = first; i < starts_.size(); ++i) {

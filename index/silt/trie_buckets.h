@@ -1,8 +1,9 @@
 // The start of each bucket of a trie index: the rank of its first key, and the first bit of its
-// trie. Two levels, like the paper's semi-direct-16: a group of 32 buckets stores two full numbers,
-// and each bucket two 16-bit offsets from those. A group too large for such offsets (keys that are
-// not hashes) stores full numbers for all its buckets. Thread-safety: const calls may run
-// concurrently.
+// trie. There are two levels, like in the paper's semi-direct-16: a group of 32 buckets stores one
+// start in full, and each bucket stores two 16-bit distances from it. If keys are not hashes, the
+// distances in a group may be too large for 16 bits. Then the group stores all its starts in full.
+//
+// Thread-safety: const calls may run concurrently.
 #pragma once
 
 #include <cstddef>

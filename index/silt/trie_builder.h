@@ -21,8 +21,8 @@ class TrieBuilder {
   // `expected` is the estimated number of keys; it sizes the buckets. Requires block_entries > 0.
   TrieBuilder(const TrieOptions& options, uint64_t expected);
 
-  // Adds the next key, which must be greater than the last. Finish fails if it is not, if its
-  // leading bits differ from the other keys', or if it is the 2^32-th key.
+  // Adds the next key, which must be greater than the last. Finish fails if the key is not greater,
+  // if its leading bits differ from those of the other keys, or if it is the 2^32-th key.
   void Add(const ChunkName& key);
 
   uint64_t added() const { return added_; }

@@ -61,8 +61,8 @@ uint16_t Reverse(uint32_t bits, unsigned length) {
   return static_cast<uint16_t>(reversed);
 }
 
-// How many low bits of a folded deviation are not worth coding: about the binary logarithm of
-// sqrt(n) / 2, the standard deviation.
+// Returns how many low bits of a folded deviation are written as they are. This is about the binary
+// logarithm of the standard deviation, sqrt(n) / 2.
 unsigned PlainBits(uint32_t leaves) {
   return static_cast<unsigned>(std::bit_width(leaves)) / 2 - 1;
 }
@@ -146,7 +146,7 @@ uint32_t TrieCodec::ReadLong(BitReader& in, uint32_t leaves, uint64_t next) cons
     in.Skip(code.length);
     return left;
   }
-  assert(false);  // a Huffman code is complete: all bits have a meaning
+  assert(false);  // a Huffman code is complete: any bits begin with a code word
   return 0;
 }
 
@@ -163,7 +163,8 @@ void TrieCodec::WriteDeviation(BitWriter& out, uint32_t leaves, uint32_t left) c
 }
 
 uint32_t TrieCodec::ReadDeviation(BitReader& in, uint32_t leaves) const {
-  // Write never writes 32 zeros; this bound ends the read for any bits.
+  // WriteDeviation never writes 32 zeros before the first one bit. This bound ends the read also if
+  // other bits are read.
   const uint64_t next = in.Peek();
   const auto below_first = static_cast<unsigned>(std::countr_zero(next | uint64_t{1} << 32));
   const unsigned plain = PlainBits(leaves);

@@ -1,6 +1,6 @@
-// The code of the entropy-coded trie. It stores one number per node: how many of its n leaves are
-// in the left subtree (SILT, section 3.3). Keys are hashes, so this number is binomially
-// distributed, Bin(n, 1/2), and costs about half the logarithm of n.
+// Codes for the nodes of the entropy-coded trie. The trie stores one number per node: how many of
+// the node's n leaves are in its left subtree (SILT, section 3.3). Keys are hashes, so this number
+// is binomially distributed, Bin(n, 1/2), and takes about log2(n) / 2 bits.
 //
 // - n <= 16: Huffman's code of exactly that distribution, one static table for each n.
 // - Above: the deviation from n / 2, folded to 0, -1, 1, -2, ... -> 0, 1, 2, 3, ...; its k lowest
@@ -13,7 +13,7 @@
 // because all keys of the subtree agree on that bit; an absent key is led to an arbitrary place.
 // The order of the keys is unchanged.
 //
-// The codes are part of the file format; the tests pin them.
+// The codes are part of the file format; tests check that they do not change.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
-// The memory side of a SortedStore (SILT, section 3.3): it maps a key to its place in a file of
-// sorted entries. It is an entropy-coded trie over the keys' shortest unique prefixes, and takes
-// 2.5 bits per key. It stores no keys: the caller must read the entry to learn whether the key is
-// present.
+// The part of a SortedStore that is in memory (SILT, section 3.3): it maps a key to its place in a
+// file of sorted entries. It is an entropy-coded trie over the keys' shortest unique prefixes, and
+// takes 2.5 bits per key. It stores no keys: the caller must read the entry to learn whether the
+// key is present.
 //
 // Keys are distributed to buckets by their leading bits. Each bucket has its own trie, so that a
 // lookup decodes at most one bucket, and half of it on average. A trie is written as in the paper:
@@ -18,8 +18,8 @@
 // Keys that are not uniform cost more bits. If one bucket has all of them, a lookup takes time
 // proportional to their number. Answers stay correct.
 //
-// When not to use it: if an absent key must be led to its neighbors (only TrieOrdering::kExact with
-// block_entries = 1 does that).
+// Do not use it if an absent key must be led to its neighbors, except with TrieOrdering::kExact and
+// block_entries = 1.
 #pragma once
 
 #include <cstdint>

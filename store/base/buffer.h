@@ -2,7 +2,7 @@
 // not zeroed; the caller fills it. Without the pool, each large allocation is mapped and faulted in
 // page by page.
 //
-// Thread-safety: as for a plain value for a Buffer; a BufferPool may be used from any thread.
+// Thread-safety: a Buffer is a plain value; a BufferPool may be used from any thread.
 // Ownership: a Buffer returns its memory to its pool. The pool's memory is freed when the
 // BufferPool and all its Buffers are gone. Units: bytes.
 #pragma once
@@ -55,8 +55,8 @@ class Buffer {
   std::shared_ptr<Idle> home_;  // null: the memory belongs to no pool
 };
 
-// Keeps at most `idle_bytes` of returned memory. Buffers of kStep to kMaxPooled bytes come from the
-// pool, with a capacity rounded up to kStep; all others are allocated.
+// Keeps at most `idle_bytes` of returned memory. Buffers of kStep to kMaxPooled bytes use this
+// memory, and their capacity is a multiple of kStep. All other buffers are allocated and freed.
 class BufferPool {
  public:
   static constexpr size_t kStep = 32u << 10;

@@ -1,4 +1,4 @@
-// Views of and conversions between runs of bytes.
+// Types for runs of bytes, and conversions between bytes and text.
 #pragma once
 
 #include <cstddef>

@@ -2,8 +2,8 @@
 //
 // The name is the SHA-1 of the uncompressed bytes. SHA-1 collisions exist, so a name identifies a
 // chunk only together with its tag: XXH3-64 of the same bytes under the store's random secret
-// (superblock). If a chunk with other bytes already has the name, the chunk gets a salted name:
-// SHA-1 of (salt prefix, bytes). chunker/ computes names; TagKey computes tags.
+// (superblock). If a stored chunk with other bytes already has the name, the new chunk gets a
+// salted name: SHA-1 of (salt prefix, bytes). chunker/ computes names; TagKey computes tags.
 #pragma once
 
 #include <array>

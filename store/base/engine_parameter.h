@@ -31,7 +31,8 @@ struct EngineParameter {
 // Parameters that differ from an engine's defaults; each name at most once, in any order.
 using EngineParameters = std::vector<EngineParameter>;
 
-// An engine's declaration of a parameter. The text must outlive the program's use of the engine.
+// An engine's declaration of a parameter. The characters of `name` must exist as long as the
+// program uses the engine.
 struct EngineParameterSpec {
   std::string_view name;
   uint64_t least = 0;

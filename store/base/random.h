@@ -1,6 +1,6 @@
-// A small seeded generator (xoshiro256**, seeded by splitmix64), deterministic across machines: for
-// tests, benchmarks and choices that need no secrecy. Secrets come from Env::FillRandom. Not
-// thread-safe.
+// A generator of pseudo-random numbers (xoshiro256**, seeded by splitmix64). One seed gives the
+// same numbers on all machines. Use it for tests, benchmarks and choices that need no secrecy.
+// Secrets come from Env::FillRandom. Not thread-safe.
 #pragma once
 
 #include <array>

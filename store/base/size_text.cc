@@ -42,8 +42,8 @@ Result<uint64_t> ParseSize(std::string_view text) {
   if (error == std::errc::invalid_argument || !shift) {
     return Status(
         StatusCode::kInvalidArgument,
-        fmt::format("\"{}\" is not a size: a size is a whole number, then nothing or K, M, "
-                    "G, T or P (KiB, MiB, GiB, TiB or PiB)",
+        fmt::format("\"{}\" is not a size: a size is a whole number, alone or followed by K, M, "
+                    "G, T, P or E (KiB, MiB, GiB, TiB, PiB or EiB)",
                     text));
   }
   if (error == std::errc::result_out_of_range) return too_large();

@@ -58,8 +58,8 @@ class [[nodiscard]] Status {
   Status& operator=(Status&& other) noexcept;
   ~Status() { AssertLookedAt(); }
 
-  // Adds the place of the failure. If the Status has a place already, that more precise one is
-  // kept.
+  // Adds the place of the failure. If the Status has a place already, it keeps that place, which is
+  // more precise.
   Status At(std::string_view path) &&;
   Status At(std::string_view path, uint64_t offset) &&;
 

@@ -97,7 +97,7 @@ Status DaemonReport::Send(uint8_t kind, std::string_view message, int exit_code)
   const Descriptor once = std::move(to_launcher_);  // closing it ends the report
   Encoder report;
   report.U8(kind).U32(static_cast<uint32_t>(exit_code)).Text16(message);
-  // A few kilobytes fit the socket's buffer whole.
+  // The report has at most a few kilobytes, which fit in the socket's buffer. So one send suffices.
   ssize_t sent = RetryInterrupted(
       [&] { return send(once.get(), report.text().data(), report.size(), MSG_NOSIGNAL); });
   if (sent == static_cast<ssize_t>(report.size())) return Status::Ok();

@@ -29,11 +29,11 @@ class DaemonReport {
   explicit DaemonReport(Descriptor to_launcher) : to_launcher_(std::move(to_launcher)) {}
 
   // Leaves the working directory and the terminal (standard input, output and error become
-  // /dev/null), then lets the launcher end with 0. kAborted if the launcher is gone. Its user then
-  // never learns of the daemon, so the daemon may exit, too.
+  // /dev/null), then lets the launcher end with 0. kAborted if the launcher is gone. In that case
+  // its user never learns of the daemon, so the daemon may exit, too.
   Status Ready();
-  // Lets the launcher end with this message and exit code, as soon as this process has ended. It
-  // must be the last call.
+  // Lets the launcher end with this message and exit code, as soon as this process has ended. Do
+  // not use the object after this call.
   Status Failure(std::string_view message, int exit_code);
 
  private:
@@ -57,7 +57,7 @@ struct DaemonStart {
 Result<DaemonStart> BecomeDaemon();
 
 enum class UnmountMode : uint8_t {
-  kWhenIdle,  // kInUse while anything on it is open
+  kWhenIdle,  // kInUse while a file on the mount is open
   kForce,     // MNT_FORCE: open files lose their connection
 };
 

@@ -118,8 +118,8 @@ class Env {
   // The space of the file system that holds `path`.
   virtual Result<DiskSpace> GetDiskSpace(const std::string& path) = 0;
   // Creates the file if it is missing and locks it exclusively. kInUse if it is locked, also if
-  // this process holds the lock. kIsADirectory if it is a directory, kCorruption if it is anything
-  // else but a regular file.
+  // this process holds the lock. kIsADirectory if it is a directory, kCorruption if it is neither a
+  // regular file nor a directory.
   virtual Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) = 0;
 
   // A queue that reads files of this Env, at most `depth` (1 to ReadQueue::kMaxDepth) at the same

@@ -13,8 +13,8 @@ namespace siltfs {
 
 class HeapTrimmer {
  public:
-  // Less free memory than this is not returned: it is soon used again, and each returned page would
-  // then cost a page fault.
+  // If less memory than this is free, it is not returned. The process soon uses so little memory
+  // again, and each returned page would cost a page fault at that time.
   static constexpr uint64_t kStep = 2U << 20;
 
   // A process with a smaller resident size returns nothing: for so little memory, the later page
@@ -23,8 +23,9 @@ class HeapTrimmer {
 
   explicit HeapTrimmer(uint64_t small = kSmall) : small_(small) {}
 
-  // Returns whole free pages if the process has reached `small`, has grown by kStep since the last
-  // trim (or construction), and has kStep free on the heap. True if it did.
+  // Gives whole free pages back to the system if the process has reached `small`, has grown by
+  // kStep since the last trim (or construction), and has kStep free on the heap. Returns whether it
+  // has done so.
   bool Trim();
 
  private:

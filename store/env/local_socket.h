@@ -1,8 +1,8 @@
 // Stream sockets with a name in a directory, for requests between processes on the same machine
 // (the control socket of a mounted store). The directory's path may have any length. A socket can
-// also have an abstract name, which needs no directory. Such a name works as long as both processes
-// share a network namespace, even if the disk fails. Abstract names have no permissions; both sides
-// must check PeerUid.
+// also have an abstract name, which needs no directory. A socket with such a name can be reached
+// even if the disk fails, but only by a process in the same network namespace. Abstract names have
+// no permissions; both sides must check PeerUid.
 //
 // Thread-safety: LocalListener::Shutdown and LocalStream::Shutdown may be called from any thread at
 // any time; otherwise a listener is used by one thread at a time, and a stream by one reading and

@@ -38,7 +38,7 @@ MountAnswer ProbeMount(const std::string& path, std::chrono::milliseconds limit)
 Status CheckFuseDevice();
 
 // Unmounts the FUSE file system at `path`, through fusermount3 if this user lacks the rights.
-// kInUse while anything on it is open, kInvalidArgument if nothing is mounted there.
+// kInUse while a file on the mount is open, kInvalidArgument if nothing is mounted there.
 Status UnmountFuse(const std::string& path);
 
 // Makes the kernel send all cached writes to the FUSE file system mounted at `path`. Whether they
@@ -47,7 +47,7 @@ Status SyncMount(const std::string& path);
 
 // Aborts the FUSE connection of `path`. Users of the mount get errors from now on, unsynced writes
 // are lost, and the daemon's loop ends. If this process runs as root, the mount also leaves the
-// mount table. Use it if the mount is busy when its daemon must end.
+// mount table. Call AbortMount if the mount is busy when its daemon must end.
 Status AbortMount(const std::string& path);
 
 }  // namespace siltfs

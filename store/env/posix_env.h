@@ -1,4 +1,5 @@
-// The Env on the machine itself. Its only state is its anchor; any number of these Envs may exist.
+// The Env on the machine itself. Its only state is an open directory, the anchor
+// (PosixEnvOptions::anchor). Any number of these Envs may exist.
 #pragma once
 
 #include <memory>

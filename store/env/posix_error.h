@@ -1,5 +1,4 @@
-// Converts errno values to Status. For the posix_*.cc, local_socket.cc and daemon.cc of this folder
-// only: no other file of siltfs sees an errno.
+// Converts errno values to Status. For this folder only: files of other folders get a Status.
 #pragma once
 
 #include <string_view>

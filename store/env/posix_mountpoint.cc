@@ -78,7 +78,8 @@ std::string ReadAll(const Descriptor& pipe) {
   }
 }
 
-// Unmounts with fusermount3, which has rights that a user lacks. It reports errors only as text.
+// Unmounts with fusermount3, which has rights that a user lacks. fusermount3 reports errors only as
+// text.
 Status RunFusermount(const std::string& path) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return PosixError("run fusermount3", errno).At(path);
@@ -231,8 +232,8 @@ Status SyncMount(const std::string& path) {
 
 Status AbortMount(const std::string& path) {
   if (geteuid() != 0) return AbortConnection(path);
-  // MNT_FORCE ends the connection even if the unmount fails because the mount is busy; detaching
-  // then removes it from the mount table.
+  // MNT_FORCE ends the connection even if the unmount fails because the mount is busy. In that case
+  // MNT_DETACH removes the mount from the mount table.
   if (umount2(path.c_str(), MNT_FORCE) == 0 || umount2(path.c_str(), MNT_DETACH) == 0) return {};
   return PosixError("unmount it", errno).At(path);
 }

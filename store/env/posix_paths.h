@@ -1,5 +1,5 @@
-// Resolves paths to descriptors and names. Follows or refuses symbolic links, and resolves relative
-// to an anchor (posix_env.h) if there is one.
+// Resolves paths to descriptors and names. Follows or refuses symbolic links. If there is an anchor
+// (PosixEnvOptions::anchor), resolves paths below it relative to the opened anchor directory.
 //
 // Thread-safety: every call from any thread. Errors: those of open(2), in errno; ELOOP for a
 // refused link anywhere on the path. Without openat2(2) (Linux before 5.6, containers that refuse

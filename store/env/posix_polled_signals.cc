@@ -30,7 +30,7 @@ class PosixPolledSignals final : public PolledSignals {
   ~PosixPolledSignals() override {
     while (TakePending(termination_)) {
     }
-    signal(SIGUSR1, SIG_IGN);  // drops pending ones, too
+    signal(SIGUSR1, SIG_IGN);  // also drops a pending SIGUSR1
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
 

@@ -32,8 +32,8 @@ bool StandardErrorIsTerminal();
 Status WriteToDescriptor(int descriptor, std::string_view text);
 
 // Prepares a process that keeps a store open; called once at its start. Raises the limit of open
-// files to the maximum, because an index opens one file per component store. Sets up the heap to
-// keep freed buffers of at most 2 MiB and return larger ones to the system.
+// files to the maximum, because an index opens one file per component store. Sets up the heap so
+// that it keeps freed buffers below 2 MiB and returns larger buffers to the system.
 void PrepareForStore();
 
 // From now on this thread gets only idle processor time and idle disk time. Call it only for work
@@ -52,7 +52,7 @@ class TerminationSignals {
 
   // Waits for a signal. Returns its number, or nullopt once Cancel was called.
   virtual std::optional<int> Wait() = 0;
-  // Acts like a received SIGTERM.
+  // Sends SIGTERM to this process, so that Wait returns.
   virtual void Request() = 0;
   virtual void Cancel() = 0;
 };

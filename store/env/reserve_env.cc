@@ -39,7 +39,7 @@ class ReserveFile : public File {
   Status Truncate(uint64_t size) override {
     return WithReserve(reserve_, use_, [&] { return base_->Truncate(size); });
   }
-  // Preallocation does not draw on the reserve; only writes do.
+  // Preallocation never takes space from the reserve, which is kept for writes.
   Status Preallocate(uint64_t size) override { return base_->Preallocate(size); }
   Result<uint64_t> Size() const override { return base_->Size(); }
   Status Close() override { return base_->Close(); }

@@ -4,16 +4,16 @@
 //
 // Removing a file refills the parts of the reserve (SpaceReserve::Restore).
 //
-// For metadata (SpaceReserve::Use) GetDiskSpace counts the bytes that the reserve can give up as
-// available. The reason: metadata asks for the free space before it retries a write that found the
-// disk full.
+// With Use::kMetadata, GetDiskSpace also counts the bytes that the reserve can give up as
+// available. The reason: after a write that found the disk full, the metadata engine asks for the
+// free space before it writes again.
 //
 // A call that failed with kNoSpace is retried as a whole: writes have explicit offsets, and calls
 // that create a name leave none behind on failure. A failed Sync is not retried, because its effect
 // is unknown.
 //
 // Thread-safety, errors, durability: those of `base`. Ownership: `base` and `reserve` must outlive
-// it and all its files.
+// this Env and all its files.
 #pragma once
 
 #include <memory>

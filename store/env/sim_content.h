@@ -76,7 +76,8 @@ class SimContent {
   };
 
   void CountCharge();
-  // Applies some 512-byte sectors of the change: the first ones under kPrefix, else any of them.
+  // Applies some 512-byte sectors of the change to durable_: the first sectors under kPrefix,
+  // otherwise any of them.
   void ApplyTorn(const Change& change, CrashPolicy::Unsynced unsynced, Random& random);
 
   SimImage current_;

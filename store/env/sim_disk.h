@@ -29,11 +29,12 @@ class SimDisk {
     return Begin(call, path, generation_);
   }
   // Ends a mutating call that Begin let proceed. Returns `outcome`, unless the power cut is armed
-  // for this call: then it cuts the power and fails.
+  // for this call. In that case End cuts the power and fails.
   Status End(Status outcome) SILTFS_REQUIRES(mutex);
-  // Whether the power is cut at the current call, which then makes nothing durable.
+  // Whether the power is cut at the current call. If so, the call makes nothing durable.
   bool Cutting() const SILTFS_REQUIRES(mutex) { return cutting_; }
-  // Number of bytes that a write must still write although Begin has just failed it.
+  // Number of bytes that a write must write although Begin has just returned a failure for it
+  // (SimFault::bytes_written).
   uint64_t BytesOfFailedWrite() const SILTFS_REQUIRES(mutex) { return bytes_of_failed_write_; }
 
   // Fails if the power is off, or was cut since `generation`.

@@ -11,12 +11,12 @@
 //   C3 A rename is atomic. A rename between two directories is durable when both were synced after
 //      it. Until then later changes of the two names are not durable either, even if they were
 //      synced.
-//   C4 Every File and FileLock from before is dead: its calls fail with kIoError permanently. No
-//      file is locked.
+//   C4 Every File and FileLock from before the cut is dead: its calls fail with kIoError
+//      permanently. No file is locked.
 //   C5 A failed Sync makes nothing durable. The bytes it should have written never reach the
 //      device, even if a later Sync succeeds, unless they are written again or share a 4,096-byte
-//      page with later writes. Linux behaves like this. Readers of the file still see the bytes
-//      until the cut.
+//      page with later writes. Linux behaves in the same way. Readers of the file see the bytes
+//      until the power cut.
 //   C6 The call at which CutAtCall cuts the power fails. Its effect counts as made but not synced
 //      (a Sync has no effect).
 // Under a CrashPolicy other than kDrop, unsynced writes survive whole, in part (torn at multiples
@@ -28,8 +28,8 @@
 //
 // Space: a file takes 4,096 bytes per page, names take none; a write that does not fit writes as
 // much as fits, then fails. Paths are plain strings: "." and ".." are resolved by text, and a
-// relative path starts at "/". There are no symbolic links. Not simulated: a directory cannot be
-// moved to another directory (kUnsupported).
+// relative path starts at "/". There are no symbolic links. Moving a directory to another directory
+// is not simulated (kUnsupported).
 //
 // Thread-safety: every call from any thread. Files and locks may outlive the SimEnv.
 #pragma once
@@ -78,13 +78,14 @@ struct CrashPolicy {
     kDrop,    // all are lost
     kKeep,    // all survive
     kPrefix,  // of each file a prefix of its changes, with the next change torn
-    kSubset,  // of each file any changes, some of them with only some 512-byte sectors
+    kSubset,  // of each file any of its changes, some of them only in some 512-byte sectors
     kGarble,  // like kSubset; some sectors of torn writes hold random bytes
   };
   Unsynced unsynced = Unsynced::kDrop;
   uint64_t seed = 0;  // for kPrefix, kSubset and kGarble
-  // True: any unsynced name changes survive, but none without the older changes of its name. False:
-  // a prefix of all name changes survives. Ignored for kDrop and kKeep.
+  // True: a random selection of the unsynced name changes survives, but no change survives without
+  // the older changes of the same name. False: a prefix of all unsynced name changes survives.
+  // Ignored for kDrop and kKeep.
   bool names_in_any_order = false;
 };
 
@@ -92,7 +93,7 @@ struct SimFault {
   SimCall calls = SimCall::kAny;
   uint64_t nth = 1;  // counted from now on, among matching calls
   StatusCode code = StatusCode::kIoError;
-  bool sticky = false;  // all matching calls after it fail too
+  bool sticky = false;  // all later matching calls fail, too
   // Only calls with this text in their path match (for a rename, in the source path).
   std::string path_part = {};
   // A failing write writes this many bytes first. Apart from C5, failing calls have no other
@@ -111,10 +112,10 @@ class SimEnv : public Env {
 
   // --- Faults of the device ---
 
-  // Cuts the power. All volatile state is lost, and the Env is then as after a reboot. Armed faults
+  // Cuts the power. All volatile state is lost, and the Env is as after a reboot. Armed faults
   // stay armed; a cut armed by CutAtCall is disarmed.
   void PowerCut(CrashPolicy policy = {});
-  // Cuts the power at the nth mutating call from now on: that call and all later ones fail
+  // Cuts the power at the nth mutating call from now on: that call and all later calls fail
   // (kIoError) until Reboot.
   void CutAtCall(uint64_t nth);
   bool PowerIsOn() const;
@@ -128,9 +129,9 @@ class SimEnv : public Env {
   // was off.
   uint64_t Calls(SimCall mask) const;
 
-  // --- Traces. Suppose that a second device is in the state that this one had at StartTrace. A
-  // replay of the trace gives it the state of this one at TakeTrace, including unsynced changes,
-  // unless the power was cut. ---
+  // --- Traces. Suppose that a second device is in the state that this device had at StartTrace. A
+  // replay of the trace gives the second device the state that this device had at TakeTrace,
+  // including unsynced changes. This does not hold if the power was cut while tracing. ---
 
   // Records all changes from now on.
   void StartTrace();

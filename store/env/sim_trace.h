@@ -3,9 +3,9 @@
 // although the run's thread schedule cannot be repeated.
 //
 // A trace holds only changes of the device; of a failed call it holds the part that was done, if
-// any. Files have numbers, since a file may be renamed or removed while it is open. A device
-// numbers its nodes in order of creation, so replaying a trace on an equal device gives the same
-// numbers.
+// any. A record of a write or a sync names the file by a number, since a file may be renamed or
+// removed while it is open. A device numbers its nodes in order of creation, so replaying a trace
+// on an equal device gives the same numbers.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@
 namespace siltfs {
 namespace {
 
-// Divisors of the disk size: the reserve, the space left free beside it, and the remaining space
-// below which the disk counts as nearly full.
+// Dividing the disk size by these numbers gives the reserve, the space left free beside it, and the
+// remaining space below which the disk counts as nearly full.
 constexpr uint64_t kReserveShare = 16;
 constexpr uint64_t kSpareShare = 64;
 constexpr uint64_t kNearlyFullShare = 16;
@@ -23,8 +23,9 @@ constexpr uint64_t kLargestShare = 8;
 constexpr uint64_t kLeastOfSmallDisk = 16u << 20;
 // Two metadata memtables, and some space for the index and a torn segment.
 constexpr uint64_t kBytesToOpenAfterCrash = 10u << 20;
-// The same amount for flushes and compactions of metadata while the store is in use, but at most
-// half of the rest of the reserve. Accepted blocks and the index take the other half.
+// As much for flushes and compactions of metadata while the store is in use, but at most half of
+// the reserve without the part for opening. The other half is left for accepted blocks and the
+// index.
 constexpr uint64_t kBytesForMetadata = 10u << 20;
 constexpr uint64_t kMostSpare = 64u << 20;
 // Covers bytes accepted between two queries of the disk, and accepted bytes not written yet.

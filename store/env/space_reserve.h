@@ -8,14 +8,14 @@
 // programs get as little of it as possible. The reserve is refilled before new data is accepted.
 //
 // The reserve has parts, so that bulk data does not use up indispensable space. Data (blocks,
-// copies, the index) leaves a part to metadata, because deleting writes metadata first: a flush,
-// and log replay after a crash, write tables before the logs can be removed. Removing the logs
-// frees the space again, so each removed file refills this part at once (Restore). Data and
-// metadata both leave a part for the next opening, in case other programs have filled the disk by
-// then.
+// copies, the index) leaves a part to metadata, because a deletion writes metadata before it frees
+// space. A flush of metadata, or the replay of its logs after a crash, writes new tables before the
+// metadata engine can remove the logs. Removing the logs frees the space again, so each removed
+// file refills this part at once (Restore). Data and metadata both leave a part for the next
+// opening, in case other programs have filled the disk by then.
 //
-// If the file system cannot claim space for a file, there are no pieces. Then CheckRoom and Fill
-// require that as many bytes as a full reserve has are free, besides spare_bytes.
+// If the file system cannot claim space for a file, there are no pieces. In that case CheckRoom and
+// Fill require free space for a whole reserve, in addition to spare_bytes.
 //
 // Thread-safety: every call from any thread. Units: bytes. Errors: kNoSpace as documented;
 // CheckRoom and Fill report other failures to make pieces, with their path. Durability: none;
@@ -39,11 +39,12 @@ class SpaceReserve {
   struct Options {
     std::string store;         // a path on the disk
     std::string directory;     // of the pieces; created with the first piece
-    uint64_t piece_bytes = 0;  // of each piece; the last one may be smaller
+    uint64_t piece_bytes = 0;  // of each piece; the last piece may be smaller
     uint64_t pieces = 0;       // in a full reserve; 0: no reserve
     // Accepting new data leaves this much free beside the reserve.
     uint64_t spare_bytes = 0;
-    // The disk counts as nearly full with less than this free beyond the reserve and spare_bytes.
+    // The disk counts as nearly full if fewer bytes than this are free, not counting the reserve
+    // and spare_bytes.
     uint64_t nearly_full_bytes = 0;
     // Parts of the reserve: one only for opening the store, and one for metadata.
     uint64_t opening_bytes = 0;
@@ -58,7 +59,7 @@ class SpaceReserve {
   // that a close does not fail because index entries in memory find no space.
   enum class Phase : uint8_t { kOpening, kInUse, kClosing };
   // Options for a disk of this size. The reserve is 1/16 of the disk, but at least 32 and at most
-  // 256 MiB. A small disk limits it to 1/8 of the disk. But if 1/8 of the disk is less than the
+  // 256 MiB. On a small disk it is at most 1/8 of the disk. But if 1/8 of the disk is less than the
   // 16 MiB that opening, metadata and GC need, the limit is 16 MiB or 2/5 of the disk, whichever is
   // less.
   static Options For(uint64_t disk_bytes);
@@ -78,7 +79,7 @@ class SpaceReserve {
   // Like CheckRoom, but always queries the disk; for callers that accept no data.
   Status Fill() SILTFS_EXCLUDES(mutex_);
 
-  // Removes a piece for a write that found the disk full. False if none is left for this use.
+  // Removes a piece for a write that found the disk full. False if no piece is left for this use.
   bool GiveUpPiece(Use use = Use::kData) SILTFS_EXCLUDES(mutex_);
   // Call it after removing a file. Refills the metadata and opening parts as far as the disk has
   // room, even with less than spare_bytes free.

@@ -8,8 +8,8 @@
 
 namespace siltfs {
 
-// Threads start when a batch first needs them: at most `depth`, including the caller's thread. If
-// the system grants fewer threads, these do all the work.
+// Threads start when a call of ReadAll first needs them: at most `depth`, including the caller's
+// thread. If the system grants fewer threads, the existing threads make all reads.
 std::unique_ptr<ReadQueue> NewThreadReadQueue(unsigned depth);
 
 }  // namespace siltfs

@@ -15,7 +15,7 @@ namespace siltfs {
 namespace {
 
 // Longer reads are split: the ring counts bytes in 32 bits, and a long read would delay the short
-// ones behind it.
+// reads behind it.
 constexpr size_t kMaxTransfer = size_t{1} << 20;
 
 class UringReadQueue : public ReadQueue {

@@ -11,8 +11,8 @@
 
 namespace siltfs {
 
-// Fails if the system refuses a ring: it has no io_uring, does not permit it, or lacks memory for
-// it.
+// Fails if the system refuses a ring: the system has no io_uring, does not permit it, or lacks
+// memory for the ring.
 Result<std::unique_ptr<ReadQueue>> NewUringReadQueue(unsigned depth);
 
 }  // namespace siltfs

@@ -13,7 +13,7 @@
 namespace siltfs {
 namespace {
 
-// The saving must be worth a decompression at every read.
+// A smaller saving is not worth the decompression at every read.
 constexpr uint64_t kLeastSavingPercent = 3;
 
 struct Free {
@@ -57,7 +57,7 @@ Status CheckLimits(const PlainBlock& block) {
       sum != block.plain.size() || sum > kMaxBlockPlainBytes) {
     return Status(
         StatusCode::kInvalidArgument,
-        fmt::format("cannot make a block of {} chunks of {} bytes in {} uncompressed bytes",
+        fmt::format("cannot make a block of {} chunks with {} bytes from {} uncompressed bytes",
                     block.records.size(), sum, block.plain.size()));
   }
   return Status::Ok();
@@ -82,7 +82,7 @@ class BlockCodec::Contexts {
     return out;
   }
 
-  // Fills `out` to its end.
+  // Decompresses the payload, which must fill `out` exactly.
   Status Decompress(ByteView payload, Buffer& out) {
     auto context = decompressors_.Take();
     if (!context) return OutOfMemory();

@@ -1,4 +1,4 @@
-// Compresses and decompresses blocks: zstd over all chunks of a block together, or none.
+// Compresses and decompresses blocks: with zstd over all chunks of a block together, or not at all.
 //
 // Thread-safety: one codec serves a whole store; any thread may make any call, and no call waits
 // for another. Memory: as many compression and decompression contexts as were in use at the peak,

@@ -24,7 +24,7 @@ uint64_t HeadChecksum(ByteView head, const SegmentIdentity& identity) {
                   identity.ChecksumSeed());
 }
 
-// Rejects sizes that no writer produces, even with a valid checksum.
+// Rejects a head with sizes that no writer produces, even if its checksum is right.
 Status CheckSizes(const BlockHead& head) {
   uint64_t sum = 0;
   for (const ChunkRecord& record : head.records) {

@@ -42,7 +42,7 @@ Result<Bytes> ReadPayload(const ReadableFile& file, const BlockHead& head, uint6
   return payload;
 }
 
-// Like the function above, but replaces the buffer by a larger one if it is too small.
+// Like Extend with Bytes, but replaces the buffer by a larger one if it is too small.
 Status Extend(const ReadableFile& file, const BlockCodec& codec, uint64_t offset, size_t size,
               Buffer& bytes) {
   const size_t have = bytes.size();

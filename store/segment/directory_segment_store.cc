@@ -57,7 +57,8 @@ Status DirectorySegmentStore::Replace(SegmentId id, const SegmentSource& source)
   SILTFS_RETURN_IF_ERROR(std::move(renamed));
   const std::string directory = SegmentDirectory(store_, id);
   SILTFS_RETURN_IF_ERROR(env_.SyncDirectory(directory));
-  // A file that was built elsewhere must not come back under its old name.
+  // If the file was built in another directory, sync that directory, too. Otherwise a power cut
+  // could bring the file back under its old name.
   const std::string from = source.path.substr(0, source.path.rfind('/'));
   return from == directory ? Status::Ok() : env_.SyncDirectory(from);
 }

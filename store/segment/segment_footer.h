@@ -2,9 +2,9 @@
 // ordinal, and the places of its blocks. docs/format.md ("Footer") lists all bytes. Pure functions
 // of bytes; any thread. Errors: see segment_format.h.
 //
-// When the index has found a duplicate, the part of the footer's chunk table around it is cached
-// (duplicate locality, fs/chunks/deduplicator.h). In this cache, 64 bits of name and 64 bits of tag
-// identify a chunk; the chunk table of the block is authoritative.
+// When the index has found a duplicate, the part of the footer's chunk table around the duplicate's
+// entry is cached (duplicate locality, fs/chunks/deduplicator.h). In this cache, 64 bits of name
+// and 64 bits of tag identify a chunk; the chunk table of the block is authoritative.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,7 @@ struct SegmentTrailer {
 // and number of chunks. Bad blocks below this bound are damage.
 uint64_t LastDataEnd(uint64_t sealed_length, uint64_t chunk_count);
 
-// The only block that can contain this ordinal: the last one that begins at or below it.
+// The only block that can contain this ordinal: the last block whose first ordinal is not higher.
 std::optional<BlockPlace> FindBlockPlace(const std::vector<BlockPlace>& blocks, uint32_t ordinal);
 
 // The block table of a sealed segment, to find blocks without the rest of the footer.

@@ -10,8 +10,8 @@ namespace siltfs {
 
 struct SegmentListing {
   std::vector<SegmentId> ids;  // ascending
-  // Names of the directories, or other containers, that hold segments, even if they are empty.
-  // Empty: nothing was ever stored in this place.
+  // Names of the directories, or other containers, for segments, including those without segments.
+  // If this list is empty, the place is as if no segment had ever been stored in it.
   std::vector<std::string> directories;
   // Names of unfinished replacements that a crash has left. They are not needed.
   std::vector<std::string> temporaries;

@@ -90,7 +90,7 @@ ScanOptions SegmentRepair::Extent() const {
 }
 
 Status SegmentRepair::CreateNew() {
-  SILTFS_RETURN_IF_ERROR(DiscardRewrite(env_, store_, identity_.id));  // left over from a crash
+  SILTFS_RETURN_IF_ERROR(DiscardRewrite(env_, store_, identity_.id));  // left by a crash
   SILTFS_ASSIGN_OR_RETURN(file_, CreateTemporarySegment(env_, store_, identity_.id));
   return Status::Ok();
 }

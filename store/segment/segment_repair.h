@@ -5,9 +5,9 @@
 // this file. The caller passes the file to SegmentStore::Replace, and can record the new state in
 // the metadata before that call. Ordinals stay the same, because index entries contain them.
 //
-// Without `filler`, damaged bytes stay unchanged in their place. With it, each unreadable chunk is
-// replaced by the filler, in separate blocks, and the segment is whole again. Later blocks move;
-// index entries still find them by ordinal.
+// Without `filler`, damaged bytes stay unchanged in their place. With `filler`, the filler chunk
+// replaces each unreadable chunk, in blocks that hold only filler, and the segment is whole again.
+// Later blocks move; index entries still find their chunks by ordinal.
 //
 // Thread-safety: any thread; nothing may append to the segment. Memory: one block, and the footer.
 // Errors: kCorruption if no block is whole. Also kCorruption if chunks at the end are lost and

@@ -87,7 +87,7 @@ Status Rewrite::OpenOld() {
   if (data && old_footer_.trailer.kind == header_.kind) return Status::Ok();
   return Status(
              data ? StatusCode::kCorruption : StatusCode::kInvalidArgument,
-             data ? "header and footer differ in what the segment holds" : "segment holds no data")
+             data ? "header and footer differ in the kind of the segment" : "segment holds no data")
       .At(old_->path(), 0);
 }
 
@@ -187,7 +187,8 @@ Status Rewrite::CopyBlocks() {
 }
 
 Status Rewrite::Finish() {
-  // first_sequence is not compared: the first merged block has a higher one.
+  // first_sequence is not compared, because the first merged block has the highest sequence of its
+  // source blocks.
   const SegmentTrailer& before = old_footer_.trailer;
   if (footer_.chunks != old_footer_.chunks || footer_.trailer.plain_bytes != before.plain_bytes ||
       footer_.trailer.last_sequence != before.last_sequence) {
@@ -227,7 +228,7 @@ Result<PreparedRewrite> Rewrite::Run() {
   SILTFS_RETURN_IF_ERROR(OpenOld());
   SILTFS_RETURN_IF_ERROR(CreateNew());
   const Status copied = CopyBlocks();
-  // A file that does not fit saves nothing.
+  // A new file that exceeds the size limit of a segment saves nothing.
   if (copied.Is(StatusCode::kFileTooLarge)) return PreparedRewrite{old_footer_.trailer, {}, false};
   SILTFS_RETURN_IF_ERROR(copied);
   SILTFS_RETURN_IF_ERROR(Finish());

@@ -29,7 +29,7 @@ namespace siltfs {
 
 struct RewriteOptions {
   Compression compression;
-  // Blocks are merged until they hold this many bytes; none is split.
+  // Blocks are merged until they hold this many bytes. No block is split.
   uint32_t block_plain_bytes = 512U << 10;
   // Called with 0 before the first block is read, then after each block that is read from the old
   // or the new file, with the block's uncompressed bytes. The function may wait. If it fails, the
@@ -40,8 +40,8 @@ struct RewriteOptions {
 struct PreparedRewrite {
   SegmentTrailer before;
   SegmentTrailer after;
-  // False if the rewrite would save less than 2 % (kLeastRewriteSavingPercent); there is then no
-  // new file.
+  // False if the rewrite would save less than 2 % (kLeastRewriteSavingPercent). In this case there
+  // is no new file.
   bool worthwhile = false;
 };
 

@@ -4,19 +4,22 @@
 //
 // Salvage writes the whole blocks and a footer to a new local file, and syncs it. Then the new file
 // replaces the segment's file. After a power cut at any time the segment has either the old or the
-// new content. Salvage does not work in place, because the page cache may hold bytes that an
-// earlier failed sync has dropped: only copies are certain to reach the device. But if the disk has
-// no room for a copy, salvage works in place: it overwrites the bytes beyond committed_length with
-// themselves, syncs them, and appends the footer. Salvage can be repeated safely. It writes an
-// existing footer again, because a process may have been killed before the footer was synced.
+// new content. Salvage does not work in place, because the page cache may hold bytes that never
+// reached the device: after a failed sync, the kernel does not write them again. Only copies are
+// certain to reach the device. But if the disk has no room for a copy, salvage works in place: it
+// overwrites the bytes beyond committed_length with themselves, syncs them, and appends the footer.
+// Salvage can be repeated safely. It writes an existing footer again, because a process may have
+// been killed before the footer was synced.
 //
-// Call it for each segment that the last commit does not list as sealed. Such a segment may have a
-// footer nevertheless. Set committed_length as follows:
+// Call SalvageSegment for each segment that the last commit does not list as sealed. Such a segment
+// may have a footer nevertheless. Set committed_length as follows:
 // - If the last commit lists the segment as open: to the committed length in that list.
-// - If the last commit does not list it, and the segment was created after that commit: to 0.
-// The segment's header holds the last commit before its creation. If that is older than the last
-// commit, and the last commit does not list the segment as open, the segment was sealed once, and
-// its footer is damaged: set on_damage to find the remaining blocks.
+// - If the last commit does not list the segment, and the segment was created after that commit:
+//   to 0.
+// The segment's header holds the last commit before its creation. If this commit is older than the
+// last commit, and the last commit does not list the segment as open, the segment was sealed once,
+// and its footer is damaged. In this case set on_damage, so that salvage finds the remaining
+// blocks.
 #pragma once
 
 #include <cstdint>

@@ -39,7 +39,7 @@ class BlockScan {
   // Empty until the first block is found, if the scan begins in the middle of the segment.
   std::optional<uint32_t> next_ordinal_;
   uint64_t last_sequence_ = 0;
-  // Whether the next block follows damage; its ordinals may then leave a gap.
+  // Whether the next block follows damage. If so, ordinals may be missing before this block.
   bool after_gap_ = false;
   ScanResult result_;
 };
@@ -118,7 +118,7 @@ Result<uint64_t> BlockScan::SkipDamage(uint64_t offset, const BlockHead* intact_
     const uint64_t next = offset + intact_head->total_bytes();
     next_ordinal_ = intact_head->end_ordinal();
     last_sequence_ = intact_head->sequence;
-    after_gap_ = false;  // the head gives the next block's place
+    after_gap_ = false;  // the intact head gives the next ordinal
     SILTFS_RETURN_IF_ERROR(options_.on_damage(offset, next, cause));
     return next;
   }

@@ -1,5 +1,5 @@
-// Scans the blocks of a segment from front to back and trusts only the blocks themselves. Used by
-// Resume, replay into the index, salvage, scrub and fsck.
+// Scans the blocks of a segment from front to back. Uses no table of blocks, only the blocks
+// themselves. Used by SegmentWriter::Resume, replay into the index, salvage, scrub and fsck.
 //
 // Thread-safety: any thread. Memory: one block head, and one payload if payloads are verified.
 #pragma once
@@ -17,9 +17,9 @@ namespace siltfs {
 struct ScanOptions {
   // The offset to start from: the beginning of a block.
   uint64_t from = kSegmentHeaderSize;
-  // All bytes below this offset were durable. A bad block that begins below it is damage; one that
-  // begins beyond it is a torn tail (I4 in docs/crash-model.md). For a sealed segment: its
-  // trailer's data_end.
+  // All bytes below this offset were durable. A bad block that begins below this offset is damage.
+  // A bad block that begins at or beyond it is a torn tail (I4 in docs/crash-model.md). For a
+  // sealed segment: its trailer's data_end.
   uint64_t committed_length = 0;
   // The offset to end at: data_end for a sealed segment; 0: the end of the file.
   uint64_t end = 0;

@@ -25,8 +25,8 @@ struct SegmentSource {
 
 // The segment's file in the store's directory, in which the segment was built (SegmentWriter).
 SegmentSource BuiltSegment(Env& env, const std::string& store, SegmentId id);
-// The file beside it, in which a replacement of the segment was built (segment_rewrite.h,
-// segment_repair.h, segment_salvage.h).
+// The file beside the segment's file, in which a replacement of the segment was built
+// (segment_rewrite.h, segment_repair.h, segment_salvage.h).
 SegmentSource BuiltReplacement(Env& env, const std::string& store, SegmentId id);
 
 }  // namespace siltfs

@@ -67,18 +67,19 @@ class SegmentStore {
   // kNotFound. Thread-safety of the result: any thread.
   virtual Result<std::unique_ptr<const ReadableFile>> Open(SegmentId id) = 0;
 
-  // Adds a segment. Afterwards the source file belongs to the store: it is the segment, or it was
-  // removed. Idempotent: if the segment is there with the same content, as after a Put whose answer
-  // was lost, Put only takes the source over. kAlreadyExists if the segment has another content;
-  // ids are never used again.
+  // Adds a segment. Afterwards the source file belongs to the store: it has become the segment, or
+  // it was removed. Idempotent: if the segment is there with the same content, as after a Put whose
+  // answer was lost, Put only takes the source over. kAlreadyExists if the segment has another
+  // content; ids are never used again.
   virtual Status Put(SegmentId id, const SegmentSource& source) = 0;
 
   // Gives a segment a new content, and takes the source over as Put does. If there is no such
   // segment, adds it. Not idempotent: a second call finds no source (kNotFound).
   virtual Status Replace(SegmentId id, const SegmentSource& source) = 0;
 
-  // Removes a segment. Idempotent: OK if there is none. In that case, too, the removal is durable
-  // on return, because an earlier process may have been killed before it was.
+  // Removes a segment. Idempotent: OK if there is no such segment. In that case, too, the call
+  // makes the removal durable, because an earlier process may have been killed after it removed the
+  // segment, and before the removal was durable.
   virtual Status Remove(SegmentId id) = 0;
 
   // Lists all segments. kNotFound if the place of the segments does not exist.

@@ -33,7 +33,8 @@ Result<SegmentHeader> ReadHeader(const File& file, const SegmentIdentity& identi
   return header;
 }
 
-// BlockCodec::Encode obeys the format's limits; this rejects blocks from elsewhere.
+// BlockCodec::Encode obeys the format's limits. This function rejects blocks that were made in
+// another way and exceed them.
 bool WithinLimits(const EncodedBlock& block) {
   return !block.records.empty() && block.records.size() <= kMaxBlockChunks &&
          block.payload.size() <= block.plain_bytes && block.plain_bytes <= kMaxBlockPlainBytes;

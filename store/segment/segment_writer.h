@@ -5,11 +5,11 @@
 // `env` must outlive the writer. Errors: the first device failure is permanent: all later calls of
 // Append, Sync and Seal return it and do nothing (after a failed sync the state of the device is
 // unknown; I3 in docs/crash-model.md). A full disk is the exception: if Append or Seal fails with
-// kNoSpace and failure() is OK, the segment is unchanged. It can then be synced, or the call can be
-// repeated. But a failed sync is permanent, even with kNoSpace. Durability: an appended block is
-// durable when a Sync that started later has returned OK; the first Sync also makes the file's name
-// durable. Seal syncs everything before it writes the footer, so a whole footer proves that all
-// blocks were durable.
+// kNoSpace and failure() is OK, the segment is unchanged. In this case the segment can be synced,
+// or the call can be repeated. But a failed sync is permanent, even with kNoSpace. Durability: an
+// appended block is durable when a Sync that started later has returned OK; the first Sync also
+// makes the file's name durable. Seal syncs everything before it writes the footer, so a whole
+// footer proves that all blocks were durable.
 #pragma once
 
 #include <cstdint>
@@ -131,7 +131,7 @@ class SegmentWriter {
   uint64_t synced_size_ SILTFS_GUARDED_BY(tables_mutex_) = 0;
   bool sealed_ SILTFS_GUARDED_BY(tables_mutex_) = false;
   bool failed_ SILTFS_GUARDED_BY(tables_mutex_) = false;
-  // Read only under the writer lock: with SILTFS_CHECK_STATUS, reading a Status modifies it.
+  // Reading it needs the writer lock, too: with SILTFS_CHECK_STATUS, reading a Status modifies it.
   Status failure_ SILTFS_GUARDED_BY(tables_mutex_);
 };
 

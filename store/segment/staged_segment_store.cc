@@ -47,7 +47,7 @@ Status StagedSegmentStore::PutLocal(SegmentId id) {
   SILTFS_ASSIGN_OR_RETURN(const bool is_local, local_.Contains(id));
   if (!is_local) return Status::Ok();
   const auto there = sealed_.Open(id);
-  if (there.ok()) return local_.Remove(id);  // it was put
+  if (there.ok()) return local_.Remove(id);  // an earlier Put stored it
   if (!there.status().Is(StatusCode::kNotFound)) return there.status();
   return sealed_.Put(id, BuiltSegment(env_, store_, id));
 }

@@ -112,7 +112,8 @@ Superblock DecodeFields(Decoder& in) {
   sb.index_memory = in.U64();
   ByteView secret = in.Raw(TagKey::kSecretSize);
   std::copy(secret.begin(), secret.end(), sb.tag_secret.begin());
-  // An unknown feature may give these bytes another meaning; CheckFeatures refuses it.
+  // An unknown feature may give these bytes another meaning. CheckFeatures refuses a store with
+  // such a feature.
   const bool known = (sb.incompat_features & ~kKnownIncompatFeatures) == 0;
   if (known && (sb.incompat_features & kIncompatEngines) != 0) DecodeEngines(in, sb);
   return sb;

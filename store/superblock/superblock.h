@@ -53,7 +53,9 @@ struct Superblock {
   uint32_t chunk_avg = 8U << 10;
   uint32_t chunk_max = 64U << 10;
   Compression compression;
-  uint32_t block_plain_bytes = 128U << 10;  // a block is closed at this size
+  // Uncompressed bytes at which a block is full. A full block may still grow
+  // (BlockPipeline::Options).
+  uint32_t block_plain_bytes = 128U << 10;
   uint32_t segment_bytes = kMaxSegmentTargetSize;
   uint8_t index_engine = 0;   // an IndexEngine number, validated by index/
   uint64_t index_memory = 0;  // bytes
@@ -75,8 +77,8 @@ Status ValidateSuperblock(const Superblock& superblock);
 // Encodes the superblock to kSuperblockSize bytes.
 std::string EncodeSuperblock(const Superblock& superblock);
 // Decodes a superblock. Returns kCorruption if the bytes are damaged or a value is invalid, and
-// kNeedsNewer for another format version. Does not check the features; if one is unknown, the
-// values are not validated.
+// kNeedsNewer for another format version. Does not check the features. If incompat_features has an
+// unknown bit, the values are not validated.
 Result<Superblock> DecodeSuperblock(ByteView bytes);
 
 enum class StoreAccess : uint8_t { kReadOnly, kReadWrite };
@@ -109,8 +111,8 @@ Result<Superblock> ReadSuperblockCopy(Env& env, const std::string& store, int co
 Result<SuperblockState> ReadSuperblock(Env& env, const std::string& store,
                                        StoreAccess access = StoreAccess::kReadWrite);
 
-// Increments superblock.generation and writes copy 0, then copy 1. Returns kInvalidArgument for
-// invalid values, and then writes nothing. After another failure each copy may be old or new.
+// Increments superblock.generation and writes copy 0, then copy 1. If a value is invalid, returns
+// kInvalidArgument and writes nothing. After any other failure each copy may be old or new.
 Status WriteSuperblock(Env& env, const std::string& store, Superblock& superblock);
 
 }  // namespace siltfs
