@@ -12,10 +12,10 @@ IFS=';' read -ra objects <<<"$1"
 for object in "${objects[@]}"; do
   [[ $object =~ /(scan_avx|compress_avx|compress_sha)[a-z0-9_]*\.cc\.o$ ]] || continue
   checked=$((checked + 1))
-  # Global symbols of type T are the kernel's own functions. A weak symbol (W, V, u) is forbidden: the
-  # linker may choose this copy for all callers, and it needs a newer processor. Two exceptions:
-  # symbols of sanitizers (their names start with "__"), and DW.ref.*, a data pointer for unwinding,
-  # which does not depend on the instruction set.
+  # Global symbols of type T are the kernel's own functions. Weak symbols (W, V, u) are forbidden,
+  # because the linker may choose the kernel's copy for all callers, and this copy may need a newer
+  # processor. There are two exceptions: symbols of sanitizers (their names start with "__"), and
+  # DW.ref.*, a data pointer for unwinding, which does not depend on the instruction set.
   strangers=$(nm --defined-only --extern-only "$object" |
     awk '$2 != "T" && $3 !~ /^__(a|ub|t)san/ && $3 != "DW.ref.__gxx_personality_v0" {print $2, $3}')
   functions=$(nm --demangle --defined-only --extern-only "$object" | awk '$2 == "T"' | grep -c -E 'siltfs::(Scan|Sha1Compress)[A-Za-z0-9]+\(')

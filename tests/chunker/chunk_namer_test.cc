@@ -118,11 +118,11 @@ TEST_CASE("published SHA-1 collisions have one name but different salted names")
   }
 }
 
-TEST_CASE("collisions survive a common suffix, so the salt comes first") {
+TEST_CASE("colliding chunks still collide with a common suffix, so the salt is a prefix") {
   ChunkNamer namer = MakeNamer();
   for (const auto& [what, first, second, name] : Collisions()) {
     CAPTURE(what);
-    // Chunks that begin with the colliding bytes and have a common rest.
+    // Chunks that begin with the colliding bytes and end with the same other bytes.
     const Bytes tail = RandomBytes(3, 8000);
     Bytes first_chunk = first;
     Bytes second_chunk = second;

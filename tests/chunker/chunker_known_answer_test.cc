@@ -1,6 +1,6 @@
-// Cut points are part of the on-disk format. If a later version cut the same data differently, it
-// would find no duplicates of a store's chunks. The expected values come from an independent
-// implementation of docs/chunker.md.
+// Cut points are part of the on-disk format. If a later version cut the same data differently, the
+// new chunks would not be duplicates of the chunks in existing stores. The expected values come
+// from an independent implementation of docs/chunker.md.
 #include <vector>
 
 #include "chunker/chunk_namer.h"

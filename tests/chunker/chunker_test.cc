@@ -149,7 +149,7 @@ TEST_CASE("one set of tables serves several streams at once") {
   CHECK(of_b.Next(ByteView(b).subspan(100)) == tables->FirstCut(b) - 100);
 }
 
-TEST_CASE("every chunk except the last has min to max bytes, and all add up") {
+TEST_CASE("every chunk except the last has min to max bytes, and all chunks cover the data") {
   for (uint64_t seed = 0; seed < 4; ++seed) {
     const Tables tables = MakeTables(1024, 4096, 8192);
     const Bytes data =
@@ -173,7 +173,7 @@ TEST_CASE("an empty file has no chunks, a short file has one") {
   CHECK(tables->CutAll(RandomBytes(1, 2047)) == std::vector<uint32_t>{2047});
 }
 
-TEST_CASE("a cut is found when the data end at it, and not a byte earlier") {
+TEST_CASE("a cut is found if the data end at the cut, but not if they end a byte earlier") {
   const Tables tables = MakeTables();
   const Bytes data = RandomBytes(31, 1 << 20);
   ByteView rest = data;

@@ -15,8 +15,8 @@ template <typename NextSize>
 std::vector<uint32_t> CutInPieces(Chunker& chunker, ByteView data, NextSize next_size) {
   std::vector<uint32_t> lengths;
   while (!data.empty()) {
-    Bytes piece_copy;  // a separate allocation, so that reads beyond it or of earlier pieces are
-                       // detected
+    Bytes piece_copy;  // a separate allocation, so that AddressSanitizer detects reads beyond the
+                       // piece, and reads of earlier pieces
     {
       const ByteView piece = data.first(std::min<size_t>(next_size(), data.size()));
       piece_copy.assign(piece.begin(), piece.end());

@@ -28,7 +28,7 @@ TEST_CASE("parameters at the limits are valid, those beyond are not") {
   REQUIRE_CODE(TestParameters(64, 0x80000000, 1 << 20).Validate(), kInvalidArgument);
 }
 
-TEST_CASE("another window than 64 bytes is not supported") {
+TEST_CASE("a window of a size other than 64 bytes is not supported") {
   ChunkerParameters parameters = TestParameters(2048, 8192, 65536);
   parameters.window = 48;
   REQUIRE_CODE(parameters.Validate(), kInvalidArgument);
@@ -58,7 +58,7 @@ TEST_CASE("proportional parameters keep the default proportions and are refused 
                kInvalidArgument);
 }
 
-TEST_CASE("the largest fingerprints match, one in avg - min of all") {
+TEST_CASE("the match limit lets one in avg - min of all fingerprints match") {
   CHECK(TestParameters(2048, 8192, 65536).MatchLimit() == 9007199254740992 - 1466015503701);
   CHECK(TestParameters(64, 128, 256).MatchLimit() == 9007199254740992 - 140737488355328);
 }

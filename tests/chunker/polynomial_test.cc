@@ -194,8 +194,8 @@ TEST_CASE("a polynomial read from a store must be irreducible and of degree 53")
   REQUIRE_CODE(RabinPolynomial::Parse(X(52) ^ X(3) ^ 1), kCorruption);
   REQUIRE_CODE(RabinPolynomial::Parse(0xbfe6b8a5bf378d83), kCorruption);
   REQUIRE_CODE(RabinPolynomial::Parse(~uint64_t{0}), kCorruption);
-  // One flipped bit below the leading one changes the parity of the coefficients: x + 1 divides the
-  // result.
+  // An irreducible polynomial has an odd number of coefficients that are 1. If a bit below the
+  // leading one is flipped, this number is even, so x + 1 divides the polynomial.
   for (int bit = 0; bit < 53; ++bit)
     REQUIRE_CODE(RabinPolynomial::Parse(kPolynomialValue ^ X(bit)), kCorruption);
 }

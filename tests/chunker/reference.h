@@ -1,5 +1,5 @@
-// A literal bitwise implementation of docs/chunker.md, which gives the expected results of tests;
-// and data for tests.
+// A literal bitwise implementation of docs/chunker.md, which gives the expected results of tests.
+// This file also makes data for tests.
 #pragma once
 
 #include <vector>

@@ -26,8 +26,8 @@ using Words = std::vector<uint64_t>;
 
 Words NoMatches(size_t windows) { return Words((windows + 63) / 64); }
 
-// The expected bits, from the rolling loop alone; rabin_test.cc compares this loop with the bitwise
-// definition.
+// Returns the expected bits. They come only from the rolling computation of fingerprints, which
+// rabin_test.cc compares with the bitwise definition.
 Words ExpectedMatches(const CutCondition& condition, ByteView data) {
   const size_t windows = data.size() - kWindowSize + 1;
   Words words = NoMatches(windows);
@@ -111,7 +111,7 @@ std::vector<std::string> NamesOf(std::span<const ChunkerKernel> kernels) {
 
 }  // namespace
 
-TEST_CASE("kernels find the same matches for few windows, and around full lanes") {
+TEST_CASE("kernels find the same matches for few windows, and near numbers that fill all lanes") {
   const CutCondition condition = OneIn(64);
   const Bytes data = RandomBytes(61, 3 * 4096 + 300);
   for (size_t windows = kFewestWindows; windows < 700; ++windows) {
@@ -301,7 +301,7 @@ TEST_CASE("a store's tables use the given kernel") {
   const Bytes data = RandomBytes(69, 1 << 20);
   calls = 0;
   CHECK(tables->CutAll(data).size() > 50);
-  // The tables scan ahead: the kernel is hardly called more often than once per kMaxWindows bytes.
+  // One call of the kernel covers kMaxWindows bytes, even if they have several cut points.
   CHECK(calls >= data.size() / MatchMap::kMaxWindows);
   CHECK(calls <= data.size() / MatchMap::kMaxWindows + 2);
   CHECK(tables->FirstCut(data) > 0);

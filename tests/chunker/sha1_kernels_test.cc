@@ -1,5 +1,5 @@
-// Compares every kernel that this machine can run with OpenSSL, also the kernels that are not
-// chosen here.
+// Compares the SHA-1 kernels with OpenSSL. The tests cover every kernel that this machine can run,
+// including kernels that siltfs would not choose on it.
 #include "chunker/sha1/kernels.h"
 
 #include <cstdlib>
@@ -175,7 +175,7 @@ TEST_CASE("every SHA-1 kernel names batches of unequal chunks at any alignment",
   }
 }
 
-TEST_CASE("a long chunk at any place among short ones gets its name, as do the short ones",
+TEST_CASE("a batch of short chunks and one long chunk, at any place, gets the right names",
           "[sha1]") {
   for (size_t place = 0; place < 20; ++place) {
     Batch batch;
@@ -229,7 +229,7 @@ TEST_CASE("a SHA-1 kernel that is wrong in one lane or one step fails its own te
   CHECK_FALSE(Sha1KernelWorks(kWrongEnd));
 }
 
-TEST_CASE("a batch is faster with enough messages and without a dominant one", "[sha1]") {
+TEST_CASE("a batch is worth a kernel if it has several messages, none of them too long", "[sha1]") {
   const Bytes bytes(100'000);
   const auto batch = [&](size_t count, size_t length, size_t longest) {
     std::vector<ByteView> messages(count, ByteView(bytes).first(length));

@@ -4,7 +4,7 @@
 
 namespace siltfs::testing {
 
-TEST_CASE("zeros of any length are all zero") {
+TEST_CASE("zeros of any length are recognized") {
   for (size_t size = 0; size < 300; ++size) {
     CAPTURE(size);
     CHECK(IsAllZero(Bytes(size, 0)));
@@ -13,7 +13,7 @@ TEST_CASE("zeros of any length are all zero") {
   CHECK(IsAllZero({}));
 }
 
-TEST_CASE("one bit anywhere is detected") {
+TEST_CASE("a single set bit at any place is detected") {
   for (size_t size = 1; size < 300; ++size) {
     Bytes bytes(size, 0);
     for (size_t i = 0; i < size; ++i) {

@@ -48,7 +48,7 @@ class Worker {
                       Report(seed, problem, place, in_recovery, chain);
                     });
       }
-      if (left_ == before) --left_;  // a sequence that cannot be run must not repeat forever
+      if (left_ == before) --left_;  // counts a sequence without cuts, so that the loop ends
     }
     _exit(0);
   }

@@ -28,7 +28,7 @@ struct CampaignOptions {
 };
 
 struct CampaignProblem {
-  std::string place;  // the sequence's seed, the step, the surviving writes
+  std::string place;  // the sequence's seed; for each cut its place and the surviving writes
   std::string what;
   std::string file;  // for --replay; empty if it was not saved
 };

@@ -18,11 +18,11 @@
 namespace siltfs::testing {
 
 struct CutOptions {
-  // If not 0, the device fails once while the store is opened. The open is then retried without a
-  // power cut.
+  // If not 0, the device fails once while the store is opened. The value is the seed that chooses
+  // the failure. The store is then opened again, without a power cut in between.
   uint64_t failing_open = 0;
-  // more_steps: number of steps after the recovery. cut_again: whether a second cut is made during
-  // these steps.
+  // more_steps: number of steps of each thread after the recovery. cut_again: whether the store is
+  // synced after these steps, and then the power is cut again.
   unsigned more_steps = 6;
   OperationGenerator::Mix mix = OperationGenerator::Mix::kAll;  // of the steps after the recovery
   bool cut_again = false;

@@ -65,7 +65,8 @@ class Script {
   }
   void AllDurable() { Marks::AllDurable(env_); }
 
-  // Returns the verdict on a cut at the end that this many steps of each thread survived.
+  // Judges a cut at the end of the trace. The cut has left the state after the first steps[i] steps
+  // of each thread i.
   Status Judge(const std::vector<size_t>& steps) {
     std::vector<uint64_t> digests;
     for (size_t i = 0; i < steps.size(); ++i) digests.push_back(digests_[i][steps[i]]);

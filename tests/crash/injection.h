@@ -1,6 +1,6 @@
 // Injects known faults in the order of writes, to show that the crash tests find them. An injection
-// turns the trace of a correct store into the trace of a store with the fault. A sync has no effect
-// except on a power cut, so it is enough to leave syncs out of the trace, or to move them.
+// turns the trace of a correct store into the trace of a store with the fault. A sync only changes
+// what survives a power cut, so it is enough to leave syncs out of the trace, or to move them.
 #pragma once
 
 #include <optional>

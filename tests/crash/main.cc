@@ -76,9 +76,9 @@ void Print(const CampaignOptions& options, const CampaignResult& result, double 
 
 int Run(int argc, char** argv) {
   CLI::App app(
-      "Runs random sequences on a store on a simulated device, cuts the power at many of the "
-      "writes "
-      "and syncs, and checks that the surviving state keeps the store's promises",
+      "Runs random sequences of operations on a store on a simulated device. Cuts the power before "
+      "many of the writes and syncs, and checks that each surviving state keeps the store's "
+      "promises",
       "siltfs-crashtest");
   CampaignOptions options;
   options.jobs = std::max(1U, std::thread::hardware_concurrency());
@@ -101,7 +101,7 @@ int Run(int argc, char** argv) {
   app.add_option("--replay", replay, "Replay a saved cut")->check(CLI::ExistingFile);
   app.add_flag("--json", json, "Print one JSON document");
   app.add_flag("--quiet", quiet, "Do not print the progress");
-  app.add_flag("--share", share, "Make only SILTFS_TEST_SCALE (default: 1) tenths of --cuts");
+  app.add_flag("--share", share, "Make only a part of --cuts: SILTFS_TEST_SCALE tenths");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wish) {  // help

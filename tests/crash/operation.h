@@ -28,8 +28,8 @@ struct Operation {
     kAllocate,   // in the slot's file, to the end of a range
     kCopyRange,  // from the next slot's file into this one's
     kClose,      // the slot
-    kRename,     // replaces
-    kRenameNew,  // replaces nothing
+    kRename,     // may replace an object
+    kRenameNew,  // fails if the new name exists
     kExchange,   //
     kLink,       //
     kUnlink,     // also of an open file

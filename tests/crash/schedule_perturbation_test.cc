@@ -29,7 +29,7 @@ class RacyCounter {
 
 constexpr uint64_t kAdditions = 2000;  // per thread
 
-// Builds with sanitizers do not call it.
+// Builds with sanitizers do not call this function.
 [[maybe_unused]] uint64_t LostUpdates(uint64_t seed) {
   RacyCounter counter;
   PerturbSchedule(seed);

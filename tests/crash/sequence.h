@@ -24,14 +24,14 @@ struct SequencePlan {
   unsigned threads = 1;
   unsigned phases = 1;      // between phases the store is closed, or killed, and opened again
   unsigned steps = 30;      // per thread and phase
-  size_t most_places = 40;  // places of cuts; one plan in eight cuts at every place
+  size_t most_places = 40;  // places of cuts; SIZE_MAX: every place
   uint32_t largest_write = 20000;
   OperationGenerator::Mix mix = OperationGenerator::Mix::kAll;
   // Either so long that no commit is made during the sequence, or so short that a commit is always
   // in progress.
   std::chrono::milliseconds commit_interval{3600'000};
   // Either the product's size, or so small that each change of metadata is committed alone. The
-  // small size exposes changes that should have been one.
+  // small size exposes an operation that makes two changes but should make one.
   size_t group_bytes = 4u << 20;
   // If true, everything is committed before each step, so that the step's first change is a
   // separate commit.

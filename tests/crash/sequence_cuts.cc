@@ -161,8 +161,9 @@ class SequenceCuts {
       SILTFS_RETURN_IF_ERROR(player.MoveTo(place));
       chain_.links.back().cut = place;
       chain_.links.back().policy = PolicyFor(random_.Below(2), random_);
-      // The writes of a killed process are not durable. They may be lost until the next process has
-      // opened the store. So an earlier cut is judged like a cut of the killed process.
+      // The writes of a killed process are not durable, and a cut may lose them until the next
+      // process has opened the store. So a cut before that moment is judged by the history of the
+      // killed process.
       const bool undecided = broken.killed && place <= history.first_cut();
       CutOnce(*player.Cut(chain_.links.back()), undecided ? before : history,
               undecided ? broken.cut : place);

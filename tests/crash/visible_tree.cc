@@ -84,7 +84,7 @@ class TreeReader {
       SILTFS_ASSIGN_OR_RETURN(const Attributes child, fs_.Lookup(directory, name));
       fs_.Forget(child.inode, 1);
       if (child.inode != inode) {
-        return Status(StatusCode::kCorruption, "is another inode by name than in its directory")
+        return Status(StatusCode::kCorruption, "has one inode in the listing and another by name")
             .At(path + "/" + name);
       }
       SILTFS_RETURN_IF_ERROR(Visit(inode, path + "/" + name));

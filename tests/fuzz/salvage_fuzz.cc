@@ -1,6 +1,6 @@
-// Salvage of damaged RocksDB files without RocksDB: tables, logs, MANIFESTs, and the contents of
-// their blocks and records with valid checksums. For any bytes, no change appears twice or out of
-// order, and decoded changes are not larger than a block.
+// Tests the salvage of damaged RocksDB files without RocksDB. The input is a table, a log, a
+// MANIFEST, or the content of a block or record with a valid checksum. For any bytes, no change
+// appears twice or out of order, and decoded changes are not larger than a block.
 //
 // The input: the kind of file or block, then its bytes.
 #include <string>

@@ -1,5 +1,5 @@
 // A segment's file of arbitrary bytes is read in every way. The results must be consistent, and
-// memory must stay bounded. Salvage must make a sealed segment of the file, or refuse it.
+// memory must stay bounded. Salvage must turn the file into a sealed segment, or refuse the file.
 //
 // The input: whether metadata lists the segment as sealed, then the file.
 #include <algorithm>

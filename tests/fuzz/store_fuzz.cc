@@ -31,8 +31,8 @@ const std::string kStore = "/store";
 constexpr Caller kCaller{.uid = 1000, .gid = 1000};
 constexpr uint64_t kCapacity = 256u << 20;
 constexpr size_t kMostChanges = 20;
-// Limits of a walk through the tree. Without them it may not end, because arbitrary entries can
-// form circles.
+// Limits of a walk through the tree. Without these limits the walk may not end, because arbitrary
+// entries can form circles.
 constexpr size_t kMostInodes = 200;
 constexpr size_t kMostNames = 1000;
 
@@ -174,7 +174,7 @@ void ReadSome(FileSystem& fs, const Attributes& attributes) {
   Ok(fs.Seek(attributes.inode, 0, SeekTarget::kData));
 }
 
-// Reads every inode reachable by names once; returns the inodes.
+// Reads each inode that is reachable by names, once. Returns these inodes.
 std::set<InodeNumber> Walk(FileSystem& fs) {
   std::set<InodeNumber> seen{kRootInode};
   std::vector<InodeNumber> waiting{kRootInode};

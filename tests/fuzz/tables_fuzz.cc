@@ -1,5 +1,5 @@
 // The in-memory tables of SILT's stores are decoded from any bytes. Lookups in an accepted table
-// are safe, and return existing places.
+// are safe, and return only blocks or slots that the store has.
 //
 // The input: the kind of table, its parameter, then its bytes.
 #include <algorithm>

@@ -63,7 +63,7 @@ TEST_CASE("a listing in order fails at an entry that is out of order") {
   CHECK(visits == 2);
 }
 
-TEST_CASE("a lookup needs as many results as names") {
+TEST_CASE("a lookup is refused unless it has one result for each name") {
   Fixture fixture;
   const ChunkName names[2] = {};
   Answer results[1];

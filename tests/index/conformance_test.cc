@@ -96,7 +96,7 @@ TEST_CASE("a name put twice in one call has its last location") {
   CHECK(answers[2] == Location{3, 3, 3});
 }
 
-TEST_CASE("a flush makes all but the last sequence durable, and Close also makes it durable") {
+TEST_CASE("Flush makes all sequences but the last one durable, and Close makes all durable") {
   const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   Fixture fixture(engine);
@@ -189,7 +189,7 @@ TEST_CASE("an empty directory opens read-only without a write") {
   CHECK(fixture.env.Calls(SimCall::kMutating) == calls);
 }
 
-TEST_CASE("a missing directory is kNotFound") {
+TEST_CASE("opening an index in a missing directory fails with kNotFound") {
   const Engine& engine = GENERATE(from_range(AllEngines()));
   INFO(engine.name);
   SimEnv env;

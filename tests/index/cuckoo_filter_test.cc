@@ -8,7 +8,8 @@
 namespace siltfs {
 namespace {
 
-// Fills the table and its stash; a value is an entry's number. Returns the entered hashes.
+// Fills the table and its stash. Returns the hashes of the entries. The value of each entry is the
+// index of its hash in this list.
 std::vector<uint64_t> Fill(CuckooTable& table, uint64_t seed) {
   Random random(seed);
   std::vector<uint64_t> hashes;

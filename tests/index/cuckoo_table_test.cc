@@ -90,8 +90,8 @@ TEST_CASE("Replace changes the value of a key's entry in place") {
   CHECK(table.size() == hashes.size());
 }
 
-// Section 5: a lookup tests eight places. Each holds the tag of an absent key with probability
-// 2^-15.
+// SILT, section 5: a lookup tests eight places. Each of them holds the tag of an absent key with
+// probability 2^-15.
 TEST_CASE("an absent key has 8 / 2^15 candidates in a full table of any size") {
   const unsigned bits = GENERATE(4, 8, 11, 15);
   CuckooTable table(bits);

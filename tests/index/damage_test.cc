@@ -57,7 +57,7 @@ uint64_t FindingsOf(ChunkIndex& index) {
 // merge has read the damaged page, the index must not open again.
 void CheckNewPutsGoIn(std::unique_ptr<ChunkIndex> index, const Engine& engine, Env& env) {
   const uint64_t sequence = index->durable_sequence() + 1;
-  const uint64_t at_opening = index->stats().damaged_pages;  // of logs; opening has dropped them
+  const uint64_t at_opening = index->stats().damaged_pages;  // in logs; opening dropped them
   Random random(7);
   std::map<ChunkName, Location> put;
   for (uint64_t i = 0; i < 1200; ++i) {
@@ -119,7 +119,7 @@ Outcome CheckDamaged(const Engine& engine, const Files& files, const History& hi
   return durable < history.last_sequence() ? Outcome::kLessDurable : Outcome::kNothingLost;
 }
 
-// The files of a closed index with deletions and with names put again.
+// Returns the files of a closed index. Some of its names were deleted, and some were put again.
 Files MakeFiles(const Engine& engine, History& history) {
   SimEnv env;
   REQUIRE_OK(env.CreateDirectory(kDirectory));
@@ -134,7 +134,7 @@ Files MakeFiles(const Engine& engine, History& history) {
 
 }  // namespace
 
-TEST_CASE("a flipped byte anywhere is reported, or its lost entries are") {
+TEST_CASE("a flipped byte anywhere, or the loss of entries that it causes, is reported") {
   const size_t engine_number = GENERATE(range(size_t{0}, Engines().size()));
   const Engine& engine = Engines()[engine_number];
   History history;
@@ -155,7 +155,7 @@ TEST_CASE("a flipped byte anywhere is reported, or its lost entries are") {
   }
 }
 
-TEST_CASE("a file cut short anywhere is reported, or its lost entries are") {
+TEST_CASE("a file cut short anywhere, or the loss of its entries, is reported") {
   const size_t engine_number = GENERATE(range(size_t{0}, Engines().size()));
   const Engine& engine = Engines()[engine_number];
   History history;
@@ -173,7 +173,7 @@ TEST_CASE("a file cut short anywhere is reported, or its lost entries are") {
   }
 }
 
-TEST_CASE("a missing file is reported, or its lost entries are") {
+TEST_CASE("a missing file, or the loss of its entries, is reported") {
   const size_t engine_number = GENERATE(range(size_t{0}, Engines().size()));
   const Engine& engine = Engines()[engine_number];
   History history;

@@ -15,7 +15,7 @@ struct Merged {
   size_t sort_memory = 0;
 };
 
-// Runs a merge; keys are REQUIREd to rise.
+// Runs a merge, and REQUIREs that the merge visits the keys in ascending order.
 Merged Merge(const PartitionVersion& version, size_t sort_memory_bytes = 4U << 20) {
   EntryMerge merge(version, {.hash_secret = StoreMaker::kSecret,
                              .partition_bits = 0,
@@ -117,8 +117,8 @@ TEST_CASE("many passes with little memory give the same result as one pass") {
       REQUIRE(merged.entries[i].location == once.entries[i].location);
     }
     CHECK(merged.dropped == once.dropped);
-    // With little memory a pass has few entries, and their number varies too much for an exact
-    // limit.
+    // With little memory a pass has few entries. Their number varies so much from pass to pass that
+    // some passes may take more than the limit.
     if (memory > 10'000) CHECK(merged.sort_memory <= memory);
   }
 }

@@ -20,7 +20,7 @@ class History {
  public:
   void NotePut(const IndexEntry& entry, uint64_t sequence, bool certain);
   void NoteDelete(const ChunkName& name, bool certain);
-  // From now on all operations noted so far are durable, except uncertain ones.
+  // All operations noted so far are durable from now on, except those with `certain` false.
   void NoteFlushed();
 
   // Whether a running index may give this answer: the state after the last certain operation, or
@@ -31,8 +31,8 @@ class History {
   bool MayAnswerAfterCrash(const ChunkName& name, const Answer& answer, uint64_t durable,
                            bool flushed_is_there = true) const;
 
-  // Returns the history of an index that gave these answers after a crash: no other state may
-  // reappear.
+  // Returns the history of an index that gave these answers after a crash. The new history allows
+  // no other state of these names, because the index must not change its answers by itself.
   History WithKnownAnswers(const std::vector<ChunkName>& names,
                            const std::vector<Answer>& answers) const;
 

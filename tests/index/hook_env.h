@@ -1,8 +1,8 @@
 // An Env for tests of concurrency: it forwards all calls to another Env, and calls hooks before
-// some of them. Also the gates on which hooks wait.
+// some of them. This file also has the gates on which hooks wait.
 //
-// Thread-safety: any; but hooks may be set only while no calls run. The other Env must outlive this
-// one and its files.
+// Thread-safety: every call from any thread, but hooks may be set only while no calls run. The
+// other Env must outlive this one and its files.
 #pragma once
 
 #include <functional>
@@ -46,7 +46,7 @@ class HookEnv : public Env {
   Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) override {
     return base_.LockFile(path);
   }
-  // The queue performs the last request first.
+  // Returns a queue that performs its requests one after another, from the last to the first.
   Result<std::unique_ptr<ReadQueue>> NewReadQueue(unsigned depth) override;
   int64_t NowNanoseconds() override { return base_.NowNanoseconds(); }
   int64_t MonotonicNanoseconds() override { return base_.MonotonicNanoseconds(); }

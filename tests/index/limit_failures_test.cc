@@ -227,7 +227,8 @@ TEST_CASE("constantly changing limits lose no entries") {
   REQUIRE_OK(index->Verify([](const IndexFinding& finding) { FAIL(finding.text); }));
 }
 
-// A filter is optional: an index that cannot read a filter it has just written works without it.
+// A filter is optional. If the index cannot read back a filter that it has just written, it works
+// without the filter.
 TEST_CASE("a failing read while a HashStore is installed does not end writing") {
   FilledFixture fixture;
   auto index = fixture.Open();

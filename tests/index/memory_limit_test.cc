@@ -53,7 +53,8 @@ TEST_CASE("filters of HashStores are kept first, then tries, then slices, as far
   const uint64_t slices = fixture.Contents(fixture.Files(StoreKind::kFilter).at(0)).size() - 120;
   uint64_t last = 0;
   bool some_but_not_all = false;
-  // The limit rises from one without room for filters and tries to one with room for all.
+  // The first limit leaves no room for filters or tries. The last limit has room for all filters,
+  // tries and slices.
   const uint64_t most = 2U << 20;
   for (uint64_t limit = 0; limit <= most; limit += most / 512) {
     REQUIRE_OK(index->SetMemoryLimit(limit));

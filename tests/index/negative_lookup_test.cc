@@ -184,7 +184,7 @@ TEST_CASE("a filter that is damaged, cut short or another store's is counted and
 
 // A store of one page has the same trie for any entries, so only the filter's fingerprint tells the
 // two stores apart.
-TEST_CASE("the filter of another one-page store is not used, either") {
+TEST_CASE("the filter of another store is not used, even if both stores have one page") {
   struct OnePage : SortedFixture {
     explicit OnePage(uint64_t first) {
       options.bucket_bits = 8;
@@ -217,11 +217,11 @@ TEST_CASE("lookups work without a filter that can't be read") {
   CHECK(index->stats().damaged_filters == 0);
 }
 
-TEST_CASE("a power cut between a store and its filter leaves neither, or both") {
+TEST_CASE("a SortedStore whose filter could not be written is gone after a power cut") {
   SortedFixture fixture;
   fixture.Fill().reset();
-  // All changes of the filter's file fail. The last of them, its sync, comes just before the
-  // manifest is written.
+  // All changes of filters' files fail. So the merge fails before it writes the manifest that would
+  // list the new SortedStore.
   fixture.env.FailCall({.calls = SimCall::kMutating, .sticky = true, .path_part = ".filter"});
   const auto before = fixture.Files(StoreKind::kSorted);
   {

@@ -40,8 +40,9 @@ class BackwardQueue : public ReadQueue {
 constexpr uint64_t kStores = 7;
 constexpr uint64_t kNumbers = 200;
 
-// HashStore s has the multiples of s + 1 in version s + 1. The SortedStore has all even numbers in
-// version 0, and the active store has only 199.
+// HashStore s has the multiples of s + 1 below kNumbers, in version s + 1, but HashStore 0 has only
+// kNumbers + 1. In HashStore 5 the number 30 has a tombstone. The SortedStore has the even numbers
+// below 20,000 in version 0, and the active store has only 199.
 struct Stores : StoreMaker {
   explicit Stores(bool filters_too = false) {
     for (uint64_t s = 0; s < kStores; ++s) {

@@ -9,8 +9,9 @@ namespace {
 constexpr uint64_t kPage = LogSlotsPerPage(kChunkSlots);  // entries of a page
 constexpr uint32_t kPagesPerLog = 3;
 
-// A closed index with three unconverted logs of three, three and two full pages. It has the numbers
-// 0 to 8 * 127 - 1; page p (from 0) has sequence 1 + p.
+// A closed index with three unconverted logs of three, three and two full pages. Its names are made
+// from the numbers 0 to 8 * 127 - 1. The pages are counted from 0; the entries of page p have
+// sequence p + 1.
 struct ThreeLogs : SiltFixture {
   ThreeLogs() {
     options.bucket_bits = 8;
@@ -34,7 +35,8 @@ struct ThreeLogs : SiltFixture {
     REQUIRE(Files().size() == 3);
   }
 
-  // The last sequence of a page does not count: its entries may continue in the next page.
+  // Returns the last sequence that is known to be complete after this number of pages. The sequence
+  // in the last of these pages does not count, because its entries may continue in the next page.
   static uint64_t CompleteIn(uint64_t pages) { return pages == 0 ? 0 : pages - 1; }
 
   // CHECKs that exactly the entries of pages [0, there) are present.
@@ -346,8 +348,9 @@ TEST_CASE("pages dropped by a failed sync are written again after the process wa
   CheckNumbers(*index, 0, 300);
 }
 
-// The end of a log is torn: the first page after those that count is not whole, but the next one
-// is. New puts write the first page again. If the next page came back, its number would fit.
+// The end of a log is torn: after the valid pages follow a damaged page and a whole page. New puts
+// write a page in the place of the damaged one. If the whole page behind it came back then, its
+// number would fit.
 TEST_CASE("a torn end does not come back after a kill in any call and a later power cut") {
   const auto unsynced = GENERATE(CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
                                  CrashPolicy::Unsynced::kPrefix, CrashPolicy::Unsynced::kSubset);

@@ -37,7 +37,7 @@ struct Written {
 
 }  // namespace
 
-TEST_CASE("slices read from a filter's file deny no key and seven eighths of other names") {
+TEST_CASE("each slice read from a filter's file denies no key, and half of the other names") {
   Written written;
   auto file = written.Open();
   REQUIRE_OK(file);

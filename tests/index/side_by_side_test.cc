@@ -226,7 +226,7 @@ TEST_CASE("a lookup in stores without filters reads ahead, and counts needless r
   CHECK((queues > 0) == fixture.options.background);
 }
 
-TEST_CASE("logs are synced in parallel, after writing of all of them was started") {
+TEST_CASE("logs are synced in parallel, after writeback of all of them has begun") {
   Closed fixture(2);
   auto index = fixture.OpenHooked();
   PutNumbers(*index, Closed::kNames, 100, 2);

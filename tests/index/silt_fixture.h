@@ -71,8 +71,8 @@ struct SiltFixture {
   SiltIndexOptions options;
 };
 
-// Sleep between two polls of an index while waiting for its threads: constant polling would hold
-// the locks that the threads need.
+// Sleeps for a millisecond. A test that waits for the threads of an index calls Rest between two
+// polls. Constant polling would hold the locks that the threads need.
 inline void Rest() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 inline void PutNumbers(ChunkIndex& index, uint64_t first, uint64_t count, uint64_t sequence,

@@ -307,7 +307,7 @@ TEST_CASE("stores are removed if there is no room for a manifest that lists them
       if (!index->Put(NumberedEntries(put, 10), put + 1).ok()) ++failures;
     }
     CHECK(failures > 50);
-    // All other files are removed, except files that are being written.
+    // Files that the manifest does not list are removed, except files that are being written.
     CHECK(fixture.Files().size() <= index->stats().stores.size() + 2);
     fixture.env.ClearFaults();
   }

@@ -121,7 +121,7 @@ TEST_CASE("a search over arbitrary pages ends") {
   }
 }
 
-TEST_CASE("a SortedStore takes half a bit per entry and a constant") {
+TEST_CASE("a SortedStore takes half a bit of memory per entry, and a constant") {
   StoreMaker maker;
   const auto store = maker.Sorted(NumberedEntries(0, 100'000));
   CHECK(store->trie()->memory_bytes() < 100'000 / 16 + 500);

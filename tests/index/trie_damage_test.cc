@@ -119,8 +119,9 @@ TEST_CASE("a part with more leaves than the whole is damage") {
   const TrieOptions exact{.ordering = TrieOrdering::kExact, .block_entries = 16};
   REQUIRE_OK(Decoded(Forged(weak, 17, {{17, 16}})));
   // The root has 17 leaves and claims 18 on its left, which leaves -1 on its right. The left side
-  // is split into 16 and 2 leaves. These parts need no further splits, because each one lies in one
-  // block. For the same reason the -1 leaves would need none.
+  // is split into 16 and 2 leaves. These parts need no further splits, because each of them lies in
+  // one block. A part of -1 leaves would need no split, either. So only a check of the counts can
+  // find this damage.
   REQUIRE_CODE(Decoded(Forged(weak, 17, {{17, 18}, {18, 16}})), kCorruption);
   REQUIRE_CODE(Decoded(Forged(exact, 17, {{17, 18}, {18, 16}})), kCorruption);
   // Weak ordering has only one way to write a one-sided split: with 0 on the left.

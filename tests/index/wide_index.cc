@@ -14,7 +14,7 @@ class WideIndex final : public ChunkIndex {
       : ChunkIndex(read_only), engine_(std::move(engine)) {}
 
  private:
-  // Some entries have fewer bytes than fit.
+  // Returns the further bytes of an entry. Often they are fewer than its slot has room for.
   Bytes RestOf(const IndexEntry& entry) const {
     Random random(entry.name.Prefix64() ^ entry.location.ordinal ^
                   uint64_t{entry.location.block_offset} << 20);
@@ -23,7 +23,7 @@ class WideIndex final : public ChunkIndex {
     return rest;
   }
 
-  // The remaining bytes must be zeros.
+  // Returns whether the slot holds the further bytes of its entry, followed by zeros.
   bool IsIntact(const SlotEntry& entry) const {
     Bytes rest = RestOf(entry);
     rest.resize(engine_->layout().rest_size());

@@ -78,7 +78,7 @@ TEST_CASE_METHOD(FileOfData, "A punched hole is found and takes no blocks") {
   CHECK(before - blocks() >= 131072 / 512 - 16);
 }
 
-TEST_CASE_METHOD(FileOfData, "A hole without keeping the size is refused") {
+TEST_CASE_METHOD(FileOfData, "Punching a hole without FALLOC_FL_KEEP_SIZE is refused") {
   CHECK(Allocate(FALLOC_FL_PUNCH_HOLE, 0, 4096) == EOPNOTSUPP);
   CheckContent();
 }

@@ -66,7 +66,7 @@ struct Things : OnTheFileSystem {
   }
 };
 
-TEST_CASE_METHOD(Things, "A missing object is ENOENT") {
+TEST_CASE_METHOD(Things, "Calls on a missing object fail with ENOENT") {
   for (const Call& call : CallsOnAPath()) {
     INFO(call.name);
     CHECK(call.act(Path("missing").c_str()) == ENOENT);
@@ -81,7 +81,7 @@ TEST_CASE_METHOD(Things, "A missing object is ENOENT") {
   }
 }
 
-TEST_CASE_METHOD(Things, "A path through a non-directory is ENOTDIR") {
+TEST_CASE_METHOD(Things, "Calls with a path through a non-directory fail with ENOTDIR") {
   for (const std::vector<Call>& calls : {CallsOnAPath(), CallsThatMake()}) {
     for (const Call& call : calls) {
       for (const char* path : {"file/below", "fifo/below", "link/below"}) {
@@ -94,7 +94,7 @@ TEST_CASE_METHOD(Things, "A path through a non-directory is ENOTDIR") {
   }
 }
 
-TEST_CASE_METHOD(Things, "An existing object is EEXIST") {
+TEST_CASE_METHOD(Things, "Calls that make an object at an existing one fail with EEXIST") {
   for (const Call& call : CallsThatMake()) {
     for (const char* path :
          {"file", "directory", "link", "dangling", "fifo", "directory/.", ".."}) {
@@ -106,7 +106,7 @@ TEST_CASE_METHOD(Things, "An existing object is EEXIST") {
   CHECK(Outcome(link(Path("file").c_str(), Path("directory").c_str())) == EEXIST);
 }
 
-TEST_CASE_METHOD(Things, "Directories are EISDIR for calls on files") {
+TEST_CASE_METHOD(Things, "Calls for files fail with EISDIR on directories") {
   const std::string path = Path("directory");
   CHECK(Descriptor(path, O_WRONLY).error() == EISDIR);
   CHECK(Descriptor(path, O_RDWR).error() == EISDIR);
@@ -120,7 +120,7 @@ TEST_CASE_METHOD(Things, "Directories are EISDIR for calls on files") {
   CHECK(Outcome(pread(opened.get(), &byte, 1, 0)) == EISDIR);
 }
 
-TEST_CASE_METHOD(Things, "Files are ENOTDIR for calls on directories") {
+TEST_CASE_METHOD(Things, "Calls for directories fail with ENOTDIR on files") {
   for (const char* name : {"file", "fifo", "link", "dangling"}) {
     INFO(name);
     CHECK(Outcome(rmdir(Path(name).c_str())) == ENOTDIR);

@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   app.add_option("--align", options.alignment,
                  "alignment of offsets and lengths (default: by the seed)");
   bool share = false;
-  app.add_flag("--share", share, "do only SILTFS_TEST_SCALE tenths of --operations");
+  app.add_flag("--share", share, "do only a part of --operations: SILTFS_TEST_SCALE tenths");
   CLI11_PARSE(app, argc, argv);
   if (share) options.operations = siltfs::testing::Share(options.operations);
   try {

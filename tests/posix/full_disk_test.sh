@@ -180,8 +180,10 @@ all_there
 unmount_and_check
 rm "$disk/neighbour"
 mount_it
-fill 3 # a writer ends at the first refusal, even if the refusal lasts only as long as a collection
+fill 3
 all_there
+# Each writer has ended at the first refused write. Such a refusal may last only as long as a
+# garbage collection, so the disk need not be full now.
 holds "$(figure "$mnt" stored_bytes) >= $whole * 1024 * 0.7"
 
 step "background GC frees the space, too"

@@ -31,8 +31,8 @@ step "a dry run reports the reclaimable space, and changes nothing"
 holds "$(jq .dry_run "$work/estimate")"
 holds "$(jq .bytes_freed "$work/estimate") > 40000000"
 [[ $(segments) == "$names" ]] || fail "the segments have changed"
-# The number may differ from the one before the removal. Recompression decreases it. Files that are
-# folded since then increase it, because they get recipe nodes.
+# stored_bytes may differ from its value before the files were removed. Recompression decreases it.
+# Folding of the remaining files increases it, because they get recipe nodes.
 holds "$(figure stored_bytes) <= $before + 2000000"
 holds "$(figure dead_bytes) > 40000000"
 

@@ -32,8 +32,8 @@ for kernel in "${kernels[@]}"; do
     SILTFS_CHUNKER_KERNEL=$kernel SILTFS_SHA1_KERNEL=$sha1_kernel mount_it
     [[ $(figure chunker_kernel) == "$kernel" ]] || fail "the daemon says it cuts by $(figure chunker_kernel)"
     [[ -z $sha1_kernel || $(figure sha1_kernel) == evp ]] || fail "the daemon says it names by $(figure sha1_kernel)"
-    # Writes in order and without the kernel's cache, so that no part is folded before the data in
-    # front of it.
+    # Writes in order and without the page cache of the operating system. So no part of the file is
+    # folded before the part in front of it was written.
     dd if="$work/data" of="$mnt/by $kernel $sha1_kernel" bs=1M oflag=direct status=none
     unmount_and_check
     mount_it

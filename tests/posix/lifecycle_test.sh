@@ -1,7 +1,7 @@
 #!/bin/bash
-# Tests the life cycle of the daemon as commands see it. Covers how the daemon ends and how each
-# command reports that; commands while it is closing, stopped or unreachable; and a start without
-# standard descriptors.
+# Tests the life cycle of the daemon as commands see it. The steps cover how the daemon ends, and
+# how each command reports this. They also cover commands while the daemon is closing, stopped or
+# unreachable, and a start without standard descriptors.
 #
 #   lifecycle_test.sh SILTFS
 set -euo pipefail
@@ -136,7 +136,7 @@ cp "$work/content" "$mnt/before"
 mv "$store" "$disk/elsewhere"
 expect 11 "$siltfs" mkfs "$store"
 said "is mounted on $mnt by process $pid; use siltfs umount $mnt"
-mkdir -p "$store/segments" "$store/index" "$store/meta" # another directory with this name
+mkdir -p "$store/segments" "$store/index" "$store/meta" # a directory at the store's old path, with the same folders
 cp "$work/content" "$mnt/after"
 expect 0 "$siltfs" sync "$mnt"
 expect 0 "$siltfs" umount "$mnt"

@@ -116,7 +116,7 @@ TEST_CASE_METHOD(OnTheFileSystem,
   CHECK(StatOf(Path("short")).st_size == 200);
 }
 
-TEST_CASE_METHOD(FileToMap, "Touching a page behind the end of the file is a bus error") {
+TEST_CASE_METHOD(FileToMap, "Access to a page behind the end of the file causes a bus error") {
   CHECK(InChild([&] {
           const Mapping map(file.get(), data.size() + 8192, PROT_READ, MAP_SHARED);
           signal(SIGBUS, SIG_DFL);

@@ -79,7 +79,8 @@ cp -a "$work/tree" "$mnt/after-a-pause"
 sync -f "$mnt"
 committed() { (($(figure last_commit) > before)); }
 until_true committed
-# The commit that has ended may lack the last changes. Wait until no further commit is made.
+# The last changes may not be part of the commit that has ended. So wait until last_commit has not
+# changed for 1.5 seconds.
 until_true bash -c 'a=$("$0" stat --json "$1" | jq .last_commit); read -rt 1.5 <> <(:); b=$("$0" stat --json "$1" | jq .last_commit); ((a == b))' "$siltfs" "$mnt"
 kill_daemon
 mount_it commit=3600

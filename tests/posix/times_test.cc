@@ -159,7 +159,7 @@ TEST_CASE_METHOD(Clock, "Changes of a file's content set its modification and ch
         }) == "mc");
 }
 
-TEST_CASE_METHOD(Clock, "An empty write and a read set neither of these times") {
+TEST_CASE_METHOD(Clock, "An empty write and a read set neither modification nor change time") {
   REQUIRE(WriteFile(Path("file"), "content") == 0);
   const Descriptor file(Path("file"), O_RDWR);
   CHECK(Stamped("file", [&] { return Outcome(write(file.get(), "", 0)); }).empty());

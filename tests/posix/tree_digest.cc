@@ -115,7 +115,7 @@ class TreeWalk {
       ComplainOfCall(path, "is listed; lstat");
       return false;
     }
-    if (stat.st_ino != entry.inode) Complain(path, "is listed with another number");
+    if (stat.st_ino != entry.inode) Complain(path, "is listed with another inode number");
     if (IFTODT(stat.st_mode) != entry.type) Complain(path, "is listed with another type");
     digest_ = Digest();
     AddXattrs(absolute, path);

@@ -71,8 +71,8 @@ int main(int argc, char** argv) {
       ->take_last();
   app.add_option("--processes", processes, "number of processes");
   app.add_option("--operations", operations,
-                 "per process; 0: only check the tree, which must be unchanged since the caches "
-                 "were dropped");
+                 "operations per process; 0: only check the tree, which must be unchanged since "
+                 "the kernel's caches were dropped");
   CLI11_PARSE(app, argc, argv);
   mkdir(root.c_str(), 0755);  // it may exist
   if (operations > 0 && !siltfs::testing::ExerciseTogether(root, seed, processes, operations)) {

@@ -70,7 +70,7 @@ TEST_CASE_METHOD(AttributedFile, "Setting may require that the attribute is new,
   CHECK(Get("user.a") == "two");
 }
 
-TEST_CASE_METHOD(AttributedFile, "Sizes can be asked for, and a small buffer is ERANGE") {
+TEST_CASE_METHOD(AttributedFile, "Sizes can be queried, and too small a buffer gives ERANGE") {
   REQUIRE(Set("user.a", "0123456789") == 0);
   char buffer[10];
   CHECK(getxattr(path.c_str(), "user.a", nullptr, 0) == 10);

@@ -19,11 +19,11 @@ inline constexpr uint64_t kShortCallStep = 5;
 #endif
 
 // The distance between failing calls. It is not a multiple of 2 or 3, because tests choose actions
-// by call numbers modulo 2 and 3. A multiple would test some of these actions only.
+// by call numbers modulo 2 and 3. With a multiple, the tests would run only some of these actions.
 inline uint64_t CallStep() { return TestScale() == kWholeScale ? kLongCallStep : kShortCallStep; }
 
-// The first call to fail. A test with several passes over the calls uses a `variant` for each, so
-// that each pass leaves out other calls.
+// The first call to fail. A test with several passes over the calls gives each pass a different
+// `variant`. Then the passes do not all leave out the same calls.
 inline uint64_t FirstCall(uint64_t variant) { return 1 + variant % CallStep(); }
 
 }  // namespace siltfs::testing

@@ -2,8 +2,9 @@
 // It replaces the core in tests of the layers above, and gives the expected results in tests of the
 // core.
 //
-// Additional functions for tests: the lookup and open counts of an inode, and the remaining inodes.
-// Times come from `clock`, which a test may replace to get the same times twice.
+// Additional functions for tests return the lookup and open counts of an inode, and the number of
+// inodes that still exist. Times come from `clock`, which a test may replace to get the same times
+// twice.
 #pragma once
 
 #include <cstdint>

@@ -98,7 +98,8 @@ class SegmentsThroughEnv final : public SegmentStore {
   Result<SegmentListing> Recover() override { return memory_.Recover(); }
 
  private:
-  // Records the change before the source is removed, which is a change of the device.
+  // Records the change first, because `change` removes the source. The removal is a change of the
+  // device, and so a later record of the trace.
   Status Change(SegmentId id, const SegmentSource& source,
                 Status (MemorySegmentStore::*change)(SegmentId, const SegmentSource&)) {
     SILTFS_ASSIGN_OR_RETURN(std::string content, source.Read());

@@ -1,5 +1,6 @@
 // RocksDB calls usleep for a second after each failed flush. This function replaces usleep of the C
-// library, and sleeps for a millisecond at most. No program that links this file needs more.
+// library, and sleeps for a millisecond at most. No program that links this file needs a longer
+// sleep.
 #include <time.h>
 #include <unistd.h>
 

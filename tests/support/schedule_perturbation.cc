@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kMostPausedNanoseconds = 300'000'000;  // after one call of PerturbSchedule
 
 std::atomic<uint64_t> seed{0};     // 0: no perturbation
-std::atomic<uint64_t> threads{0};  // number of threads with this seed
+std::atomic<uint64_t> threads{0};  // number of threads that have begun this seed
 std::atomic<int64_t> left{0};      // nanoseconds
 std::atomic<uint64_t> perturbations{0};
 
@@ -34,7 +34,7 @@ struct ThreadPace {
     return mixed ^ (mixed >> 31);
   }
 
-  // Some threads are much slower than others, so their actions come late.
+  // Begins a new seed. Makes some threads much slower than others, so that their actions come late.
   void Begin(uint64_t now) {
     seed = now;
     random = now + 0x632BE59BD9B4E019 * (1 + threads.fetch_add(1, std::memory_order_relaxed));
@@ -107,8 +107,9 @@ class NextFunction {
 
 }  // namespace
 
-// A pause before a lock is taken, or after it is released, lets other threads in between. A thread
-// pauses before it signals a condition, and before and after it waits for one.
+// A thread may pause before it takes a lock and after it releases one, so that other threads can
+// take the lock in this time. It may also pause before it signals a condition, and before and after
+// it waits for one.
 #define SILTFS_PERTURBED_BEFORE(name, type)                \
   extern "C" int name(type* object) noexcept {             \
     static constinit NextFunction<int(type*)> next(#name); \

@@ -16,8 +16,9 @@
 
 namespace siltfs::testing {
 
-// From now on threads yield and pause. Each call begins the pauses of its seed from the start. All
-// pauses after one call together take at most about 0.3 s. The seed 0 ends the perturbation.
+// From now on threads yield and pause. Each call with a new seed restarts the random numbers of all
+// threads. All pauses after one call together take at most about 0.3 s. The seed 0 ends the
+// perturbation.
 void PerturbSchedule(uint64_t seed);
 
 // Number of yields and pauses of all threads so far.

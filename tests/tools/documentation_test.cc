@@ -131,7 +131,7 @@ TEST_CASE("The manual describes every mount option that help lists, and no other
   CHECK(in_help.size() >= 9);
 }
 
-TEST_CASE("The pages of the links name every option, and no others") {
+TEST_CASE("The manual pages of mkfs.siltfs and similar links name every option, and no others") {
   for (const std::string program :
        {"mkfs.siltfs", "mount.siltfs", "umount.siltfs", "fsck.siltfs"}) {
     INFO(program);

@@ -299,7 +299,7 @@ TEST_CASE("fsck -y lists lost data") {
   CHECK(Run({"siltfs", "fsck", "--data", store.path()}).code == 0);
 }
 
-TEST_CASE("fsck -y does not repair if perhaps the disk of the segments is not mounted") {
+TEST_CASE("fsck -y does not repair if the disk that holds the segments may be unmounted") {
   const Store store;
   WriteFileTo(store);
   const std::string aside = store.path() + "/../aside";

@@ -13,9 +13,9 @@ Bytes ReadForBench(const std::string& path);
 
 Bytes RandomForBench(uint64_t size, uint64_t seed);
 
-// Returns parameters with the mean `avg`; the smallest and largest sizes are in the default's
-// proportion to it. Throws BenchFailure if the polynomial is invalid, or if that mean has no valid
-// parameters.
+// Returns parameters with the mean `avg`. The smallest and the largest size have the same ratios to
+// the mean as in the default parameters. Throws BenchFailure if the polynomial is invalid, or if no
+// parameters with this mean are valid.
 ChunkerParameters ParametersForBench(uint32_t avg, uint64_t polynomial);
 
 // A widely used polynomial.

@@ -22,15 +22,14 @@ struct Arguments {
   uint64_t seed = 1;
 };
 
-// A key: its hash, which is all that a table knows of it, the number of its table, and the value
-// that the table has for it.
+// A key that was inserted.
 struct Key {
-  uint64_t hash;
-  uint32_t table;
-  uint32_t value;
+  uint64_t hash;   // a table gets only this hash of the key
+  uint32_t table;  // the number of the table that has the key
+  uint32_t value;  // the value with which the key was inserted
 };
 
-// As many tables as the keys need; the last is not full.
+// As many tables as the keys need. All except the last were filled until an insert failed.
 struct Tables {
   std::vector<CuckooTable> tables;
   std::vector<Key> keys;
@@ -88,13 +87,14 @@ Json Run(const Arguments& arguments) {
     Tables filled = Fill(arguments, hashes);
     inserts.push_back(inserting.seconds());
 
-    // Look up present keys, table by table in the order of insertion. Their places in a table are
-    // random.
+    // Look up present keys in the order of their insertion, so one table after another. The places
+    // of the keys in a table are random.
     const Stopwatch looking_up;
     LookUp(filled, filled.keys);
     lookups.push_back(looking_up.seconds());
 
-    // Look up absent keys. After shuffling, each lookup asks a random table.
+    // Look up absent keys. Each one is made from a present key, and is looked up in that key's
+    // table. Because the present keys were shuffled, the tables follow in random order.
     Shuffle(filled.keys, random);
     uint64_t others = 0;
     const Stopwatch missing;

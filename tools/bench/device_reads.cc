@@ -50,7 +50,7 @@ void DeviceReads::ReadShare(uint64_t count, unsigned depth, uint64_t seed) {
   auto queue = env_.NewReadQueue(depth);
   Require(queue.status());
   Random random(seed);
-  const uint64_t most = uint64_t{2} * depth;  // half of the requests wait until others are done
+  const uint64_t most = uint64_t{2} * depth;  // `depth` reads in flight, and as many that wait
   AlignedBuffer pages(most * kPage);
   std::vector<ReadRequest> requests(std::min(most, count));
   uint64_t begun = 0;

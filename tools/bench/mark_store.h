@@ -2,10 +2,11 @@
 // the index are real; the chunks were never stored. All contents are computed from numbers, so the
 // live chunks are known without a list.
 //
-// The numbers [0, entries) are chunks in segments of kSegmentChunks, each with an entry in the
-// index. One chunk in kDeadEvery has no reference. The others form files: large files, each
-// followed by small files that together hold a tenth of its chunks. One large file in kCopyEvery
-// exists twice, with the same tree. One small file in kOverlayEvery has its chunks in its overlay.
+// Each number below `entries` stands for one chunk, which has an entry in the index. A segment has
+// kSegmentChunks chunks. One chunk in kDeadEvery has no reference. All other chunks belong to
+// files. After each large file come small files with other chunks, a tenth as many in total. One
+// large file in kCopyEvery exists twice, with the same tree. One small file in kOverlayEvery has
+// its chunks in its overlay.
 //
 // Errors: throws BenchFailure. Thread-safety: one thread.
 #pragma once

@@ -197,7 +197,7 @@ std::function<Json()> ConfigureTrieBench(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--seed", arguments->seed, "Seed of the keys")->capture_default_str();
   app.add_flag("--weak", arguments->weak,
-               "Measure weak ordering (without --sparse: of the modes that return ranks)");
+               "Measure weak ordering: without --sparse, the mode that returns ranks");
   app.add_flag("--exact", arguments->exact, "Measure exact ordering");
   app.add_flag("--sparse", arguments->sparse, "Measure the modes for 4 KiB blocks of 128 entries");
   return [arguments] { return Run(*arguments); };

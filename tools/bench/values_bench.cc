@@ -84,7 +84,8 @@ class ValuesBench {
 
  private:
   // Returns the bucket bits for slots of 32 bytes. Tables of larger slots have the same size in
-  // bytes. The smallest slots decide, because they get most entries.
+  // bytes. The size is chosen so that the store with the smallest slots, which gets most entries,
+  // fills about kLogsInAll tables.
   unsigned BucketBits() const {
     const uint64_t places = std::max<uint64_t>(items_ / kLogsInAll, 16);
     const auto bits = static_cast<unsigned>(std::bit_width(places / 4));

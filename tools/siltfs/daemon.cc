@@ -39,8 +39,8 @@ namespace {
 using Json = nlohmann::json;
 using Log = std::shared_ptr<spdlog::logger>;
 
-// Changes become durable this long after the last change. The reason is sync(1): it makes the
-// kernel send its dirty data to the daemon, but no request to make the data durable.
+// Changes become durable this long after the last change. The reason is sync(1): the kernel then
+// sends its dirty data to the daemon, but sends no request to make the data durable.
 constexpr std::chrono::milliseconds kQuietInterval{100};
 
 // The current mount, for the threads of the control socket that wait for the kernel's writeback.
@@ -180,7 +180,8 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
   const bool on_read_only_disk =
       options.mount.read_only && started.status().Is(StatusCode::kReadOnly);
   if (!on_read_only_disk) return started;
-  // Make no socket in the store's directory. ListenAbstract adds the one with the abstract name.
+  // With an empty path, Start makes no socket in the store's directory. ListenAbstract later adds
+  // the socket with the abstract name.
   made.store.clear();
   return control::Server::Start(made);
 }

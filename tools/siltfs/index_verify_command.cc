@@ -64,7 +64,8 @@ Status Verify(const StoreIndex& opened, const std::string& store, Findings& find
                   .offset = std::nullopt,
                   .text = InterruptedRebuild(path)});
   }
-  // ChunkIndex::Verify does not report the pages that were dropped when the index was opened.
+  // ChunkIndex::Verify does not report the pages that were dropped when the index was opened. So
+  // this function reports them.
   const uint64_t lost = index.stats().damaged_pages;
   if (lost > 0) {
     const std::string path = IndexPath(store);

@@ -22,7 +22,7 @@ struct Invocation {
   // The words after the program's name, in the form that CLI11 understands: "help gc" becomes "gc
   // --help", and "version" becomes "--version".
   std::vector<std::string> words;
-  CLI::App* command = nullptr;  // the command they name; owned by the root App
+  CLI::App* command = nullptr;  // the command that the words name; owned by the root App
 };
 
 // Returns the command under `root` that `words` name. Returns kInvalidArgument if the command is

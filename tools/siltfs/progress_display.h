@@ -1,5 +1,6 @@
 // Shows the progress of a long command: as a bar on a terminal, otherwise as a line every few
-// seconds. If a descriptor is given, it also writes lines to it, in the form that fsck(8) reads.
+// seconds. If a descriptor is given, also writes lines to this descriptor, in the form that fsck(8)
+// reads.
 //
 // Not thread-safe.
 #pragma once

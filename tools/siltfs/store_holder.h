@@ -18,10 +18,10 @@ namespace siltfs {
 // Returns true if `status` says that another process holds the store's lock.
 bool IsLocked(const Status& status, const std::string& store);
 
-// For a store with a held lock, returns true if the holder seems to be about to end. This is a
-// daemon that is closing the store, or a daemon that does not answer requests. It is also assumed
-// if the holder cannot be found. Returns false if a mounted daemon or another program holds the
-// lock.
+// Call it for a store whose lock is held. Returns true if the process that holds the lock seems to
+// be about to end: a daemon that is closing the store, or a daemon that does not answer requests.
+// Also returns true if this process cannot be found. Returns false if the daemon of a mount or
+// another program holds the lock.
 bool IsAboutToEnd(const std::string& store);
 
 // The time that OpenWhenFree gives the holder of the lock, and the time between two attempts.

@@ -15,7 +15,7 @@ struct CampaignOptions {
   LowerKind kind = LowerKind::kExt4;
   uint64_t cuts = 100;
   uint64_t cuts_of_a_recording = 100;
-  uint64_t faults = 0;  // fault runs instead of cuts
+  uint64_t faults = 0;  // number of fault runs to make instead of cuts; 0: make cuts
   uint64_t seed = 1;
   uint64_t most_seconds = 0;  // 0: no limit
   bool stop_at_first = false;

@@ -7,7 +7,7 @@
 //   directories     all directories of the store
 //   mount-directories  directories on the mount: the daemon answers an fsync request without a sync
 //
-// Runs with this library show that siltfs-blocktest detects a siltfs with missing syncs.
+// Test runs with this library show that siltfs-blocktest detects a siltfs with missing syncs.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>

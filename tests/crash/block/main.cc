@@ -63,7 +63,7 @@ void Declare(CLI::App& app, Arguments& arguments) {
   app.add_flag("--stop", campaign.stop_at_first, "End with the first illegal cut");
   app.add_option("--inject", campaign.injection, "Make the daemon leave out these syncs")
       ->check(CLI::IsMember({"segments", "index", "metadata", "directories", "mount-directories"}));
-  app.add_option("--save", campaign.save, "Keep images of disks that fail in this directory")
+  app.add_option("--save", campaign.save, "Keep images of failing disks in this directory")
       ->check(CLI::ExistingDirectory);
   app.add_option("--directory", campaign.directory,
                  "Empty directory for mountpoints and logs (default: a temporary one in /var/tmp)");

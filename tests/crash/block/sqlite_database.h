@@ -48,9 +48,9 @@ class SqliteWriter {
   FILE* output_ = nullptr;
 };
 
-// Opens the database, which recovers it, and returns a description of its problem. Empty if it is
-// whole and has exactly the first n transactions, `least` <= n <= `most`. If `least` is 0, the
-// database may be missing.
+// Opens the database, so that SQLite recovers it. Returns a description of the database's problem.
+// Returns an empty string if the database is whole and has exactly the first n transactions, with
+// `least` <= n <= `most`. If `least` is 0, the database may be missing.
 std::string CheckDatabase(const std::string& path, uint64_t least, uint64_t most,
                           const std::string& scratch);
 

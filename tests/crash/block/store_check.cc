@@ -14,7 +14,7 @@ namespace {
 
 constexpr auto kPatience = std::chrono::seconds(60);
 
-// A call that returned an error may or may not have had its effect.
+// Returns whether the writer's last call failed. Such a call may or may not have had its effect.
 bool EndsWithFailure(const killtest::History& history) {
   return !history.operations.empty() && history.operations.back().end == killtest::kNever;
 }

@@ -9,8 +9,8 @@
 
 namespace siltfs::killtest {
 
-// The bytes of a file. All copies of a Content share them. The first `length` bytes never change; a
-// log's bytes may grow behind them.
+// The bytes of a file. All copies of a Content share one array of bytes. The first length_ bytes of
+// the array never change; Append on a copy may add bytes behind them.
 class Content {
  public:
   Content() = default;

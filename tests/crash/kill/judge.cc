@@ -141,7 +141,7 @@ class Replay {
 // The prefixes of a writer's history that produce the actual tree.
 struct Prefixes {
   std::vector<size_t> matching;  // lengths, ascending
-  size_t nearest = 0;            // the nearest prefix if none matches
+  size_t nearest = 0;            // length of the prefix with the fewest differences
   std::string differences;
 };
 
@@ -163,8 +163,8 @@ Prefixes FindPrefixes(const Testimony& testimony, size_t shortest) {
   return found;
 }
 
-// Returns how many operations ended before `stamp`. If an operation that began at `stamp` is
-// present, they must be present, too.
+// Returns how many operations ended before `stamp`. These operations must survive if any operation
+// that began at `stamp` survives.
 size_t EndedBefore(const History& history, Stamp stamp) {
   const auto& operations = history.operations;
   return static_cast<size_t>(std::find_if(operations.begin(), operations.end(),

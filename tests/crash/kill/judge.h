@@ -4,7 +4,9 @@
 // system before it. All operations that an fsync made durable survive. A writer's operations reach
 // the file system one after another, so the tree below its directory must be the result of its
 // first n operations: a *prefix*. The order between operations of two writers is known if one
-// operation ended before the other began. There is one exception:
+// operation ended before the other began.
+//
+// The content of a file may differ from that of the prefix in one case:
 //
 // - Data that was written but not yet written back (by fsync or close) is in the kernel's writeback
 //   cache. It reaches siltfs page by page, in any order, at any time until fsync or close returns.

@@ -192,8 +192,8 @@ TEST_CASE("an fsync makes another writer's earlier operations durable") {
                false)
         .losses.empty();
   };
-  // kWriteBack changes nothing, so the state after the write equals the state after kWriteBack. The
-  // state without "a" is the last one.
+  // The first writer creates "a", writes to it, writes it back (kWriteBack) and unlinks it. The
+  // fsync of the second writer promises the first three of these operations.
   CHECK_FALSE(judge(1));
   CHECK(judge(3));
   CHECK(judge(4));

@@ -35,7 +35,7 @@ void Declare(CLI::App& app, Arguments& arguments) {
                  "Directory for the store and the mount: missing or empty; it is kept (default: a "
                  "temporary one)");
   app.add_option("--fill", test.fill_bytes,
-                 "First write files of 64 MiB with this size in total (K, M, G)")
+                 "Before the rounds, write files of 64 MiB with this total size (K, M, G)")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
   app.add_option("--writers", test.writers, "Number of concurrent writers, of four kinds")
       ->check(CLI::Range(1U, 1000U))
@@ -124,8 +124,8 @@ int RunTest(Arguments& arguments) {
 int Main(int argc, char** argv) {
   CLI::App app(
       "Repeatedly kills a mounted siltfs with SIGKILL under load, mounts it again, and compares\n"
-      "the files with what was written: all synced writes must be there, and of the other writes\n"
-      "all up to some moment",
+      "the files with what was written. All synced writes must be there. The other writes must be\n"
+      "there up to some moment, and none after it",
       "siltfs-killtest");
   Arguments arguments;
   Declare(app, arguments);

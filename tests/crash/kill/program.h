@@ -1,5 +1,5 @@
-// The frame of the programs that test a mounted siltfs: reading arguments, and the exit codes of
-// failures.
+// The code that all programs that test a mounted siltfs need. It reads arguments, and turns
+// failures into exit codes.
 #pragma once
 
 #include <fmt/format.h>

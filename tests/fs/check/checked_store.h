@@ -13,7 +13,7 @@
 
 namespace siltfs::testing {
 
-using Codes = std::set<std::string>;  // of findings
+using Codes = std::set<std::string>;  // codes of findings
 
 struct CheckOutcome {
   CheckReport report;

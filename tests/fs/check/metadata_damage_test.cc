@@ -90,7 +90,7 @@ TEST_CASE("a segment to be removed is ignored, unless metadata also has its reco
   RequireOne(store.Check(), "metadata-records");
 }
 
-TEST_CASE("metadata edited without a difference has no findings") {
+TEST_CASE("metadata that is written again without a change has no findings") {
   CheckedStore store;
   store.FillAndClose();
   store.EditInode(store.small, [](InodeRecord&) {});

@@ -150,7 +150,7 @@ SegmentIdentity IdentityOf(CheckedStore& store, SegmentId id) {
 
 }  // namespace
 
-TEST_CASE("a valid footer of other blocks is found") {
+TEST_CASE("a footer that is valid but describes other chunks or blocks is found") {
   CheckedStore store;
   store.FillAndClose();
   const SegmentIdentity identity = IdentityOf(store, kSegment);

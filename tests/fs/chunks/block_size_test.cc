@@ -49,7 +49,7 @@ TEST_CASE("a block grows while little is queued, and is closed by a commit") {
   RequireAll(store.chunks(), all);
 }
 
-TEST_CASE("a block does not grow while each worker has a large one, so that none has to wait") {
+TEST_CASE("a block does not grow while the pipeline holds a large block for each worker") {
   StoreUnderTest store(Growing());
   store.Open();
   store.index().HoldPuts();

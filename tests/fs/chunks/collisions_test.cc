@@ -16,7 +16,8 @@ struct Collision {
   Bytes other;
 };
 
-// SHAttered with a common tail, SHA-mbles; each in both orders.
+// Numbers 0 and 1 are SHAttered with a common tail, in both orders. Numbers 2 and 3 are SHA-mbles,
+// in both orders.
 Collision CollisionNumber(int number) {
   Collision collision;
   if (number < 2) {
@@ -42,7 +43,8 @@ void RequireBoth(StoreUnderTest& store, const Collision& collision, const Names&
   REQUIRE(ComesBack(store.chunks(), names.other, collision.other));
 }
 
-// Puts both again: they are duplicates under the same names, and nothing is stored.
+// Puts both chunks again. Requires that both are duplicates under the same names, and that nothing
+// is stored.
 void RequireKnown(StoreUnderTest& store, const Collision& collision, const Names& names) {
   store.Commit();
   const uint64_t chunks = store.chunks().totals().chunks;

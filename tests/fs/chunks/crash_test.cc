@@ -256,7 +256,7 @@ TEST_CASE("metadata that is older than the segments is refused, and nothing is c
     REQUIRE(opened.cause().find("metadata was lost") != std::string_view::npos);
     REQUIRE(store.env().Calls(kReshaping) == calls);
   }
-  // Metadata that is newer than all blocks is accepted, because it is so after every commit.
+  // Metadata that is newer than all blocks is accepted, because every commit leaves this state.
   store.committed() = newest;
   store.Open();
   store.Crash();

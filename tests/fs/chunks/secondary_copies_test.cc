@@ -224,7 +224,7 @@ TEST_CASE("a note says that its segment was a victim, even if it was noted befor
   CHECK(written[0].value == kPlainNote);
 }
 
-TEST_CASE("a replay leads to the healed copy of a damaged chunk, though its segment is noted") {
+TEST_CASE("after a replay the index leads to a damaged chunk's healed copy in a noted segment") {
   Sealed at;
   at.store.Close();  // the index is durable: it leads to the first segment
   at.store.Open();
@@ -247,7 +247,7 @@ TEST_CASE("a replay leads to the healed copy of a damaged chunk, though its segm
   REQUIRE(ComesBack(at.store.chunks(), at.all.names[9], at.all.chunks[9]));
 }
 
-TEST_CASE("a replay leads to copies outside noted segments, whichever came last") {
+TEST_CASE("a replay prefers copies outside noted segments, whichever copy was put last") {
   SimEnv env;
   REQUIRE_OK(env.CreateDirectory("/index"));
   auto index = OpenIndex(env, {.engine = IndexEngine::kMap, .directory = "/index"});

@@ -24,7 +24,7 @@ namespace siltfs::testing {
 
 enum class TestIndex : uint8_t {
   kMap,
-  kSilt,       // with tables so small that they are frozen often
+  kSilt,       // with LogStores so small that they are converted often
   kLargeSilt,  // as in a real store
 };
 
@@ -51,7 +51,7 @@ struct CommittedState {
   std::map<SegmentId, SegmentRecord> replacements;
   std::map<std::pair<SegmentId, uint32_t>, DamagedBlock> damage;
   std::set<SegmentId> secondary;
-  std::set<SegmentId> victims;  // of `secondary`
+  std::set<SegmentId> victims;  // the segments of `secondary` that were victims of GC
 
   void Apply(const std::vector<Mutation>& mutations);
 };
@@ -143,7 +143,7 @@ PutChunks PutRepetitive(ChunkStore& store, size_t count, size_t size);
 bool ComesBack(ChunkStore& store, const ChunkName& name, ByteView chunk);
 void RequireAll(ChunkStore& store, const PutChunks& put);
 
-// The chunk tables and places of all blocks in all segment files.
+// A block in a segment file: its place and its chunk table.
 struct FoundBlock {
   SegmentId segment;
   uint32_t offset;

@@ -278,7 +278,8 @@ TEST_CASE_METHOD(Fixture, "a default list is ignored if lists are not enforced")
   REQUIRE(Access(made) == "none");
 }
 
-TEST_CASE_METHOD(Fixture, "set-group-ID directories hand down group and bit beside the list") {
+TEST_CASE_METHOD(Fixture,
+                 "a set-group-ID directory passes on its group and the bit, and its default list") {
   ChangeMode(directory, 02777);
   AttributeChange owner;
   owner.gid = 77;
@@ -291,7 +292,7 @@ TEST_CASE_METHOD(Fixture, "set-group-ID directories hand down group and bit besi
 
 namespace {
 
-// Changes the closed store's metadata by hand.
+// Closes the store, writes the mutations to its metadata, and opens the store again.
 void WriteByHand(StoreFixture& store, const std::vector<Mutation>& mutations) {
   store.Close();
   auto kv = OpenRocksDbStore(
@@ -305,7 +306,8 @@ void WriteByHand(StoreFixture& store, const std::vector<Mutation>& mutations) {
 }  // namespace
 
 TEST_CASE_METHOD(Fixture, "a directory without extended attributes is not searched for a list") {
-  // An inconsistent store: a list that the inode does not count.
+  // The store becomes inconsistent: the directory has a default list, but its inode counts no
+  // attributes.
   WriteByHand(store, {{XattrKey(directory, kDefaultAclName), AclFromText(kShared)}});
   REQUIRE(Mode(Create("a", 0666)) == 0100640);
 }

@@ -101,7 +101,7 @@ TEST_CASE("each change sets the right times, and no others") {
   REQUIRE(Stat(fs, file).ctime == 700);
   REQUIRE(Stat(fs, file).mtime == 400);
 
-  store.env().SetClock(800);  // opening, folding and syncing are no changes
+  store.env().SetClock(800);  // opening, folding and syncing change no times
   REQUIRE_OK(fs.OpenFile(file, false));
   fs.ReleaseFile(file);
   REQUIRE_OK(fs.Fsync(file));
@@ -201,7 +201,9 @@ TEST_CASE("many open files keep the data that waits in memory to be cut") {
     REQUIRE_OK(created);
     files.push_back(created->inode);
     fs.Forget(created->inode, 1);
-    REQUIRE_OK(fs.Write(created->inode, 10'000, RandomBytes(i, kBytes)));  // not a stream's start
+    // In a new file only a stream from offset 0 is cut while it is written. Other bytes wait as raw
+    // bytes.
+    REQUIRE_OK(fs.Write(created->inode, 10'000, RandomBytes(i, kBytes)));
   }
   for (uint64_t i = 0; i < kFiles; ++i)  // continue writing them
     REQUIRE_OK(fs.Write(files[i], 10'000 + i * 1000, RandomBytes(100 + i, 5000)));
@@ -307,7 +309,7 @@ TEST_CASE("a file has at most kMaxLinks names") {
   REQUIRE_CODE(store.fs().Link(file, kRootInode, "c"), kTooManyLinks);
 }
 
-TEST_CASE("a late write from a cache that has set the times does not change them") {
+TEST_CASE("a write that a cache sends late does not change times that the cache has set") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const InodeNumber file = MakeFile(fs, kRootInode, "a");

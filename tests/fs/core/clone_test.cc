@@ -151,8 +151,7 @@ TEST_CASE("a clone that cannot read the source's recipe leaves the target unchan
   REQUIRE(overlay.empty());
 }
 
-TEST_CASE(
-    "a chunk that ends because its file ends is cut again where the clone is followed by data") {
+TEST_CASE("if data follows a clone, the chunk that ended with the source file is cut again") {
   ChunkStoreFixture store;
   TestFile source(store);
   source.Write(0, RandomBytes(8, 100'000));

@@ -1,5 +1,6 @@
-// Several threads use one file system. The result must be one that their calls could also have in
-// some order, one after another. Afterwards all metadata must be consistent, with the counters.
+// Several threads use one file system. The results of their calls must be possible for the same
+// calls one after another, in some order. Afterwards all metadata, with the counters, must be
+// consistent.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -188,7 +189,7 @@ TEST_CASE("each part of a file written by several threads comes whole from one o
   CloseAndRecount(store);
 }
 
-TEST_CASE("a file written, truncated and read concurrently has one of the sizes and no old bytes") {
+TEST_CASE("reads during writes and truncations see a size that was set, and no truncated bytes") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const InodeNumber file = MakeFile(fs, kRootInode, "a");
@@ -273,7 +274,7 @@ TEST_CASE("names made, moved, linked and removed by several threads leave a soun
             fs.Forget(found->inode, link.ok() ? 2 : 1);
             break;
           }
-          case 5: {  // the file has no name if another thread removes it meanwhile
+          case 5: {  // another thread may remove the name after the lookup
             auto found = fs.Lookup(directory(), name());
             if (!found.ok() || (found->mode & 0170000) != 0100000) {
               if (found.ok()) fs.Forget(found->inode, 1);

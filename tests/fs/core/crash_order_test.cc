@@ -279,7 +279,7 @@ class Worker {
   const bool may_fail_;
   std::map<std::string, Known> files_;
   std::map<std::string, std::string> texts_;
-  std::map<std::string, size_t> last_;  // number of steps up to the last that changed the file
+  std::map<std::string, size_t> last_;  // the number of steps up to each file's last change
   std::map<std::string, InodeNumber> open_;
   std::vector<Step> steps_;
   bool ended_ = false;                             // a failure ended the thread's operations
@@ -385,7 +385,7 @@ void Round(uint64_t seed, bool faults) {
   RecountStore(store.path());
   FileSystem& again = store.Open();
   uint64_t last_began = 0;            // the latest start of an operation that survived
-  uint64_t first_ended = UINT64_MAX;  // the earliest end of an operation that did not
+  uint64_t first_ended = UINT64_MAX;  // the earliest end of an operation that did not survive
   for (int t = 0; t < kThreads; ++t) {
     const State state = StateOf(again, directories[static_cast<size_t>(t)]);
     const auto& steps = workers[static_cast<size_t>(t)]->steps();
@@ -410,7 +410,8 @@ void Round(uint64_t seed, bool faults) {
   RecountStore(store.path());
 }
 
-// The number of seeds: this test's share of a campaign, but enough to detect a wrong order.
+// The number of seeds: this test's share of a campaign, but at least three, because three seeds are
+// enough to detect a wrong order.
 uint64_t Seeds() { return std::max<uint64_t>(3, Share(15)); }
 
 }  // namespace

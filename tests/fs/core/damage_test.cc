@@ -80,7 +80,7 @@ Bytes Joined(const Bytes& a, const Bytes& b) {
   return joined;
 }
 
-// The first and last offsets of blocks in the first segment.
+// The offsets of the first and of the last block in the first segment.
 uint64_t FirstBlock() { return kSegmentHeaderSize; }
 uint64_t LastBlock(DamagedStore& store) {
   const auto state = ReadSuperblock(store.env(), store.path());
@@ -393,9 +393,9 @@ TEST_CASE("both members of a SHA-1 collision survive GC, recompression, damage a
   store.RequireFiles();
 }
 
-// Damage of the head of the block with "one" also destroys the chunk's name. No read meets the
-// damage before the colliding chunk is written.
-TEST_CASE("a chunk's name is not taken by its collision, even if its block has lost the name") {
+// The damage lies in the head of the block with the chunk of "one", and also destroys the chunk's
+// name. No read finds the damage before the colliding chunk, the content of "other", is written.
+TEST_CASE("a colliding chunk does not get a damaged chunk's name, even if the block has lost it") {
   DamagedStore store;
   store.Open();
   const bool sealed = GENERATE(true, false);
@@ -417,7 +417,7 @@ TEST_CASE("a chunk's name is not taken by its collision, even if its block has l
   } else {
     store.FlipByte(SegmentPath(store.path(), 1), (last ? LastBlock(store) : FirstBlock()) + 60);
   }
-  SECTION("the index has it") {}
+  SECTION("the index has the name") {}
   if (sealed) {
     SECTION("the index was rebuilt") {
       IndexRebuildOptions options;
@@ -446,7 +446,7 @@ TEST_CASE("a chunk's name is not taken by its collision, even if its block has l
   WriteLargeFile(store.fs(), "one again", FromHex(kShambles1));
   CHECK((*store.Read("one again") == FromHex(kShambles1)));
   CHECK((*store.Read("other") == FromHex(kShambles2)));
-  // The chunk of "one" is healed if its tag is known.
+  // The chunk of "one" heals only if its tag is known. The footer of a sealed segment has the tag.
   if (sealed) CHECK((*store.Read("one") == FromHex(kShambles1)));
   if (!sealed) REQUIRE_CODE(store.Read("one"), kCorruption);
 }

@@ -66,7 +66,7 @@ void DamagedStore::Close() {
 }
 
 void DamagedStore::WaitUntilSealed() {
-  // A dry run waits until they are sealed.
+  // A dry run of GC waits until all segments that are full are sealed.
   REQUIRE_OK(fs_->maintenance().CollectGarbage(/*dry_run=*/true));
 }
 

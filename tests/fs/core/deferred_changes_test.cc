@@ -41,7 +41,7 @@ Bytes ContentOf(FileSystem& fs, std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("written data is in the next commit, whichever call requests it") {
+TEST_CASE("written data is in the next commit, whichever call requests this commit") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const InodeNumber file = OpenNew(fs, "file");
@@ -94,8 +94,8 @@ TEST_CASE("a rename after a write never survives without the write") {
 }
 
 TEST_CASE("if two files are written in turns, a crash never leaves the second one newer") {
-  // A thread commits all the time. So the last commit before the crash is at another place in each
-  // round.
+  // A thread commits all the time. So in each round the last commit before the crash comes after a
+  // different write.
   for (int round = 0; round < 30; ++round) {
     StoreFixture store;
     FileSystem& fs = store.Open();
@@ -146,7 +146,7 @@ TEST_CASE("large overwrites are folded before they fill commits with raw bytes")
   const uint64_t before = store.Stats().last_commit;
   const Bytes other = RandomBytes(2, kWritten * kMiB);
   for (uint64_t at = 0; at < other.size(); at += piece) {
-    const uint64_t offset = at * 4 + piece / 2;  // lies apart from the others
+    const uint64_t offset = at * 4 + piece / 2;  // not next to another write
     REQUIRE_OK(fs.Write(file, offset, ByteView(other).subspan(at, piece)));
     std::copy_n(other.begin() + static_cast<ptrdiff_t>(at), piece,
                 content.begin() + static_cast<ptrdiff_t>(offset));
@@ -154,7 +154,8 @@ TEST_CASE("large overwrites are folded before they fill commits with raw bytes")
   REQUIRE_OK(fs.SyncAll());
   CHECK(store.Stats().last_commit - before <= 3);
   store.Crash();
-  const bool same = ContentOf(store.Open(), "file") == content;  // so no failure prints the bytes
+  // The comparison is outside CHECK, so that a failure does not print the bytes.
+  const bool same = ContentOf(store.Open(), "file") == content;
   CHECK(same);
 }
 
@@ -190,7 +191,7 @@ TEST_CASE("dirty files are not forgotten, however many there are") {
   }
 }
 
-TEST_CASE("changes deferred when the store failed can still be opened and read") {
+TEST_CASE("a file with deferred changes can still be opened after the store has failed") {
   for (int round = 0; round < 20; ++round) {
     StoreFixture store;
     FileSystem& fs = store.Open();
@@ -238,7 +239,9 @@ TEST_CASE("readers of a file do not prevent syncs") {
 
 TEST_CASE("dirty overlays are saved before they are dropped from memory") {
   constexpr int kFiles = 10;
-  constexpr uint64_t kOffset = 4096;  // not the start of a stream: it waits as raw bytes
+  // In a new file only a stream from offset 0 is cut while it is written. Other bytes wait as raw
+  // bytes.
+  constexpr uint64_t kOffset = 4096;
   StoreFixture store;
   FileSystem& fs = store.Open();
   for (int i = 0; i < kFiles; ++i) {

@@ -1,4 +1,5 @@
-// A whole directory as a value: to restore parts of a store, and to see whether anything changed.
+// All files below a directory as one value. Tests use it to restore parts of a store, and to see
+// whether a file has changed.
 #pragma once
 
 #include <map>
@@ -6,7 +7,8 @@
 
 namespace siltfs::testing {
 
-// Path below the directory -> content of the file; directories end in "/" and have none.
+// From each path below the directory to the content of the file. The path of a directory ends in
+// "/", and its content is empty.
 using DirectoryTree = std::map<std::string, std::string>;
 
 DirectoryTree ReadTree(const std::string& directory);

@@ -77,8 +77,8 @@ TEST_CASE("a failed write to a segment makes the store read-only, and loses noth
     status = fs.Write(created->inode, at, RandomBytes(at, data.size()));
   store.env().Heal();
   REQUIRE_FALSE(status.ok());
-  // The store turns read-only at once, not with the next commit. Until then, changes would be
-  // accepted and lost.
+  // The store turns read-only at once. If it waited for the next commit, it would accept changes
+  // that are lost.
   REQUIRE(store.Stats().read_only);
   REQUIRE(store.Stats().read_only_cause.find("segments") != std::string::npos);
   REQUIRE_CODE(fs.MakeDirectory(kRootInode, "c", 0755, kCaller), kReadOnly);
@@ -200,7 +200,8 @@ TEST_CASE("a failure while the store is opened leaves it unchanged") {
   store.env().Fail(Call::kChange, part, StatusCode::kIoError);
   const Status opened = store.TryOpen();
   store.env().Heal();
-  // A store without its index may or may not open. Without one of the other parts it cannot open.
+  // If the index cannot be changed, the store may or may not open. If the superblock or the
+  // segments cannot be changed, the store does not open.
   if (part != "index" || !opened.ok()) REQUIRE_CODE(opened, kIoError);
   store.Open();
   REQUIRE((*ReadFile(store.fs(), file) == data));

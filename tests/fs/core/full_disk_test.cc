@@ -350,8 +350,8 @@ TEST_CASE("a power cut at any time on a full disk keeps synced files") {
 
 TEST_CASE("a store with a used-up reserve can be opened after a power cut") {
   FilledDisk at(kDiskWithRoomToOpen);
-  // Deleting and renaming draw on the reserve until it is used up; the neighbour takes all other
-  // space.
+  // Renaming uses the reserve up, except for the part that is only for opening the store. The
+  // neighbour takes all other space.
   constexpr int kNames = 100;
   Status synced;
   int rounds = 0;

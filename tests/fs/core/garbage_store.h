@@ -91,7 +91,8 @@ struct GarbageStore : TemporaryDirectory, RecompressionStore {
     files[name] = RandomBytes(seed, size);
     WriteLargeFile(*fs, name, files[name]);
   }
-  // Requires that all files are intact, in this mount, for fsck, and in the next mount.
+  // Requires that all files are intact in this mount and in the next one, and that fsck finds
+  // nothing in between.
   void RequireAll() {
     RequireFiles(*fs);
     End();
@@ -164,7 +165,7 @@ struct GarbageStore : TemporaryDirectory, RecompressionStore {
     REQUIRE_OK(index->Close());
     return names.size();
   }
-  // The findings of fsck, without damaged payloads.
+  // The codes of the findings of fsck. This check does not read payloads.
   std::set<std::string> Findings(bool copies = true) const {
     std::set<std::string> codes;
     CheckOptions options;

@@ -9,7 +9,7 @@ namespace siltfs::testing {
 
 // The index points to the copy that a collection has made. After this copy is removed as unused,
 // only a cached footer part leads to the first copy.
-TEST_CASE("a copy that a collection left behind is no duplicate of a chunk missing in the index") {
+TEST_CASE("a chunk without an index entry is no duplicate of a copy that GC left behind") {
   GarbageStore store(GarbageStore::kLargeSegment);
   const auto [kept, spoilt, others] = store.LeaveCopyBehind();
   REQUIRE_OK(store.fs->Unlink(kRootInode, "kept"));
@@ -115,7 +115,8 @@ TEST_CASE("the notes of a collection are removed once the index points to every 
   }
   CHECK(store.Collect().segments_removed > 10);
   store.End();
-  // Only unsealed segments with copies may still be noted: at most one of each kind.
+  // Only unsealed segments with copies may still be noted: at most one with chunks and one with
+  // nodes.
   CHECK(store.Noted().size() <= 2);
   store.Begin();
   store.RequireAll();

@@ -179,8 +179,7 @@ TEST_CASE("data written again after GC has marked its victims is stored again") 
   half.RequireAll();
 }
 
-TEST_CASE(
-    "data that was written again before its segment is a victim, but not committed, stays alive") {
+TEST_CASE("data written again before its segment becomes a victim stays alive before its commit") {
   HalfDeadStore half;
   half.env.while_counting = [&] { half.WriteGarbageAgain(); };
   half.Collect();

@@ -63,7 +63,8 @@ void RequireNoStore(SimEnv& env) {
   CHECK(ReadSuperblock(env, kStore).status().ToString() == sentence);
 }
 
-// The number of mkfs's calls that change the device.
+// The number of mkfs's calls that change the device. `made_before`: the store's directory exists
+// before mkfs begins.
 uint64_t CallsOfMkfs(bool made_before) {
   SimEnv env;
   if (made_before) REQUIRE_OK(env.CreateDirectory(kStore));
@@ -119,7 +120,7 @@ TEST_CASE("after a power cut at any step of mkfs, mkfs works again") {
   CHECK(unfinished > calls / CallStep() / 3);
 }
 
-TEST_CASE("mkfs survives another power cut while it removes the remains of the last one") {
+TEST_CASE("mkfs survives a power cut while it removes the remains of an interrupted mkfs") {
   const uint64_t calls = CallsOfMkfs(true);
   for (uint64_t first = FirstCall(0) + 9; first <= calls; first += 24) {
     for (uint64_t second = 1; second <= 24; second += 3) {

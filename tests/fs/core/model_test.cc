@@ -74,8 +74,9 @@ class Generator {
 
 std::string NameOf(const Status& status) { return std::string(StatusCodeName(status.code())); }
 
-// Allocates or zeroes a range of the file, or clones from it; then closes the file. 0: there is no
-// file.
+// Allocates or zeroes a range of `file`, or copies from `file` to op.other_name in the directory
+// `other`. Opens the file that it changes, and usually closes it again. If `file` is 0, does
+// nothing.
 std::string RunOnRange(FileSystem& fs, const Operation& op, InodeNumber file, InodeNumber other) {
   if (file == 0) return "none";
   if (op.kind < 104) {

@@ -62,7 +62,7 @@ TEST_CASE("a name is taken until it is removed") {
   REQUIRE_OK(fs.Unlink(kRootInode, "a"));
   REQUIRE_CODE(fs.Unlink(kRootInode, "a"), kNotFound);
   REQUIRE_CODE(fs.Lookup(kRootInode, "a"), kNotFound);
-  REQUIRE(MakeFile(fs, kRootInode, "a") != file);  // numbers are never used again
+  REQUIRE(MakeFile(fs, kRootInode, "a") != file);  // inode numbers are not used again
 }
 
 TEST_CASE("an inode number finds its inode and the parent, or reports that the inode is gone") {
@@ -128,7 +128,7 @@ TEST_CASE("only an empty directory can be removed, and nothing can be made in it
   REQUIRE_OK(fs.Unlink(dir, "x"));
   REQUIRE_OK(fs.RemoveDirectory(kRootInode, "d"));
   REQUIRE(Stat(fs, kRootInode).links == 2);
-  // The directory is still looked up.
+  // The directory still exists as an inode, because the lookup by MakeDirectory is not forgotten.
   REQUIRE(Stat(fs, dir).links == 0);
   REQUIRE_CODE(fs.CreateFile(dir, "y", 0644, kCaller), kNotFound);
   REQUIRE_CODE(fs.MakeDirectory(dir, "y", 0755, kCaller), kNotFound);
@@ -191,7 +191,7 @@ TEST_CASE("nodes keep their kind and device") {
   REQUIRE_CODE(store.fs().Write(*Resolve(store.fs(), "fifo"), 0, byte), kInvalidArgument);
 }
 
-TEST_CASE("new entries of a set-group-id directory get its group, and directories the bit") {
+TEST_CASE("new entries get the group of a set-group-id directory, new directories also its bit") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   auto made = fs.MakeDirectory(kRootInode, "d", 0755 | kSetGid, {1000, 77});

@@ -121,7 +121,7 @@ TEST_CASE("one superblock copy is enough to detect older metadata") {
   REQUIRE_CODE(store.TryOpen(), kCorruption);
 }
 
-TEST_CASE("metadata older than the segments is refused, though the superblocks are as old") {
+TEST_CASE("metadata and superblocks that are older than the segments are refused") {
   const bool crashed_then = GENERATE(false, true);
   const bool crashed_now = GENERATE(false, true);
   const bool used_before = GENERATE(false, true);
@@ -134,7 +134,7 @@ TEST_CASE("metadata older than the segments is refused, though the superblocks a
   const OldCopy old(store);
   store.Open();
   WriteAndSync(store, "b", 2);
-  WriteAndSync(store, "c", 3);  // its blocks name b's commit
+  WriteAndSync(store, "c", 3);  // its blocks record the commit of "b"
   crashed_now ? store.Crash() : store.Close();
   old.RestoreMetadata();
   old.RestoreSuperblocks();
@@ -353,7 +353,7 @@ TEST_CASE("a read-only mount after a crash reads all committed data and writes n
   REQUIRE(ReadStoreStats(store.env(), store.path())->files == 4);
   REQUIRE((Contents(store) == before));
 
-  // Afterwards the store recovers as without the read-only mount.
+  // Afterwards the store recovers as if there had been no read-only mount.
   store.Open();
   RequireFile(store, "a", 1, 600'000);
   store.Close();

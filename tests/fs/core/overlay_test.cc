@@ -360,7 +360,7 @@ TEST_CASE("a hole may be as long as the longest file") {
   for (const Mutation& mutation : mutations) REQUIRE_OK(OverlayExtent::Decode(*mutation.value));
 }
 
-TEST_CASE("covered ranges are cut to the window") {
+TEST_CASE("CoveredRanges returns only the parts that lie in the requested range") {
   Overlay overlay;
   overlay.PutRaw(100, Bytes(50, 1));
   overlay.PutHole(150, 50);

@@ -1,4 +1,5 @@
-// Access control lists alone: compared with tables, and random lists compared with their meaning.
+// Access control lists without a file system. Tables give the expected results of some lists.
+// Random lists are compared with simple models of the kernel's checks and of granted permissions.
 #include "fs/interface/posix_acl.h"
 
 #include <regex>

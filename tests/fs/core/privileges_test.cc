@@ -102,10 +102,10 @@ TEST_CASE_METHOD(Fixture, "a directory keeps its set-group-id") {
   REQUIRE((changed->mode & 07777) == 02775);
 }
 
-TEST_CASE_METHOD(Fixture, "a capability is removed whenever it was set, beside other attributes") {
+TEST_CASE_METHOD(Fixture, "a capability is removed each time it was set, other attributes stay") {
   const bool reopened = GENERATE(false, true);
   Give("user.other");
-  Write(Privileges::kDropCapability);  // the file has no capability, which is remembered
+  Write(Privileges::kDropCapability);  // the inode remembers that it has no capability
   Give(kCapability);
   if (reopened) RequireCount(2);
   Write(Privileges::kDropCapability);

@@ -111,7 +111,7 @@ TEST_CASE_METHOD(Fixture, "a copy has the same bytes, stored once") {
   CHECK((*ReadFile(fs(), target) == content));
   CHECK(fs().maintenance().GetStats()->stored_bytes == stored);
   CHECK(fs().maintenance().GetStats()->logical_bytes == 2 * content.size());
-  // Source and target are two files.
+  // A later write to the target does not change the source.
   REQUIRE_OK(fs().OpenFile(target, false));
   REQUIRE_OK(fs().Write(target, 0, RandomBytes(8, 100)));
   fs().ReleaseFile(target);
@@ -141,7 +141,7 @@ TEST_CASE_METHOD(Fixture, "a copy has the last written bytes, folded or not") {
   CHECK((*ReadFile(fs(), target) == expected));
 }
 
-TEST_CASE_METHOD(Fixture, "a copy ends with its source, and overlaps nothing") {
+TEST_CASE_METHOD(Fixture, "a copy ends where its source ends, and must not overlap its source") {
   const InodeNumber source = File("a", RandomBytes(13, 1000));
   const InodeNumber target = File("b", {});
   CHECK(*fs().CopyRange(source, 1000, target, 0, 10) == 0);

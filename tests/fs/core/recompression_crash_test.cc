@@ -124,7 +124,8 @@ TEST_CASE("a device that fails at any step of recompression costs no file") {
     recompressing.store.RequireFiles(**fs);
     const bool closed = (*fs)->Close().ok();
     fs->reset();
-    // After a clean unmount, the next mount has nothing to resolve.
+    // After a clean unmount, the check and the statistics are right without another mount: no
+    // segment's replacement is left for recovery.
     if (closed) {
       recompressing.store.RequireSound(*device);
       recompressing.store.RequireStatistics(*device);

@@ -40,7 +40,7 @@ TEST_CASE("a fresh store holds one directory and saves nothing yet") {
   REQUIRE(root->links == 2);
 }
 
-TEST_CASE("statistics match the files written exactly") {
+TEST_CASE("statistics match exactly the files that were written") {
   StoreFixture store;
   FileSystem& fs = store.Open();
   const Bytes data = RandomBytes(1, 500'000);

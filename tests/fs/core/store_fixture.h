@@ -50,11 +50,11 @@ class StoreFixture {
 
 // --- helpers of many tests
 inline constexpr Caller kCaller{.uid = 1000, .gid = 1000};
-// The inode of a path from the root ("a/b"), its lookups forgotten again.
+// Returns the inode at a path from the root ("a/b"). Forgets all lookups that the search made.
 Result<InodeNumber> Resolve(FileSystem& fs, std::string_view path);
-// A new directory, its lookup forgotten again.
+// Makes a directory, and forgets its lookup.
 InodeNumber MakeDir(FileSystem& fs, InodeNumber parent, std::string_view name);
-// A new empty file, closed and forgotten.
+// Makes an empty file, closes it, and forgets its lookup.
 InodeNumber MakeFile(FileSystem& fs, InodeNumber parent, std::string_view name);
 // Creates (or truncates) a file in the root directory and writes `data` in one piece.
 InodeNumber WriteFile(FileSystem& fs, std::string_view name, ByteView data);

@@ -122,7 +122,7 @@ TEST_CASE_METHOD(Fixture, "a temporary file is made in a directory, with the dir
   REQUIRE(Stat(fs, Make(shared->inode)).gid == 77);
 }
 
-TEST_CASE_METHOD(Fixture, "a temporary file does not survive a crash, one linked and synced does") {
+TEST_CASE_METHOD(Fixture, "a temporary file survives a crash only if it was linked and synced") {
   const InodeNumber nameless = Make();
   REQUIRE_OK(fs.Write(nameless, 0, RandomBytes(1, 300'000)));
   const InodeNumber linked = Make();

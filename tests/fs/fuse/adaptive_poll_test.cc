@@ -72,7 +72,7 @@ TEST_CASE("with more runnable threads than processors there is no polling") {
   server.runnable = 1;
   int idle = 0;
   while (!server.IdleFor(kSoon)) REQUIRE(++idle < 1000);
-  REQUIRE(idle > 100);  // one count does not decide
+  REQUIRE(idle > 100);  // one count with fewer runnable threads is not enough
   server.runnable = 8;
   for (idle = 0; server.IdleFor(kSoon); ++idle) REQUIRE(idle < 1000);
 }

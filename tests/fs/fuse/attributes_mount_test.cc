@@ -64,7 +64,7 @@ TEST_CASE_METHOD(AttributesFixture, "Times are kept to the nanosecond, also befo
   CHECK(stat.st_mtim.tv_nsec == 999'999'999);
 }
 
-TEST_CASE_METHOD(AttributesFixture, "A time can be now") {
+TEST_CASE_METHOD(AttributesFixture, "A time can be set to the present time") {
   REQUIRE(WriteFile(Path("a"), "") == 0);
   const timespec past[2] = {{.tv_sec = 1, .tv_nsec = 0}, {.tv_sec = 1, .tv_nsec = 0}};
   REQUIRE(Outcome(utimensat(AT_FDCWD, Path("a").c_str(), past, 0)) == 0);
@@ -180,7 +180,7 @@ TEST_CASE_METHOD(AttributesFixture, "Attributes are the same with and without th
   }
 }
 
-TEST_CASE_METHOD(AttributesFixture, "Free space is the value of the file system") {
+TEST_CASE_METHOD(AttributesFixture, "statvfs reports the sizes and limits of the file system") {
   struct statvfs space = {};
   REQUIRE(statvfs(mount.path().c_str(), &space) == 0);
   CHECK(space.f_frsize == 4096);

@@ -59,7 +59,7 @@ TEST_CASE("Access control lists are requested if kernel and mount have them") {
   CHECK((no_xattrs.wanted & kAcl) == 0);
 }
 
-TEST_CASE("Writeback is awaited if the kernel reports when it was answered") {
+TEST_CASE("Writeback can be awaited only with a protocol version that allows it") {
   CHECK(NegotiateWith(kAll, false, 45).writeback_can_be_awaited);
   CHECK(NegotiateWith(kAll, false, 44).writeback_can_be_awaited);
   CHECK_FALSE(NegotiateWith(kAll, false, 43).writeback_can_be_awaited);

@@ -124,7 +124,8 @@ TEST_CASE_METHOD(DirectoriesFixture, "A position in a listing can be found again
   CHECK(std::string(readdir(directory.get())->d_name) == next);
 }
 
-TEST_CASE_METHOD(DirectoriesFixture, "Removing entries while listing misses none") {
+TEST_CASE_METHOD(DirectoriesFixture,
+                 "A listing misses no entry if a program removes entries as it lists them") {
   Fill(3000);
   MountedFileSystem mount(fs);
   int removed = 0;

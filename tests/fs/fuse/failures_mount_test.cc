@@ -37,7 +37,7 @@ class FailingFileSystem : public MemoryFileSystem {
   }
 };
 
-TEST_CASE("Damage below is an I/O error for the reader, and has no other effect") {
+TEST_CASE("Damage in the file system is an I/O error for the reader, and has no other effect") {
   FailingFileSystem fs;
   MountedFileSystem mount(fs);
   REQUIRE(WriteFile(mount / "a", "x") == 0);

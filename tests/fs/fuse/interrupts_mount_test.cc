@@ -89,8 +89,9 @@ struct InterruptsFixture {
   std::string file = mount / "file";
   std::string slow = mount / "slow";
 
-  // Waits until no inode is in use; false if some still are after many attempts. The kernel sends
-  // FORGET and RELEASE at some later time. Each attempt makes requests, so that time passes.
+  // Waits until no inode is in use. Returns false if inodes are still in use after many attempts.
+  // The kernel sends FORGET and RELEASE at some later time. Each attempt makes requests, so that
+  // time passes.
   bool NothingIsInUse() const {
     for (int turn = 0; turn < 5000; ++turn) {
       if (fs.TotalLookups() == 0 && fs.TotalOpens() == 0) return true;
@@ -115,7 +116,8 @@ int StatusOf(pid_t child) {
   return status;
 }
 
-// Waits until a request is blocked at the gate; false if the child ended without one.
+// Waits until a request is blocked at the gate. Returns false if the child ended before it made a
+// request.
 bool AwaitRequest(Gate& gate, pid_t child) {
   while (!gate.HasRequest()) {
     siginfo_t ended = {};

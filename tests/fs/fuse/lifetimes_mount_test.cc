@@ -16,8 +16,8 @@ struct LifetimesFixture {
   MountedFileSystem mount{fs};
 
   std::string Path(const std::string& name) const { return mount / name; }
-  // Waits until the condition holds; false if it does not after many attempts. The kernel sends
-  // FORGET at some later time. Each attempt makes requests, so that time passes.
+  // Waits until the condition holds. Returns false if it still does not hold after many attempts.
+  // The kernel sends FORGET at some later time. Each attempt makes requests, so that time passes.
   template <typename Condition>
   bool ComesTrue(Condition condition) const {
     for (int turn = 0; turn < 5000; ++turn) {

@@ -85,7 +85,8 @@ TEST_CASE_METHOD(PrivilegesFixture,
 }
 
 // Returns the mode that the kernel shows if only the mode is requested, as `stat -c %a` does. For
-// stat(2), the kernel asks again after each write, as size and blocks may have changed.
+// stat(2), the kernel asks the file system again after each write, because the size and the blocks
+// may have changed.
 mode_t ModeAlone(const std::string& path) {
   struct statx about = {};
   REQUIRE(statx(AT_FDCWD, path.c_str(), 0, STATX_MODE, &about) == 0);

@@ -27,8 +27,7 @@ struct RangesFixture {
   std::string Path(const std::string& name) const { return mount / name; }
 };
 
-// Searches in another process: this process answers the requests, and would wait for itself if it
-// had the file open.
+// The results of SEEK_DATA and SEEK_HOLE in a file.
 struct Found {
   off_t data;
   off_t hole;
@@ -36,6 +35,8 @@ struct Found {
   int error_behind;
 };
 
+// Writes and searches the file in another process. This process answers the kernel's requests, and
+// might wait for itself if it had the file open.
 Found SeekInFreshFile(const std::string& path) {
   int results[2];
   REQUIRE(pipe(results) == 0);
@@ -91,7 +92,7 @@ TEST_CASE_METHOD(RangesFixture, "Opening for writing is counted, and closing und
 }
 
 TEST_CASE_METHOD(RangesFixture,
-                 "With another mount over the mountpoint no data is reported as a hole") {
+                 "With a mount over the mountpoint, a search for data fails and finds no hole") {
   MemoryFileSystem other_fs;
   MountedFileSystem other(other_fs);
   REQUIRE(WriteFile(other / "same number", "x") == 0);

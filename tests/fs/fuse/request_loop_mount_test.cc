@@ -47,7 +47,8 @@ class HoldingFileSystem final : public MemoryFileSystem {
   bool holding_ SILTFS_GUARDED_BY(mutex_) = true;
 };
 
-// Programs that each look up one held name; lookups do not change the directory.
+// Threads that each look up one held name. Lookups do not change a directory, so the kernel sends
+// several lookups in one directory at the same time.
 class Askers {
  public:
   Askers(HoldingFileSystem& fs, const MountedFileSystem& mount) : fs_(fs), mount_(mount) {}

@@ -21,8 +21,9 @@ struct TemporaryFilesFixture {
     return Outcome(
         linkat(AT_FDCWD, link.c_str(), AT_FDCWD, (mount / name).c_str(), AT_SYMLINK_FOLLOW));
   }
-  // Waits until there are `count` inodes; false if there are not after many attempts. The kernel
-  // sends FORGET at some later time. Each attempt makes requests, so that time passes.
+  // Waits until there are `count` inodes. Returns false if there is still another number of inodes
+  // after many attempts. The kernel sends FORGET at some later time. Each attempt makes requests,
+  // so that time passes.
   bool InodesComeTo(size_t count) const {
     for (int turn = 0; turn < 5000 && fs.InodeCount() != count; ++turn) {
       mount.DropCaches();

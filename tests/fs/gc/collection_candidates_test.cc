@@ -33,7 +33,7 @@ TEST_CASE("segments without live chunks come first, then those with more dead ch
   CHECK(Ids(WorthCollecting(all, CollectionReason::kCaller)) == std::vector<SegmentId>{3, 2, 1});
 }
 
-TEST_CASE("of segments with as many dead chunks, the oldest comes first") {
+TEST_CASE("of segments with equally many dead chunks, the oldest comes first") {
   const CollectionCandidates all = {Segment(1, 50, Sequence(1, 300)),
                                     Segment(2, 50, Sequence(1, 100)),
                                     Segment(3, 50, Sequence(1, 200))};

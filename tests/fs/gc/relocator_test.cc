@@ -150,7 +150,7 @@ TEST_CASE("a chunk that is known to be damaged is not copied as if it were whole
   CHECK(without.moves() == at.live.size());
 }
 
-TEST_CASE("after a copy that found no room nothing counts as copied") {
+TEST_CASE("if a block of copies finds no room, no chunk counts as copied") {
   Relocation at;
   at.live = {0, 1, 2, 3, 4, 5, 6, 7, 8};
   at.env.SetCapacity(0);

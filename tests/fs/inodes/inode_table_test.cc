@@ -41,7 +41,7 @@ TEST_CASE("the table keeps the most recently used inodes, at most its capacity")
   REQUIRE(table.Snapshot().size() == 10);
 }
 
-TEST_CASE("a table over its bounds with open inodes shrinks when they are closed") {
+TEST_CASE("a table that holds too many open inodes shrinks after these inodes are closed") {
   InodeTable table(8);
   std::vector<InodePtr> inodes;
   for (InodeNumber number = 0; number < 50; ++number) {

@@ -104,7 +104,7 @@ TEST_CASE("without a stream writers do not wait for gaps") {
   REQUIRE(turns.waiting() == 0);
 }
 
-TEST_CASE("in a stream a write before its end, or far after it, does not wait") {
+TEST_CASE("a write before the end of a stream, or far after the end, does not wait") {
   WriteSequencer turns(kForever);
   WriteStream(turns, 8);
   Write(turns, 2);

@@ -75,7 +75,7 @@ class JobUnderTest {
   }
 
   SimEnv env_;
-  Mutex mutex_;  // taken after the job's
+  Mutex mutex_;  // taken after the job's mutex
   CondVar changed_;
   std::vector<nanoseconds> waits_ SILTFS_GUARDED_BY(mutex_);
   size_t ended_ = 0;  // used by the test's thread alone
@@ -206,7 +206,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a caller that comes after a background run is not itself taken for the background") {
+TEST_CASE("in_background is false for a caller that comes after a background run") {
   JobUnderTest at;
   at.job().Start(LoopOf([&] {
     const BackgroundJob::Run run(at.job(), BackgroundJob::Runner::kBackground);
@@ -239,7 +239,7 @@ TEST_CASE("the background thread does not begin while there is a caller") {
   AwaitSoon([&] { return attempts > 0; });
 }
 
-TEST_CASE("a rest goes on after a wake-up that is not meant for it, until its time has come") {
+TEST_CASE("a rest that is woken too early goes on until its time has come") {
   JobUnderTest at;
   const int64_t end = at.env().MonotonicNanoseconds() + (3 * kPoll).count();
   std::atomic<bool> quiet = false;

@@ -105,7 +105,7 @@ TEST_CASE("a disk that fills with the last run, or while runs are merged, counts
     spilled = counts->spilled_bytes > 0;
     if (!spilled) last_passes = counts->passes;
   }
-  CHECK(last_passes > 1);  // in the last run that did not spill
+  CHECK(last_passes > 1);  // with the largest disk on which the sorter could not spill
 }
 
 TEST_CASE("kNoSpace from the pace ends the count, unlike kNoSpace from the sorter") {

@@ -24,7 +24,7 @@ inline constexpr const char* kSpill = "/spill";
 
 // The record of a regular file.
 InodeRecord FileOf(const Recipe& recipe);
-// The same name for the same number.
+// Returns the name for this number. Equal numbers give equal names.
 ChunkName NumberedName(uint64_t number);
 Entries NumberedChunks(uint64_t first, uint64_t count);
 std::vector<FooterChunk> FooterOf(const std::vector<ChunkName>& names);
@@ -59,7 +59,7 @@ class MarkStore {
 
   explicit MarkStore(IndexEngine engine);
 
-  // Dead are every tenth chunk, and all chunks of one segment.
+  // Every tenth chunk is dead, and so are all chunks of one segment.
   static bool IsDead(uint64_t number) {
     return number % 10 == 0 || (number >= 700 && number < 700 + kSegmentChunks);
   }

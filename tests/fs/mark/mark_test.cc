@@ -143,7 +143,7 @@ TEST_CASE("marks call their pace at intervals, and end when it fails") {
   REQUIRE_OK(count());
 }
 
-TEST_CASE("chunks of segments that are referred to are distinguished from dead ones") {
+TEST_CASE("a mark distinguishes the live chunks of segments from the dead ones") {
   MarkStore store(IndexEngine::kMap);
   SegmentMark mark;
   Random random(3);

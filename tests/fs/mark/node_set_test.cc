@@ -29,7 +29,7 @@ TEST_CASE("a set of nodes holds each name once, however many there are") {
   CHECK(set.size() == model.size());
 }
 
-TEST_CASE("names of zeros, and names with one home slot, are kept like others") {
+TEST_CASE("names of zeros, and names with the same home slot, are kept like others") {
   NodeSet set(NodeSet::kWholeNames);
   for (int first = 0; first < 256; ++first) {
     ChunkName name{};

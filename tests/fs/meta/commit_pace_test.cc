@@ -53,7 +53,7 @@ class Simulation {
   std::vector<Time> waited_;
 };
 
-TEST_CASE("A change is committed when it was the last for the quiet interval") {
+TEST_CASE("A change is committed when no other change has followed it for the quiet interval") {
   Simulation store(milliseconds(5));
   store.ChangeAt(seconds(10));
   store.ChangeAt(seconds(10) + milliseconds(80));
@@ -80,7 +80,7 @@ TEST_CASE("Changes with a pause after each are committed about once a second") {
   }
 }
 
-TEST_CASE("A few pauses in a row cause a commit each, and the allowance is refilled with time") {
+TEST_CASE("Up to kBurst pauses in a row cause a commit each, and time restores this allowance") {
   Simulation store(milliseconds(5));
   Time now = seconds(10);
   for (int round = 0; round < 3; ++round) {

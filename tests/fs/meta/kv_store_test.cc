@@ -54,7 +54,8 @@ class RocksDbHome final : public Home {
   bool made_ = false;
 };
 
-// A row of the table of metadata engines, on a simulated device. Opening again follows a power cut.
+// The home of one metadata engine's store, on a simulated device. Every Open except the first cuts
+// the power before it opens the store.
 class EngineHome final : public Home {
  public:
   explicit EngineHome(std::string engine) : engine_(std::move(engine)) {}

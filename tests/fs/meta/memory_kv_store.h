@@ -33,7 +33,7 @@ class MemoryDisk {
   // Every write fails from now on, until Mend.
   void FailAllWrites(WriteFailure failure);
   void Mend();
-  // Blocks writes until ReleaseWrites. A blocked write counts only when it goes on.
+  // Blocks writes until ReleaseWrites. A blocked write is counted only when it continues.
   void HoldWrites();
   void ReleaseWrites();
 

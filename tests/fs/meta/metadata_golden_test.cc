@@ -141,8 +141,8 @@ struct Format {
   std::string encoded;
   std::string golden;
   std::function<Result<std::string>(std::string_view)> reencode;
-  // A cut within the first `fixed_bytes` bytes of the value is detected. A value that ends in bytes
-  // of any length, or in a list of slices, may be valid when it is cut later.
+  // A value that is truncated to fewer than `fixed_bytes` bytes is refused. If a value ends in a
+  // string or in a list of slices, it may still be valid when it is truncated to more bytes.
   size_t fixed_bytes = SIZE_MAX;
 };
 
@@ -208,7 +208,7 @@ std::vector<Format> Formats() {
 
 }  // namespace
 
-TEST_CASE("every metadata value is encoded by the format page, and read back") {
+TEST_CASE("every metadata value is encoded as in docs/format.md, and read back") {
   for (const Format& format : Formats()) {
     INFO(format.what);
     CHECK(ToHex(format.encoded) == ToHex(format.golden));
@@ -305,7 +305,7 @@ TEST_CASE("a metadata value with a byte changed is refused or is some other whol
   CHECK(refused > 1000);
 }
 
-TEST_CASE("every metadata key is encoded by the format page, and parsed again") {
+TEST_CASE("every metadata key is encoded as in docs/format.md, and parsed again") {
   constexpr uint64_t kInode = 0x0102030405060708;
   CHECK(ToHex(InodeKey(kInode)) == "690102030405060708");
   CHECK(ToHex(DirectoryEntryKey(kInode, "ab")) == "6401020304050607086162");
@@ -388,7 +388,7 @@ TEST_CASE("keys sort by number, and a range has all of its inode's keys and no o
   CHECK(XattrKey(7, std::string(255, '\xff')) < last.end);
 }
 
-TEST_CASE("a commit writes its number and the counters by the format page") {
+TEST_CASE("a commit writes its number and the counters as in docs/format.md") {
   MemoryDisk disk;
   MetadataOptions options;
   options.group_bytes = 4u << 20;

@@ -64,7 +64,7 @@ TEST_CASE("Without an Apply, CommitAll writes nothing and Commit of a future num
   REQUIRE(disk.writes() == 1);
 }
 
-TEST_CASE("The numbers continue after the last mount's") {
+TEST_CASE("Commit numbers continue after those of the last mount") {
   MemoryDisk disk;
   {
     const auto store = OpenOn(disk);
@@ -92,7 +92,7 @@ TEST_CASE("Without Close only uncommitted operations are lost") {
   REQUIRE(Read(*OpenOn(disk), "k") == "v");
 }
 
-TEST_CASE("Counters are the sum of all differences; the disk has the counters of the commit") {
+TEST_CASE("Counters are the sum of all differences; the disk has those of the last commit") {
   MemoryDisk disk;
   {
     const auto store = OpenOn(disk);
@@ -274,8 +274,8 @@ TEST_CASE("A group is committed after the interval, and an idle store writes not
   for (uint64_t i = 1; i <= 3; ++i) {
     Apply(*store, {Put("k", std::to_string(i))});
     disk.WaitForWrites(i);
-    // CommitAll waits for the commit thread. If this thread had made another commit before, there
-    // would be more writes.
+    // CommitAll waits for the commit thread. If the commit thread had made another commit before,
+    // there would be more writes.
     REQUIRE_OK(store->CommitAll());
     REQUIRE(disk.writes() == i);
   }
@@ -481,7 +481,7 @@ TEST_CASE("An operation that joined a commit is in it, even if its mutations com
   REQUIRE(OpenOn(disk)->counters()[0] == 1);
 }
 
-TEST_CASE("A closed commit takes no changes after its deferred changes") {
+TEST_CASE("A closed group takes no changes after its deferred changes") {
   MemoryDisk disk;
   FakeParticipant participant;
   const auto store = OpenOn(disk, Unhurried(), &participant);
@@ -496,7 +496,7 @@ TEST_CASE("A closed commit takes no changes after its deferred changes") {
   REQUIRE_CODE(refused, kInvalidArgument);
 }
 
-TEST_CASE("An operation that joins while a closed commit is completed belongs to the next") {
+TEST_CASE("An operation that joins while a closed group gets its deferred changes is in the next") {
   MemoryDisk disk;
   OneEach late;
   const auto store = OpenOn(disk);

@@ -19,7 +19,7 @@ class NumberedOperations {
   NumberedOperations(uint64_t seed, uint64_t keys, size_t value_bytes)
       : seed_(seed), keys_(keys), value_bytes_(value_bytes) {}
 
-  Operation Make(uint64_t number) const;  // from 1
+  Operation Make(uint64_t number) const;  // numbers begin at 1
   // Checks that the store holds exactly the operations 1 to some number; returns that number.
   uint64_t CheckPrefix(const MetadataStore& store) const;
 

@@ -196,7 +196,7 @@ TEST_CASE("a node that breaks a rule is refused") {
   }
 }
 
-TEST_CASE("a node that differs from its parent's reference is refused by name") {
+TEST_CASE("a node that differs from its parent's reference is refused, and the error names it") {
   MemoryNodeStore nodes;
   const Bytes leaf = LeafOf(GoldenEntries());
   const Result<ChunkName> name = nodes.PutNode(leaf);

@@ -174,7 +174,7 @@ class Hand final : public CommitPort {
     MutexLock lock(mutex_);
     return waits_.size();
   }
-  // How long the thread's last wait was to take.
+  // The time limit of the thread's last wait.
   nanoseconds last_wait() {
     MutexLock lock(mutex_);
     return waits_.back();
@@ -192,7 +192,7 @@ class Hand final : public CommitPort {
  private:
   SimEnv& device_;
   const size_t segments_;
-  Mutex mutex_;  // taken after the recompressor's
+  Mutex mutex_;  // taken after the recompressor's mutex
   CondVar changed_;
   bool time_flies_ SILTFS_GUARDED_BY(mutex_) = false;
   std::vector<nanoseconds> waits_ SILTFS_GUARDED_BY(mutex_);
@@ -349,7 +349,7 @@ TEST_CASE("a use of the store in the middle of a segment delays the background t
   CHECK(store.hand.recompressed().empty());
 }
 
-TEST_CASE("after each block of the old and the new file, the thread rests for a time by its size") {
+TEST_CASE("after each block of the old or new file, the thread rests in proportion to its size") {
   Recompressing store;
   store.BeginSegment();
   size_t rests = kSegments * (kBlocksKiB.size() + kRecompressedBlocksKiB.size());
@@ -469,7 +469,7 @@ TEST_CASE("the background thread yields to recompression on demand in the middle
   CHECK_FALSE(store.HasTemporary());
 }
 
-TEST_CASE("the background thread yields to SetAside, even if it takes the current segment") {
+TEST_CASE("the background thread yields to SetAside, even if SetAside takes the current segment") {
   Recompressing store;
   store.BeginSegment();
   store.hand.LetTimeFly();

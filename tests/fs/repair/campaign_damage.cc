@@ -48,7 +48,8 @@ Damage DrawDamage(const CampaignStore& store, std::span<const std::string_view> 
                 : kind < 8 ? DamageKind::kZeroPage
                 : kind < 9 ? DamageKind::kTruncate
                            : DamageKind::kDelete;
-  // Sometimes near the beginning or the end, where headers and footers are.
+  // Sometimes the place is near the beginning or the end of the file, where headers and footers
+  // are.
   const uint64_t within = std::min<uint64_t>(damage.size, random.Below(4) == 0 ? 500 : damage.size);
   damage.offset = damage.size == 0 ? 0 : random.Below(within);
   if (random.Below(2) == 0 && within > 0) damage.offset = damage.size - 1 - damage.offset;

@@ -42,11 +42,11 @@ struct Tally {
   uint64_t refused = 0;                    // trials where the store did not open
   uint64_t bytes_read = 0;                 // read and compared
   uint64_t pieces_failed = 0;              // unreadable pieces of files
-  uint64_t repairable = 0;                 // places
-  uint64_t repaired = 0;                   // trials, without a loss
-  uint64_t repaired_all = 0;               // trials, by a full repair
-  uint64_t salvaged = 0;                   // of these, stores whose metadata could not be read
-  uint64_t salvaged_whole = 0;             // of these, stores with all files unchanged
+  uint64_t repairable = 0;                 // places that a repair fixes without a loss
+  uint64_t repaired = 0;                   // trials that a safe repair fixed
+  uint64_t repaired_all = 0;               // other trials, which a full repair fixed
+  uint64_t salvaged = 0;                   // of these, trials with damage in metadata
+  uint64_t salvaged_whole = 0;             // of these, trials that left all files unchanged
   uint64_t nameless = 0;                   // files moved to /lost+found
 
   std::string ToString() const {

@@ -259,7 +259,7 @@ TEST_CASE("a store without any segments or without metadata is left unchanged") 
   }
   auto before = FilesBelow(hostile.store.path);
   CHECK_FALSE(hostile.Use());
-  // A mount opens metadata, which writes, before it looks for segments.
+  // A mount opens metadata before it looks for segments, and opening metadata writes files.
   if (of_segments) before = FilesBelow(hostile.store.path);
   const RepairReport report = hostile.Repair();
   CHECK(FilesBelow(hostile.store.path) == before);

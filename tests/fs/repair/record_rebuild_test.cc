@@ -72,7 +72,7 @@ IdRanges IdsIn(const std::map<std::string, std::string>& made) {
 
 }  // namespace
 
-TEST_CASE("segments give their records and the numbers in use") {
+TEST_CASE("segment records, and the ids in use, are rebuilt from the segments") {
   const bool crashes = GENERATE(false, true);
   Filled filled(crashes);
   RecordRebuild rebuild;

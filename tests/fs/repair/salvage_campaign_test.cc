@@ -136,7 +136,7 @@ class Aged {
 struct Tally {
   uint64_t stores = 0;
   uint64_t salvaged = 0;
-  uint64_t older = 0;  // stores with older files
+  uint64_t older = 0;  // stores with undamaged metadata that is older than the store
   uint64_t files = 0;
   uint64_t newest = 0;  // of these, files with their last version, under their names
 };

@@ -116,7 +116,7 @@ void RequireOnlyMissing(const Entries& whole, const Entries& rest) {
   }
 }
 
-TEST_CASE("Everything is read of an undamaged store, and nothing else") {
+TEST_CASE("From an undamaged store everything is read, and nothing else") {
   Filled filled;
   SECTION("with the MANIFEST") { CHECK(ReadAll(filled.env).report.manifest_known); }
   SECTION("without a ledger") { REQUIRE_OK(filled.env.RemoveFile(kLedgerPath)); }
@@ -131,7 +131,7 @@ TEST_CASE("Everything is read of an undamaged store, and nothing else") {
   REQUIRE((salvaged.entries == filled.entries));
 }
 
-TEST_CASE("Everything is read of many tables on several levels") {
+TEST_CASE("From many tables on several levels everything is read") {
   Filled filled(9, 40'000);
   SimEnv& env = filled.env;
   const Salvaged salvaged = ReadAll(env);
@@ -302,7 +302,7 @@ TEST_CASE("Several damaged blocks and unreadable parts lose only their own entri
   }
 }
 
-TEST_CASE("Damage in one of several tables leaves older values only of the lost keys") {
+TEST_CASE("With damage in one of several tables, only lost keys are missing or have older values") {
   Filled filled;
   SimEnv& env = filled.env;
   for (const std::string& path : FilesWith(env, ".sst")) {

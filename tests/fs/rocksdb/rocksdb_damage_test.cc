@@ -222,7 +222,8 @@ TEST_CASE("Handles that point outside a table, or do not end, are refused") {
   REQUIRE_CODE(table.CheckWithHandles(Varint(0) + Varint(0) + index), kCorruption);
 }
 
-// Makes a file of an index of one byte, a metaindex with the right checksum, and a footer.
+// Returns the bytes of a table file that consists of an index of one byte, a metaindex with the
+// right checksum, and a footer. The footer gives `index_size` as the size of the index.
 std::string FileWithMetaindex(const std::string& block, uint64_t index_size = 1) {
   Encoder file;
   file.Zeros(6).Raw(block).U8(0).U32(static_cast<uint32_t>(Checksum(AsBytes(block))));

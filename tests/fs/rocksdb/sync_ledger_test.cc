@@ -342,7 +342,7 @@ std::vector<std::string> Logs(Env& env) {
   return logs;
 }
 
-TEST_CASE("A flipped byte anywhere in a log's synced bytes refuses the store and changes nothing") {
+TEST_CASE("A store with any flipped byte in a log's synced part is refused and left unchanged") {
   SimEnv env;
   MakeKilled(env, 60);
   const std::vector<std::string> logs = Logs(env);
@@ -439,7 +439,7 @@ TEST_CASE("A cleanly closed store is compared with its manifest, too") {
   REQUIRE_OK(OpenRocksDbStore(env, At(Mode::kOpen)));
 }
 
-TEST_CASE("No bytes after the synced part of a log refuse the store") {
+TEST_CASE("A store is not refused for any bytes after the synced part of a log") {
   Random random(2);
   for (int round = 0; round < 60; ++round) {
     CAPTURE(round);

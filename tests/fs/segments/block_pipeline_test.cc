@@ -23,7 +23,7 @@ TEST_CASE("the index gets no later entries while a block's entries wait for room
   at.index->FailPutsOfEntries(Status::Ok());
   REQUIRE_OK(at.pipeline->EndSequence());
   const std::vector<uint64_t> complete = at.index->complete();
-  CHECK(complete.size() == 2);  // PutImpl is not called without entries
+  CHECK(complete.size() == 2);  // Put calls PutImpl only with entries
   CHECK(std::is_sorted(complete.begin(), complete.end()));
   const auto found = at.index->Get(waiting);
   REQUIRE_OK(found);
@@ -80,7 +80,7 @@ TEST_CASE("an entry that leads elsewhere is not moved, unless that place is wron
   CHECK(move(lost, kNoSegment) == to);
 }
 
-TEST_CASE("a segment that never got a block is removed at the end") {
+TEST_CASE("RemoveEmpty removes a segment that never got a block") {
   PipelineUnderTest at;
   auto space = at.env.GetDiskSpace("/");
   REQUIRE_OK(space);

@@ -91,7 +91,7 @@ TEST_CASE("Replace sets the damage in the verified part of a segment, and change
   CHECK((list.All() == all));
 }
 
-TEST_CASE("metadata gets every change again until a commit with it is done") {
+TEST_CASE("metadata gets a change again until a commit that contains the change has succeeded") {
   DamageList list(std::vector{Block(1, 0, 2, 1)});
   CHECK(list.Changes().empty());
   REQUIRE(list.Add(Block(2, 0, 2, 10)));

@@ -77,7 +77,7 @@ TEST_CASE("an item that fits its slot takes one read, a larger one two") {
   CHECK(store->stats().values.records == kKeys / 2);
 }
 
-TEST_CASE("a listing finds values that are moved meanwhile") {
+TEST_CASE("a listing finds values that Reclaim moves during the listing") {
   KeyValueFixture fixture(64);
   auto store = fixture.Open();
   constexpr uint64_t kKeys = 50;

@@ -95,7 +95,7 @@ TEST_CASE("unknown instances and slot sizes that do not rise are refused") {
   }
 }
 
-TEST_CASE("the number of an instance means the same at each opening") {
+TEST_CASE("slot sizes that would change the number of an existing instance are refused") {
   SegregatedFixture fixture;
   const Bytes value(40, 1);
   auto store = fixture.Open();

@@ -144,9 +144,9 @@ TEST_CASE("a power cut in any call loses no synced record") {
   CHECK(cut > 50);
 }
 
-// The first crash loses records, and the next opening seals the segments that hold the remaining
-// ones. Then the power fails again before ForgetRecovered. Although these segments are sealed, the
-// log must still know that records of them are lost.
+// The first crash loses records of a segment, and the next opening seals the segment with the
+// remaining records. Then the power fails again, before a call of ForgetRecovered. Although the
+// segment is sealed now, the log must still know which of its records are lost.
 TEST_CASE("records lost in a crash are known until ForgetRecovered") {
   auto env = NewDevice();
   ValueLogOptions options = SmallOptions();
@@ -178,7 +178,7 @@ TEST_CASE("records lost in a crash are known until ForgetRecovered") {
   }
   auto log = OpenLog(*env, options);
   log->ForgetRecovered();
-  CHECK(log->Holds(lost.name(), lost.location));  // after ForgetRecovered, this means nothing
+  CHECK(log->Holds(lost.name(), lost.location));  // tests only whether the segment exists
   RequireRead(*log, kept);
   REQUIRE_CODE(log->Read(lost.name(), lost.location), kCorruption);
 }

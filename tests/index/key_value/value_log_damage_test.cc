@@ -167,7 +167,7 @@ TEST_CASE("a segment that is cut off anywhere keeps its whole blocks") {
   }
 }
 
-TEST_CASE("another segment, of this log or another, is not accepted under a segment's name") {
+TEST_CASE("the file of another segment is not accepted under the name of a segment") {
   auto env = NewDevice();
   auto log = OpenLog(*env, SmallOptions());
   const Record first = AppendRecord(*log, 1, 5000);

@@ -98,7 +98,8 @@ TEST_CASE("a log does not open with a manifest that is damaged, missing or too o
   bytes[20] = static_cast<char>(bytes[20] ^ 1);
   PutFile(*env, kManifestPath, bytes);
   refuse();
-  // A manifest older than its segments is refused: their ids would be reused.
+  // A manifest that is older than the segments is refused. With it, the log would use their ids
+  // again.
   PutFile(*env, kManifestPath, empty);
   refuse();
   PutFile(*env, kManifestPath, "");

@@ -6,7 +6,8 @@
 namespace siltfs {
 namespace {
 
-// The buffer of xxHash's own sanity tests; the answers below are from these tests, too.
+// Returns the first bytes of the buffer of xxHash's own sanity tests. The expected checksums below
+// come from these tests, too.
 Bytes SanityBytes(size_t size) {
   Bytes bytes(size);
   uint64_t generator = 0x9E3779B1U;

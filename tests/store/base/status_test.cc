@@ -38,7 +38,7 @@ TEST_CASE("a failure is one sentence with path, cause and offset, if known") {
   REQUIRE(Status(StatusCode::kIoError, "").At("/f").ToString() == "/f: input/output error");
 }
 
-TEST_CASE("the first, most precise place is kept") {
+TEST_CASE("the place that was added first is kept, because it is the most precise") {
   Status status = Status(StatusCode::kCorruption, "bad").At("/deep", 3).At("/above", 9).At("/top");
   REQUIRE(status.path() == "/deep");
   REQUIRE(status.offset() == 3);

@@ -1,5 +1,5 @@
-// Each test forks a process in the role of the command: it becomes a launcher and a daemon, and the
-// launcher passes the daemon's report to the test.
+// Each test forks a process that acts as the command. This process becomes the launcher and starts
+// the daemon. The launcher passes the daemon's report to the test.
 #include "store/env/daemon.h"
 
 #include <fcntl.h>
@@ -47,7 +47,7 @@ struct Outcome {
 struct DaemonSide {
   DaemonReport& report;
   int out;
-  int launcher_ended;  // a pipe that reads as closed once the launcher has ended
+  int launcher_ended;  // a pipe that the test closes after the launcher has ended
 
   void AwaitLauncherEnd() const { ReadUntilClosed(launcher_ended); }
 };
@@ -163,7 +163,7 @@ TEST_CASE("a daemon reports once") {
   REQUIRE(outcome.daemon_said == "once");
 }
 
-TEST_CASE("a daemon has its own session, and once ready neither terminal nor working directory") {
+TEST_CASE("a daemon has its own session, and leaves terminal and directory when it is ready") {
   testing::TemporaryDirectory directory;
   Outcome outcome = RunCommand([&](DaemonSide daemon) {
     if (chdir(directory.path().c_str()) != 0) _exit(1);

@@ -121,7 +121,7 @@ TEST_CASE("a missing socket and a socket without a listener give different error
   }
 }
 
-TEST_CASE("a client connects only to a socket of the given name") {
+TEST_CASE("a client connects only to a socket, not to a link or a file") {
   Pair pair;
   const std::string elsewhere = pair.directory / "elsewhere";
   std::filesystem::create_directory(elsewhere);

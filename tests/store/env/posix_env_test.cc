@@ -88,7 +88,7 @@ TEST_CASE("only the owner has access to created files and directories") {
   REQUIRE((info.st_mode & 0777) == 0700);
 }
 
-TEST_CASE("a listing shows entries that are neither file nor directory as such") {
+TEST_CASE("a listing reports a symbolic link as a link") {
   testing::TemporaryDirectory directory;
   REQUIRE(symlink("nowhere", (directory / "link").c_str()) == 0);
   auto entries = NewPosixEnv()->ListDirectory(directory.path());

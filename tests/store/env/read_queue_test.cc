@@ -91,7 +91,7 @@ std::unique_ptr<File> FileOf(Env& env, const std::string& path, ByteView content
   return std::move(*file);
 }
 
-// Whether the request has the result of File::Read.
+// Whether the request succeeded and returned what File::Read returns for a file with this content.
 bool IsRight(const ReadRequest& request, ByteView content) {
   if (!request.status.ok()) return false;
   const size_t expected =

@@ -185,7 +185,7 @@ TEST_CASE("C3: a rename between directories is durable when both were synced") {
   REQUIRE_FALSE(Exists(env, "/a/f"));
 }
 
-TEST_CASE("C3: a later change of a name waits for the rename that is not durable yet") {
+TEST_CASE("C3: a new file under the old name of a rename is durable only after the rename") {
   SimEnv env;
   REQUIRE_OK(env.CreateDirectory("/a"));
   REQUIRE_OK(env.CreateDirectory("/b"));
@@ -194,7 +194,7 @@ TEST_CASE("C3: a later change of a name waits for the rename that is not durable
   REQUIRE_OK(env.Rename("/a/f", "/b/g"));
   DurableFile(env, "/a/f", "second");  // syncs /a, not /b
   env.PowerCut();
-  REQUIRE(Contents(env, "/a/f") == "first");  // not lost between two directories
+  REQUIRE(Contents(env, "/a/f") == "first");  // the rename is undone
   REQUIRE_FALSE(Exists(env, "/b/g"));
 }
 

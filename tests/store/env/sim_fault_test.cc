@@ -166,7 +166,7 @@ TEST_CASE("equal seeds draw equal bytes, a reboot does not repeat them") {
   REQUIRE(c != a);
 }
 
-TEST_CASE("paths are resolved by their text") {
+TEST_CASE("dots and repeated slashes in paths are resolved") {
   WithFile at;
   REQUIRE_OK(at.env.CreateDirectory("/d"));
   for (const char* path : {"f", "//f", "/./f", "/d/../f", "/../f", "d/..//./f"}) {

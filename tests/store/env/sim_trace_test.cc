@@ -231,7 +231,7 @@ TEST_CASE("under kGarble a torn write may hold random bytes, only within the wri
 }
 
 TEST_CASE(
-    "with names in any order, a name change survives only with the older changes of its name") {
+    "if names survive in any order, a rename still survives only if its file's creation does") {
   std::set<std::set<std::string>> seen;
   for (uint64_t seed = 0; seed < 80; ++seed) {
     SimEnv env;

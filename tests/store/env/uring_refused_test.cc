@@ -69,7 +69,7 @@ TEST_CASE("if io_uring is refused, threads read") {
   }
 }
 
-TEST_CASE("a ring that is refused after its setup loses no read, neither at once nor later") {
+TEST_CASE("no read is lost if the system refuses the calls on a ring after its setup") {
   for (const unsigned error : {EPERM, EAGAIN, ENOMEM}) {
     INFO("error number " << error);
     Reads reads;

@@ -25,7 +25,8 @@ Reading ReadEverything(TestStore& store, const std::vector<BlockPlace>& places) 
     return false;
   };
   note(reader->ReadHeader());
-  // A segment without its trailer looks unsealed; only metadata knows that it was sealed.
+  // A segment without its trailer looks unsealed. Metadata records that the segment was sealed, so
+  // this counts as detected damage.
   auto sealed = reader->IsSealed();
   if (note(sealed)) {
     if (!*sealed) reading.detected = true;

@@ -256,7 +256,8 @@ TEST_CASE("The binary search of a block table agrees with a search of all blocks
   }
   CHECK_FALSE(table.Find(table.chunk_count));
   CHECK_FALSE(BlockTable{}.Find(0));
-  // If chunks are lost before the first block, the returned place is where blocks begin.
+  // The chunks before the first block are lost. For these chunks Find returns the offset at which
+  // the first block of a segment begins.
   BlockTable headless{{{1000, 5}}, 10, 2000};
   REQUIRE(headless.Find(4));
   CHECK(headless.Find(4)->place == BlockPlace{kSegmentHeaderSize, 0});

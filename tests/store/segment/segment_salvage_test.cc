@@ -58,7 +58,7 @@ struct Unsealed : TestStore {
 
 }  // namespace
 
-TEST_CASE("An intact unsealed segment is sealed as by its writer") {
+TEST_CASE("An intact unsealed segment is sealed with the same bytes as by its writer") {
   Unsealed store;
   SalvageResult result = Must(store.Salvage(store.size));
   CHECK(result.outcome == SalvageOutcome::kSealed);

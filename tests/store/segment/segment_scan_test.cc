@@ -204,12 +204,14 @@ TEST_CASE("A whole block in the wrong place is not accepted as the next one") {
   Scanned store;
   std::string whole = store.FileBytes(1);
   std::string first = whole.substr(store.offsets[0], store.offsets[1] - store.offsets[0]);
-  // An older block of the same segment after the last one: its ordinals and sequence don't follow.
+  // A copy of the first block follows the last one. Its ordinals and its sequence do not continue
+  // those of the last block.
   store.SetFileBytes(1, whole + first);
   Walk walk = Must(Scan(store, 1, {.committed_length = store.size}));
   CHECK(walk.result.valid_end == store.size);
   CHECK(walk.result.torn);
-  // The second block at the front: its ordinals skip chunks although no bytes are lost.
+  // The second block follows the header. Its ordinals do not begin at 0, although no bytes are
+  // missing between header and block.
   store.SetFileBytes(1, whole.substr(0, kSegmentHeaderSize) + whole.substr(store.offsets[1]));
   walk = Must(Scan(store, 1, {}));
   CHECK(walk.result.blocks == 0);
@@ -237,7 +239,7 @@ TEST_CASE("After a block with an intact head the next one must continue its ordi
 
 TEST_CASE("A block with the expected ordinal but an older sequence is not accepted") {
   Scanned store;
-  // Leftover bytes of an earlier writer after the end: the same segment with lower sequences.
+  // The last block comes from an earlier writer of the same segment, which used lower sequences.
   TestStore earlier;
   auto writer = earlier.Create(1);
   AppendAll(*writer, earlier.codec, kSmallSegment, kZstd3, 1);

@@ -45,7 +45,7 @@ class SegmentStoreBench {
     REQUIRE_OK(ReplaceFile(device_.env, path, AsBytes(content)));
     return {device_.env, path};
   }
-  // Makes the synced file of a segment that was built in its place.
+  // Makes the synced file of a segment, at the path of this segment in the store's directory.
   SegmentSource Built(SegmentId id, const std::string& content) {
     device_.SetFileBytes(id, content);
     return BuiltSegment(device_.env, device_.path, id);

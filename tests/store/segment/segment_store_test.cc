@@ -259,8 +259,8 @@ TEST_CASE("SegmentStore: after a power cut at any call, a segment has the old or
     if (again.ok()) REQUIRE(*again == *found);
     REQUIRE(Must(bench.store().List()).temporaries.empty());
   }
-  // In a directory, Put of a segment that was built in its place makes no device call. So there is
-  // no call at which the power can be cut.
+  // If segments are files in the store's directory, and a segment was built at its path there, Put
+  // makes no device call. So there is no call at which the power can be cut.
   const bool free = kind == StoreKind::kDirectory && change == Change::kPutBuilt;
   CHECK((cuts == 0) == free);
 }

@@ -21,7 +21,7 @@ namespace siltfs::testing {
 inline constexpr Compression kPlain{BlockCodecId::kNone, 0};
 inline constexpr Compression kZstd3{BlockCodecId::kZstd, 3};
 
-// Returns by value, so that a failure is reported before the missing value is used.
+// Returns the value of a result, which must be OK.
 template <typename T>
 T Must(Result<T> result) {
   REQUIRE_OK(result);

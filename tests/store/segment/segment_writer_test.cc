@@ -117,7 +117,8 @@ TEST_CASE("The blocks are durable before the footer is written") {
   auto writer = store.Create(1);
   AppendAll(*writer, store.codec, kSmallSegment);
   uint64_t end = writer->size();
-  // The power is cut at the footer's write, and all its bytes survive: the blocks must be durable.
+  // Seal syncs the blocks, writes the footer and syncs again. The second sync fails, and the power
+  // cut loses the footer, but no block.
   store.env.FailCall({.calls = SimCall::kSync, .nth = 2});
   REQUIRE_CODE(writer->Seal(), kIoError);
   store.env.PowerCut();

@@ -18,7 +18,7 @@ TEST_CASE("StagedSegmentStore: finds open segments, and segments that were put")
   REQUIRE_CODE(bench.Read(2), kNotFound);
 }
 
-TEST_CASE("StagedSegmentStore: a segment that is in both stores is there once") {
+TEST_CASE("StagedSegmentStore: a segment that is in both stores is listed once") {
   SegmentStoreBench bench(StoreKind::kStaged);
   const SegmentSource source = bench.Built(1, ContentOf(1, 10));
   bench.memory().FailCall({.call = SegmentCall::kPut, .answer_lost = true});
@@ -53,7 +53,7 @@ TEST_CASE("StagedSegmentStore: a replaced local segment moves to the other store
   CHECK(Must(bench.memory().Content(1)) == ContentOf(2, 10));
 }
 
-TEST_CASE("StagedSegmentStore: a failed replacement of a local segment is the same after Recover") {
+TEST_CASE("StagedSegmentStore: Recover does not change the content after a failed replacement") {
   SegmentStoreBench bench(StoreKind::kStaged);
   bench.Built(1, ContentOf(1, 10));
   const bool answer_lost = GENERATE(false, true);

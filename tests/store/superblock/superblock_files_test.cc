@@ -46,7 +46,7 @@ TEST_CASE("A written superblock is read back from both copies after a power cut"
   CHECK(SuperblockPath("/s", 1) == "/s/superblock.1");
 }
 
-TEST_CASE("Without both files there is no store, and the message names the directory") {
+TEST_CASE("If both files are missing there is no store, and the message names the directory") {
   Store store;
   for (const char* path : {"/store", "/nowhere"}) {
     auto state = ReadSuperblock(store.env, path);

@@ -41,13 +41,13 @@ def _parse(documentation, arguments):
     parser.add_argument("--systems", type=_one_of(systems), default=systems, help=f"of {','.join(systems)}")
     parser.add_argument("--workloads", type=_one_of(WORKLOADS), default=list(WORKLOADS),
                         help=f"of {','.join(WORKLOADS)}")
-    parser.add_argument("--generations", type=int, help="how many of the corpus, instead of all")
+    parser.add_argument("--generations", type=int, help="how many generations of the corpus to store, instead of all")
     parser.add_argument("--siltfs", default=os.path.join("build", "release", "bin"), metavar="BIN",
                         help="the directory with the program siltfs (%(default)s)")
     parser.add_argument("--mkfs-options", default="", help="further options of siltfs mkfs, as one word")
     parser.add_argument("--mount-options", default="", help="options of siltfs mount, with commas between")
     parser.add_argument("--memory-limit", type=size,
-                        help="runs siltfs a second time, its daemon in a control group of this size: 192M")
+                        help="measure siltfs a second time, with this memory limit for its daemon, such as 192M")
     parser.add_argument("--scratch", default=os.environ.get("TMPDIR", "/var/tmp"),
                         help="where stores are made and data restored (%(default)s)")
     parser.add_argument("--passthrough-hp", metavar="PROGRAM", help="path of libfuse's example")
@@ -58,9 +58,9 @@ def _parse(documentation, arguments):
     parser.add_argument("--fio-random-size", type=size, default=size("128M"), help="bytes moved at random (128M)")
     parser.add_argument("--no-cgroups", action="store_true", help="measure without control groups")
     parser.add_argument("--patience", type=int, default=3600, metavar="SECONDS", help="limit for one command (%(default)s)")
-    parser.add_argument("--out", default=_DEFAULT_OUT, metavar="PREFIX", help="of the results (%(default)s)")
+    parser.add_argument("--out", default=_DEFAULT_OUT, metavar="PREFIX", help="prefix of the result files (%(default)s)")
     parser.add_argument("--redraw", action="store_true", help="only write tables and plots from PREFIX.json")
-    parser.add_argument("--verbose", action="store_true", help="with the stack of every failure")
+    parser.add_argument("--verbose", action="store_true", help="print the stack of every failure")
     options = parser.parse_args(arguments)
     if options.rounds < 1 or (options.generations or 1) < 1:
         parser.error("rounds and generations are at least 1")

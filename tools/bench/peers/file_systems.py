@@ -73,8 +73,8 @@ class SiltfsLimited(Siltfs):
 
 
 class ZfsFuse(FileSystem):
-    """zfs-fuse with a pool of its own in a sparse file. The pool has the number of this process in
-    its name.
+    """zfs-fuse with a pool of its own in a sparse file. The name of the pool contains the id of this
+    process.
 
     A machine can run only one zfs-fuse at a time."""
 

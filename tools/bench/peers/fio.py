@@ -1,7 +1,8 @@
 """The workload fio: large and small transfers, in order and at random, through the mount.
 
-Half of the data is compressible and none of it repeats. A write ends with fsync, and the unmount
-counts as well. Before a read all caches are dropped, below the mount as well.
+Half of the data is compressible and none of it repeats. The time of a write includes an fsync at
+its end and the unmount. Before a read all caches are dropped, also those of the file system below
+the mount.
 """
 import json
 import os

@@ -160,7 +160,7 @@ def _machine_cpu_seconds():
 
 
 def choose_groups(wanted, label, memory_limit):
-    """Returns the class of groups to use on this machine. If it is not ControlGroup, also returns
+    """Returns the class of groups to use on this machine. If this is not ControlGroup, also returns
     why, otherwise None."""
     if not wanted:
         return cgroups.MarkedProcesses, "control groups were not wanted"

@@ -1,9 +1,9 @@
 """The workload metadata: many small files are unpacked, listed with their attributes, and removed.
 Rates are in files a second.
 
-Each step has its own mount, so the kernel's caches of the measured file system are empty. The
-caches of the file system below it are filled, for all systems alike. The unmount counts if files
-were changed; the mount does not count.
+Each step has its own mount, so the kernel's caches of the measured file system are empty. The file
+system below it has filled caches, in the same way for all systems. The time of a step includes the
+unmount if files were changed. It does not include the mount.
 """
 import os
 

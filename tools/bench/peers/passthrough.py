@@ -16,7 +16,7 @@ def _descriptors():
     with open("/proc/sys/fs/nr_open", encoding="ascii") as file:
         most = int(file.read())
     with contextlib.suppress(OSError, ValueError):  # Without CAP_SYS_RESOURCE even root may not
-                                                    # raise it.
+                                                    # raise the hard limit.
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, most))
         hard = most
     return hard

@@ -66,8 +66,8 @@ def _backup_figures(runs):
 
 
 def _against(ours, theirs, target):
-    """Compares our figure with that of the system with the best median among `theirs`. The range of
-    the ratio is over the rounds: each ratio is of two figures of one round."""
+    """Compares our figure with that of the system with the best median among `theirs`. Each round
+    has a ratio of its two figures; the range is from the lowest to the highest of these ratios."""
     best = max(theirs, key=lambda name: theirs[name]["median"])
     ratio = ours["median"] / theirs[best]["median"]
     pairs = [mine / other for mine, other in zip(ours["rounds"], theirs[best]["rounds"])]
@@ -76,8 +76,8 @@ def _against(ours, theirs, target):
 
 
 def _comparisons(systems, roles, role, keys_and_targets):
-    """For each key, compares siltfs with the best system of a role, and siltfs under a memory limit
-    with siltfs."""
+    """For each key, compares siltfs with the best system of a role. Also compares siltfs under a
+    memory limit with siltfs without this limit."""
     against, limited = {}, {}
     for key, target in keys_and_targets:
         of_role = {wanted: {name: figures[key] for name, figures in systems.items()

@@ -87,7 +87,7 @@ class Surroundings:
             self.caches_note = f"caches could not be dropped ({error.strerror}): nothing here is cold"
 
     def touch_memory(self):
-        """Touches as much free memory as a step may use; it is called before each step. A virtual
+        """Touches as much free memory as a step may use. It is called before each step. A virtual
         machine may have returned free memory to its host. Without this call, the time to get it
         back would count for the first step that uses more memory than the steps before it."""
         size = min(_TOUCHED_BYTES, _available_bytes() // 2)
