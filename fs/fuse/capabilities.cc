@@ -55,8 +55,8 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
   // `ls -l` and `find -size` do.
   Ask(connection, FUSE_CAP_READDIRPLUS);
   Ask(connection, FUSE_CAP_READDIRPLUS_AUTO);
-  // A directory's default ACL replaces the umask, so the core applies the umask after it has read
-  // the directory.
+  // With this capability, the kernel does not apply the umask. The core applies it, unless the new
+  // inode inherits the directory's default ACL, which replaces the umask.
   Ask(connection, FUSE_CAP_DONT_MASK);
   // With this capability, the kernel enforces access control lists, which it reads as extended
   // attributes.

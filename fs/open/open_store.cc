@@ -313,8 +313,9 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   // the mark of an unfinished rebuild is removed.
   if (!read_only) {
     SILTFS_RETURN_IF_ERROR(FinishRebuild(env, options.store));
-    // The participant must be set before the first operation, which FileSystemImpl::Start may make.
-    // If opening has failed earlier, the chunk store was never part of a commit.
+    // Set the participant before the first operation, which FileSystemImpl::Start may make, but
+    // after the steps that may fail. If such a step fails, no commit calls the chunk store, so the
+    // store can be destroyed at once.
     parts.metadata->SetParticipant(parts.chunks.get());
   }
   auto file_system = std::make_unique<FileSystemImpl>(env, std::move(options), std::move(parts));

@@ -93,8 +93,8 @@ Result<Attributes> NamespaceOps::MakeInode(InodeNumber parent, std::string_view 
   SILTFS_ASSIGN_OR_RETURN(InodeNumber number, ids_->NextInode());
 
   const int64_t now = store_.Now();
-  // The new inode's number is higher than all others. So locking it after its directory keeps the
-  // lock order.
+  // The new inode's number is higher than that of its directory. So locking it after its directory
+  // keeps the lock order.
   InodePtr inode = inodes_.Get(number);
   InodeLock inode_lock(inode, InodeLock::Mode::kExclusive);
   InodeRecord& record = inode->record;

@@ -88,8 +88,8 @@ Status XattrOps::RemoveXattr(InodeNumber number, std::string_view name) {
   InodeLock lock(inode, InodeLock::Mode::kExclusive);
   SILTFS_RETURN_IF_ERROR(inodes_.LoadAndFlush(*inode));
   SILTFS_ASSIGN_OR_RETURN(auto present, store_.metadata().Get(XattrKey(number, name)));
-  // A list that says the same as the permission bits is not stored. So removing a list that is not
-  // stored is not an error.
+  // An access control list that grants the same as the permission bits is not stored. So it is not
+  // an error to remove an access control list that is not stored.
   if (!present) return IsAclName(name) ? Status::Ok() : NoAttribute();
   if (name == kDefaultAclName) inode->default_acl.reset();
   Change change;

@@ -16,7 +16,8 @@
 namespace siltfs {
 
 struct MetadataRepairOptions {
-  // Whether to also make repairs that lose data or need a choice.
+  // False: make only repairs that lose no data and have one possible result. True: make all
+  // repairs. For example, if a directory has two names, only one of them stays.
   bool all = false;
   int64_t now = 0;       // nanoseconds since 1970
   FileOwner owner = {};  // of recreated directories

@@ -6,8 +6,8 @@
 //
 // Write-ahead logs: the ledger may be older than the log. It is updated by one small unsynced write
 // after each sync of the log, so a crash may leave an older state. The older state is still true:
-// synced bytes of a log never change, and the entry of a name is durably withdrawn before the name
-// is used again.
+// synced bytes of a log never change. Before a log's file name is used for another file, its entry
+// is removed from the ledger, and the removal is durable.
 //
 // MANIFESTs: the ledger is never older than an acknowledged sync. The sync returns when the ledger
 // is durable, too, so nothing depends on bytes above the length in the ledger. RocksDB refuses a

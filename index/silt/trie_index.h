@@ -58,7 +58,8 @@ class TrieIndex {
   const TrieOptions& options() const { return options_; }
   size_t memory_bytes() const;
 
-  // The index as bytes, without a checksum; the file's owner adds one.
+  // Encodes the index without a checksum. FrozenFileWriter, which writes these bytes to a file,
+  // adds a checksum.
   void Encode(Encoder& out) const;
   // Reads the output of Encode; kCorruption for other bytes. Reads all tries, which takes about as
   // long as building them. An accepted index is safe to look up in, even a crafted one.

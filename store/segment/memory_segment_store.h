@@ -45,7 +45,8 @@ struct MemorySegmentOptions {
   // file has in DirectorySegmentStore.
   std::string name = "memory:";
   uint64_t capacity_bytes = std::numeric_limits<uint64_t>::max();
-  // The time that a call takes: this much for each call, and for each byte read or written.
+  // `wait` is called with the time that a call is to take: `latency`, plus `nanoseconds_per_byte`
+  // for each byte that is read or written.
   std::chrono::nanoseconds latency{0};
   double nanoseconds_per_byte = 0;
   // May be empty. `segment` is the name of the segment, or of the store for List.

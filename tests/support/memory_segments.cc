@@ -68,7 +68,8 @@ class NotedFile final : public ReadableFile {
   const std::unique_ptr<const ReadableFile> file_;
 };
 
-// A device's segments in memory, as seen through one Env.
+// Gives an Env access to the segments that are in memory for its device. If the Env is a FaultEnv,
+// it notes the reads. If the device is a SimEnv, its trace gets a mark for each change.
 class SegmentsThroughEnv final : public SegmentStore {
  public:
   SegmentsThroughEnv(Env& env, MemorySegmentStore& memory)

@@ -82,8 +82,8 @@ Result<RepairReport> CheckOrRepair(const Arguments& arguments, Env& env,
   RepairOptions repair{.check = options,
                        .mode = arguments.all ? RepairMode::kAll : RepairMode::kSafe,
                        .owner = RealOwner()};
-  // The owner of the store's directory has run mkfs, and by default that user owns the root
-  // directory. So directories that the repair makes get this owner.
+  // The owner of the store's directory has usually run mkfs, and by default the user that runs mkfs
+  // owns the root directory. So directories that the repair makes get this owner.
   if (const auto owner = OwnerOf(options.store); owner.ok()) repair.owner = *owner;
   return RepairStore(env, repair);
 }

@@ -132,7 +132,8 @@ class Subject {
     return table_;
   }
 
-  // Whether a chunk with all of its bytes, or a hole, ends at `offset`.
+  // Returns whether a chunk or a hole ends at `offset`. A chunk counts only if all of its bytes lie
+  // before `offset`, in order.
   bool EndsAt(uint64_t offset) const {
     if (offset == 0) return false;
     const Cell& last = cells_[offset - 1];
