@@ -140,7 +140,11 @@ Status SiltEngine::Get(std::span<const ChunkName> names, const Found& found) {
     for (size_t i = 0; i < names.size(); ++i) {
       Lookup lookup = batch.Prepare(i);
       batch.Begin(lookup);
-      SILTFS_RETURN_IF_ERROR(batch.Finish(lookup));
+      const Status finished = batch.Finish(lookup);
+      if (!finished.ok()) {
+        Status earlier = batch.TakeStatus();
+        return earlier.ok() ? finished : earlier;
+      }
       batch.End(i, lookup);
     }
   } else {
