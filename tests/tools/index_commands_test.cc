@@ -10,6 +10,7 @@
 #include "index/silt/silt_index.h"
 #include "store/base/random.h"
 #include "tests/support/catch.h"
+#include "tests/support/read_text.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/tools/run_in_process.h"
 
@@ -58,8 +59,7 @@ class IndexedStore {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path())) {
       contents[entry.path()] = {};
       if (!entry.is_regular_file()) continue;
-      std::ifstream file(entry.path(), std::ios::binary);
-      contents[entry.path()] = {std::istreambuf_iterator<char>(file), {}};
+      contents[entry.path()] = ReadTextOf(entry.path()).value_or("");
     }
     return contents;
   }

@@ -2,19 +2,19 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "tests/support/catch.h"
+#include "tests/support/read_text.h"
 
 namespace siltfs::testing {
 
 namespace fs = std::filesystem;
 
 std::string ReadText(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
   INFO(path);
-  REQUIRE(in.good());
-  return {std::istreambuf_iterator<char>(in), {}};
+  const std::optional<std::string> text = ReadTextOf(path);
+  REQUIRE(text.has_value());
+  return *text;
 }
 
 void WriteText(const std::string& path, const std::string& text) {
