@@ -40,10 +40,10 @@ TEST_CASE("of segments with equally many dead chunks, the oldest comes first") {
   CHECK(Ids(WorthCollecting(all, CollectionReason::kCaller)) == std::vector<SegmentId>{2, 3, 1});
 }
 
-TEST_CASE("a mount between two segments does not make the older one much older") {
+TEST_CASE("mounts between two segments do not make the older one much older") {
   // Segment 1 is a little older than segment 2, but has far fewer dead chunks.
-  CollectionCandidates all = {Segment(1, 80, Sequence(1, 400)), Segment(2, 20, Sequence(2, 1))};
-  for (SegmentId id = 3; id < 20; ++id) all.push_back(Segment(id, 100, Sequence(3, id)));
+  CollectionCandidates all = {Segment(1, 80, Sequence(1, 400)), Segment(2, 20, Sequence(9, 1))};
+  for (SegmentId id = 3; id < 20; ++id) all.push_back(Segment(id, 100, Sequence(10, id)));
   CHECK(Ids(WorthCollecting(all, CollectionReason::kCaller)) == std::vector<SegmentId>{2, 1});
 }
 
