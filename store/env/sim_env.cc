@@ -20,9 +20,9 @@ Status NotOpenForWriting() {
 
 class SimFile : public File {
  public:
-  SimFile(std::shared_ptr<SimDisk> disk, std::string path, SimNodePtr node, OpenOptions options)
-      SILTFS_REQUIRES(disk->mutex)
-      : disk_(std::move(disk)),
+  SimFile(const std::shared_ptr<SimDisk>& disk, std::string path, SimNodePtr node,
+          OpenOptions options) SILTFS_REQUIRES(disk->mutex)
+      : disk_(disk),
         path_(std::move(path)),
         node_(std::move(node)),
         options_(options),
@@ -175,8 +175,8 @@ class SimFile : public File {
 
 class SimFileLock : public FileLock {
  public:
-  SimFileLock(std::shared_ptr<SimDisk> disk, SimNodePtr node) SILTFS_REQUIRES(disk->mutex)
-      : disk_(std::move(disk)), node_(std::move(node)), generation_(disk_->generation()) {
+  SimFileLock(const std::shared_ptr<SimDisk>& disk, SimNodePtr node) SILTFS_REQUIRES(disk->mutex)
+      : disk_(disk), node_(std::move(node)), generation_(disk_->generation()) {
     node_->locked = true;
   }
   ~SimFileLock() override {
