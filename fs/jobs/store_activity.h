@@ -20,7 +20,12 @@ class StoreActivity {
 
   // Call it when chunks are put or files are read.
   void NoteUse() { last_use_ = env_.MonotonicNanoseconds(); }
-  bool IsQuiet() const { return env_.MonotonicNanoseconds() - last_use_ >= quiet_.count(); }
+  bool IsQuiet() const {
+    // Read the clock first. Otherwise a use after last_use_ was read would be missed, and the time
+    // until the clock is read would count as quiet.
+    const int64_t now = env_.MonotonicNanoseconds();
+    return now - last_use_ >= quiet_.count();
+  }
   std::chrono::nanoseconds quiet() const { return quiet_; }
 
  private:

@@ -3,6 +3,10 @@
 
 #include <spdlog/sinks/null_sink.h>
 
+#include <array>
+#include <cstddef>
+#include <memory>
+
 #include "store/env/posix_env.h"
 #include "tests/support/catch.h"
 #include "tests/support/memory_file_system.h"
@@ -14,6 +18,13 @@ struct Negotiation {
   uint64_t wanted = 0;  // FUSE_CAP_...
   bool acls = false;
   bool writeback_can_be_awaited = false;
+};
+
+// libfuse 3.17 takes a connection for a member of its session, and writes to members beside it.
+struct Session {
+  std::array<std::byte, 4096> before = {};
+  fuse_conn_info connection = {};
+  std::array<std::byte, 4096> after = {};
 };
 
 Negotiation NegotiateWith(uint64_t capable, bool no_xattrs, unsigned protocol = 45) {
@@ -29,7 +40,8 @@ Negotiation NegotiateWith(uint64_t capable, bool no_xattrs, unsigned protocol = 
       .failure_log = {
           std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::null_sink_mt>()),
           [] { return int64_t{0}; }}};
-  fuse_conn_info connection = {};
+  const auto session = std::make_unique<Session>();
+  fuse_conn_info& connection = session->connection;
   connection.proto_minor = protocol;
   connection.capable = static_cast<unsigned>(capable);
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
