@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "fs/check/check_context.h"
-#include "fs/segments/lru_cache.h"
+#include "store/base/lru_cache.h"
 #include "store/segment/segment_reader.h"
 
 namespace siltfs {

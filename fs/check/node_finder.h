@@ -10,7 +10,7 @@
 #include "fs/check/check_context.h"
 #include "fs/check/chunk_finder.h"
 #include "fs/recipe/recipe_node.h"
-#include "fs/segments/lru_cache.h"
+#include "store/base/lru_cache.h"
 
 namespace siltfs {
 

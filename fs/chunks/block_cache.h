@@ -13,9 +13,9 @@
 #include <memory>
 #include <unordered_map>
 
-#include "fs/segments/lru_cache.h"
 #include "fs/segments/segment_cache.h"
 #include "store/base/location.h"
+#include "store/base/lru_cache.h"
 #include "store/base/result.h"
 #include "store/base/thread_annotations.h"
 #include "store/segment/block.h"

@@ -34,9 +34,9 @@
 #include "fs/meta/metadata_store.h"
 #include "fs/recipe/recipe.h"
 #include "fs/recipe/recipe_node.h"
-#include "fs/segments/lru_cache.h"
 #include "store/base/bytes.h"
 #include "store/base/chunk_name.h"
+#include "store/base/lru_cache.h"
 #include "store/base/result.h"
 #include "store/env/heap_trimmer.h"
 

@@ -16,9 +16,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "fs/segments/lru_cache.h"
 #include "fs/segments/segment_cache.h"
 #include "store/base/location.h"
+#include "store/base/lru_cache.h"
 #include "store/base/result.h"
 #include "store/base/thread_annotations.h"
 

@@ -16,9 +16,9 @@
 #include <memory>
 #include <vector>
 
-#include "fs/segments/lru_cache.h"
 #include "fs/segments/segment_log.h"
 #include "fs/segments/segment_set.h"
+#include "store/base/lru_cache.h"
 #include "store/segment/segment_reader.h"
 
 namespace siltfs {

@@ -47,6 +47,13 @@ class [[nodiscard]] Result {
   Status status_;
 };
 
+// The status of either type, for templates that take both.
+inline const Status& StatusOf(const Status& status) { return status; }
+template <typename T>
+const Status& StatusOf(const Result<T>& result) {
+  return result.status();
+}
+
 }  // namespace siltfs
 
 #define SILTFS_RESULT_CONCAT_(a, b) a##b

@@ -5,12 +5,6 @@
 namespace siltfs {
 namespace {
 
-const Status& StatusOf(const Status& status) { return status; }
-template <typename T>
-const Status& StatusOf(const Result<T>& result) {
-  return result.status();
-}
-
 // Repeats the call until it does not fail with kNoSpace, or the reserve has no more to give up.
 template <typename Call>
 auto WithReserve(SpaceReserve& reserve, SpaceReserve::Use use, const Call& call) {

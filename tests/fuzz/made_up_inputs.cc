@@ -19,6 +19,7 @@
 
 #include "store/base/random.h"
 #include "tests/fuzz/fuzz_input.h"
+#include "tests/support/read_text.h"
 #include "tests/support/test_scale.h"
 
 namespace siltfs::testing {
@@ -110,12 +111,12 @@ Bytes Changed(const std::vector<Bytes>& seeds, uint64_t number) {
 }
 
 std::optional<Bytes> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
+  const std::optional<std::string> text = ReadTextOf(path);
+  if (!text) {
     std::fprintf(stderr, "%s: cannot be read\n", path.c_str());
     return std::nullopt;
   }
-  return Bytes{std::istreambuf_iterator<char>(file), {}};
+  return Bytes(text->begin(), text->end());
 }
 
 int RunFiles(const std::vector<std::string>& paths) {

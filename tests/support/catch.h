@@ -11,29 +11,19 @@ using Catch::Approx;  // the name in 2.13
 #include "store/base/result.h"
 #include "store/base/status.h"
 
-namespace siltfs::testing {
-
-inline const Status& StatusOf(const Status& status) { return status; }
-template <typename T>
-const Status& StatusOf(const Result<T>& result) {
-  return result.status();
-}
-
-}  // namespace siltfs::testing
-
 // Requires that the Status or Result is OK; otherwise shows its text.
-#define REQUIRE_OK(expression)                                     \
-  do {                                                             \
-    const auto& siltfs_outcome_ = (expression);                    \
-    INFO(::siltfs::testing::StatusOf(siltfs_outcome_).ToString()); \
-    REQUIRE(siltfs_outcome_.ok());                                 \
+#define REQUIRE_OK(expression)                            \
+  do {                                                    \
+    const auto& siltfs_outcome_ = (expression);           \
+    INFO(::siltfs::StatusOf(siltfs_outcome_).ToString()); \
+    REQUIRE(siltfs_outcome_.ok());                        \
   } while (false)
 
 // Requires that the Status or Result failed with this code (a name without StatusCode::).
-#define REQUIRE_CODE(expression, expected_code)                                              \
-  do {                                                                                       \
-    const auto& siltfs_outcome_ = (expression);                                              \
-    INFO(::siltfs::testing::StatusOf(siltfs_outcome_).ToString());                           \
-    REQUIRE(::siltfs::StatusCodeName(::siltfs::testing::StatusOf(siltfs_outcome_).code()) == \
-            ::siltfs::StatusCodeName(::siltfs::StatusCode::expected_code));                  \
+#define REQUIRE_CODE(expression, expected_code)                                     \
+  do {                                                                              \
+    const auto& siltfs_outcome_ = (expression);                                     \
+    INFO(::siltfs::StatusOf(siltfs_outcome_).ToString());                           \
+    REQUIRE(::siltfs::StatusCodeName(::siltfs::StatusOf(siltfs_outcome_).code()) == \
+            ::siltfs::StatusCodeName(::siltfs::StatusCode::expected_code));         \
   } while (false)

@@ -1,11 +1,14 @@
 // The manual pages, the completions and --help list the same names.
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
+#include <optional>
 #include <regex>
 #include <set>
+#include <sstream>
+#include <string>
 
 #include "tests/support/catch.h"
+#include "tests/support/read_text.h"
 #include "tests/tools/run_in_process.h"
 
 namespace siltfs::testing {
@@ -16,11 +19,9 @@ using Names = std::set<std::string>;
 const std::string kTools = SILTFS_SOURCE_DIR "/tools";
 
 std::string ReadWhole(const std::string& path) {
-  std::ifstream file(path);
-  REQUIRE(file.good());
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  const std::optional<std::string> text = ReadTextOf(path);
+  REQUIRE(text.has_value());
+  return *text;
 }
 
 void Collect(const std::string& text, const std::string& pattern, Names& names) {

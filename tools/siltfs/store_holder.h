@@ -28,12 +28,6 @@ bool IsAboutToEnd(const std::string& store);
 inline constexpr std::chrono::seconds kUnlockPatience{5};
 inline constexpr std::chrono::milliseconds kUnlockInterval{20};
 
-inline const Status& StatusOf(const Status& status) { return status; }
-template <typename T>
-const Status& StatusOf(const Result<T>& result) {
-  return result.status();
-}
-
 // Calls `open`, which opens the store and returns a Status or a Result. Calls it again while the
 // store is locked by a holder that is about to end: a daemon removes its socket, by which
 // WaitUntilClosed finds it, a moment before it unlocks the store.

@@ -20,7 +20,7 @@ Reading ReadEverything(TestStore& store, const std::vector<BlockPlace>& places) 
   auto reader = store.Open(1);
   auto note = [&](const auto& result) {
     if (result.ok()) return true;
-    REQUIRE(testing::StatusOf(result).Is(StatusCode::kCorruption));
+    REQUIRE(StatusOf(result).Is(StatusCode::kCorruption));
     reading.detected = true;
     return false;
   };
