@@ -71,11 +71,14 @@ set(siltfs_common_headers
   <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
 
 # siltfs_precompile(<kind> <target>): gives the target the precompiled headers of its kind:
-# "library", "command_line" or "test". The headers are precompiled once per kind, with the options
-# common to all targets of the kind.
+# "library", "command_line", "test" or "test_library". The headers are precompiled once per kind, with
+# the options common to all targets of the kind.
 function(siltfs_precompile kind target)
   if(NOT SILTFS_PRECOMPILED_HEADERS)
     return()
+  endif()
+  if(kind STREQUAL "test_library" AND NOT CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+    set(kind test) # siltfs_test_code adds no option of its own to this build
   endif()
   set(maker siltfs_precompiled_for_${kind})
   if(NOT TARGET ${maker})
@@ -83,8 +86,13 @@ function(siltfs_precompile kind target)
     file(CONFIGURE OUTPUT ${source} CONTENT "")
     add_library(${maker} OBJECT ${source})
     target_link_libraries(${maker} PRIVATE siltfs_options fmt::fmt)
-    if(kind STREQUAL "test")
-      target_link_libraries(${maker} PRIVATE siltfs_cold_code Catch2::Catch2)
+    if(kind STREQUAL "test" OR kind STREQUAL "test_library")
+      target_link_libraries(${maker} PRIVATE Catch2::Catch2)
+      if(kind STREQUAL "test")
+        target_link_libraries(${maker} PRIVATE siltfs_test_code)
+      else()
+        target_link_libraries(${maker} PRIVATE siltfs_cold_code)
+      endif()
       if(Catch2_VERSION VERSION_LESS 3)
         target_precompile_headers(${maker} PRIVATE <catch2/catch.hpp>)
       else()
