@@ -11,9 +11,11 @@
 namespace siltfs::testing {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kIsSanitized = true;
 inline constexpr uint64_t kLongCallStep = 5;
 inline constexpr uint64_t kShortCallStep = 23;
 #else
+inline constexpr bool kIsSanitized = false;
 inline constexpr uint64_t kLongCallStep = 1;
 inline constexpr uint64_t kShortCallStep = 5;
 #endif
@@ -21,6 +23,9 @@ inline constexpr uint64_t kShortCallStep = 5;
 // The distance between failing calls. It is not a multiple of 2 or 3, because tests choose actions
 // by call numbers modulo 2 and 3. With a multiple, the tests would run only some of these actions.
 inline uint64_t CallStep() { return TestScale() == kWholeScale ? kLongCallStep : kShortCallStep; }
+
+// The same distance for tests that are quick without a sanitizer, and test every place there.
+inline uint64_t SanitizedStep() { return kIsSanitized ? CallStep() : 1; }
 
 // The first call to fail. A test with several passes over the calls gives each pass a different
 // `variant`. Then the passes do not all leave out the same calls.

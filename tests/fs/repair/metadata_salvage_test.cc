@@ -454,7 +454,9 @@ TEST_CASE("a power cut at any step of a salvage loses no readable data") {
     for (size_t cut = 0; cut <= trace.size(); ++cut) {
       const bool near_rename = is_near_rename(cut);
       const bool garbled = unsynced == CrashPolicy::Unsynced::kGarble;
-      const uint64_t seeds = !near_rename ? (cut % step == first ? 1 : 0) : garbled ? 6 : 1;
+      const uint64_t seeds = !near_rename ? (cut % step == first ? 1 : 0)
+                             : garbled    ? 1 + 5 / SanitizedStep()
+                                          : 1;
       for (uint64_t seed = 0; seed < seeds; ++seed) {
         cut_at(*device, cut,
                {.unsynced = unsynced,

@@ -309,7 +309,10 @@ TEST_CASE("a power cut at any step of a rebuild leaves an index that the next mo
   for (const auto unsynced : {CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
                               CrashPolicy::Unsynced::kGarble}) {
     const auto device = before->Fork();
+    const size_t first = static_cast<size_t>(unsynced) % SanitizedStep();
     for (size_t cut = 0; cut <= trace.size(); ++cut) {
+      if (cut > 0) REQUIRE_OK(device->Replay(trace[cut - 1]));
+      if (cut % SanitizedStep() != first && cut != trace.size()) continue;
       INFO(fmt::format("cut before record {} of {}: {}", cut, trace.size(),
                        cut < trace.size() ? Describe(trace[cut]) : "the end"));
       const auto left = device->Fork();
@@ -333,10 +336,9 @@ TEST_CASE("a power cut at any step of a rebuild leaves an index that the next mo
         REQUIRE_OK((*fs)->Close());
       }
       store.RequireSound(*left);
-      if (cut < trace.size()) REQUIRE_OK(device->Replay(trace[cut]));
     }
   }
-  CHECK(interrupted > 5);
+  CHECK(interrupted > 5 / SanitizedStep());
 }
 
 }  // namespace siltfs::testing
