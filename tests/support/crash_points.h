@@ -24,7 +24,7 @@ inline constexpr uint64_t kShortCallStep = 5;
 // by call numbers modulo 2 and 3. With a multiple, the tests would run only some of these actions.
 inline uint64_t CallStep() { return TestScale() == kWholeScale ? kLongCallStep : kShortCallStep; }
 
-// The same distance for tests that are quick without a sanitizer, and test every place there.
+// The distance for tests that are quick enough to try every place in builds without a sanitizer.
 inline uint64_t SanitizedStep() { return kIsSanitized ? CallStep() : 1; }
 
 // The first call to fail. A test with several passes over the calls gives each pass a different
