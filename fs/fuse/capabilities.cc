@@ -33,6 +33,9 @@ void Decline(fuse_conn_info& connection, uint64_t capability) {
 
 void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
   connection.max_write = std::min(connection.max_write, FuseBinding::kMaxRequestBytes);
+  if (const auto payload = context.rings.payload_bytes()) {
+    connection.max_write = std::min(connection.max_write, static_cast<unsigned>(*payload));
+  }
   connection.max_readahead = std::min(connection.max_readahead, FuseBinding::kMaxRequestBytes);
   connection.max_read =
       context.options.mount.max_read.value_or(0);  // must agree with the mount option

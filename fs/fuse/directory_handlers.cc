@@ -20,13 +20,15 @@ constexpr size_t kMaxListingBytes = 128 << 10;
 class Listing {
  public:
   Listing(fuse_req_t request, size_t size)
-      : request_(request), buffer_(std::min(size, kMaxListingBytes)) {}
+      : request_(request),
+        size_(std::min(size, kMaxListingBytes)),
+        buffer_(new char[size_]) {}  // not zeroed
 
   bool Fits(const std::string& name, bool with_attributes) const {
     const size_t need = with_attributes
                             ? fuse_add_direntry_plus(request_, nullptr, 0, name.c_str(), nullptr, 0)
                             : fuse_add_direntry(request_, nullptr, 0, name.c_str(), nullptr, 0);
-    return need <= buffer_.size() - used_;
+    return need <= size_ - used_;
   }
   // The caller has checked Fits.
   void Add(const std::string& name, const struct stat& stat, uint64_t cookie) {
@@ -38,14 +40,15 @@ class Listing {
                                     static_cast<off_t>(cookie));
   }
   // False if the reply did not arrive.
-  bool Reply() { return fuse_reply_buf(request_, buffer_.data(), used_) == 0; }
+  bool Reply() { return fuse_reply_buf(request_, buffer_.get(), used_) == 0; }
 
  private:
-  char* Place() { return buffer_.data() + used_; }
-  size_t Room() const { return buffer_.size() - used_; }
+  char* Place() { return buffer_.get() + used_; }
+  size_t Room() const { return size_ - used_; }
 
   fuse_req_t request_;
-  std::vector<char> buffer_;
+  const size_t size_;
+  const std::unique_ptr<char[]> buffer_;
   size_t used_ = 0;
 };
 
@@ -94,9 +97,11 @@ Result<std::vector<Record>> CollectRecords(fuse_req_t request, InodeNumber direc
   return records;
 }
 
-// The names are collected first and looked up afterwards, so that no lookup runs inside
-// ReadDirectory's visit. The kernel counts each entry with attributes as a lookup if it gets the
-// reply. "." and ".." have no attributes here and never count.
+// The names are collected first and the inodes looked up afterwards, so that no lookup runs inside
+// ReadDirectory's visit. They are looked up by number, which is faster than by name. The name
+// cannot be removed in between, because the kernel locks the directory until it has the reply. The
+// kernel counts each entry with attributes as a lookup if it gets the reply. "." and ".." have no
+// attributes here and never count.
 void ReadDirectoryPlus(fuse_req_t request, fuse_ino_t directory, size_t size, off_t cookie,
                        fuse_file_info* /*file*/) {
   FileSystem& file_system = FileSystemOf(request);
@@ -109,11 +114,12 @@ void ReadDirectoryPlus(fuse_req_t request, fuse_ino_t directory, size_t size, of
     fuse_entry_param entry = {};  // node 0: a name without attributes
     entry.attr = StatOf(record.inode, record.type);
     if (record.name != "." && record.name != "..") {
-      const Result<Attributes> found = LookUpToTell(request, directory, record.name);
+      const Result<Attributes> found = LookUpToTell(request, record.inode, ".");
       if (found.ok()) {
         entry = ToEntry(AttributesToReply(ContextOf(request), *found));
         counted.push_back(found->inode);
-      } else if (found.status().Is(StatusCode::kNotFound)) {
+      } else if (found.status().Is(StatusCode::kNotFound) ||
+                 found.status().Is(StatusCode::kStale)) {
         continue;  // removed since the names were collected
       }            // else: listed without attributes; a lookup of the name reports the error
     }

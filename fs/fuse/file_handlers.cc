@@ -77,21 +77,41 @@ void ReleaseFile(fuse_req_t request, fuse_ino_t inode, fuse_file_info* file) {
   fuse_reply_err(request, 0);
 }
 
+// Where the answer of a READ is built: in the ring's memory, or in a buffer kept for reuse.
+class ReadBuffer {
+ public:
+  explicit ReadBuffer(HandlerContext& context) : context_(context), place_(CurrentReplyArea()) {
+    if (!place_.empty()) return;
+    buffer_ = context.read_buffers.Take();
+    place_ = {buffer_.get(), ReadBuffers::kBytes};
+  }
+  ~ReadBuffer() {
+    if (buffer_) context_.read_buffers.Return(std::move(buffer_));
+  }
+  ReadBuffer(const ReadBuffer&) = delete;
+  ReadBuffer& operator=(const ReadBuffer&) = delete;
+
+  MutableByteView First(size_t size) const { return place_.first(std::min(size, place_.size())); }
+
+ private:
+  HandlerContext& context_;
+  ReadBuffers::Buffer buffer_;
+  MutableByteView place_;
+};
+
 void Read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
           fuse_file_info* /*file*/) {
   HandlerContext& context = ContextOf(request);
-  ReadBuffers::Buffer buffer = context.read_buffers.Take();
-  const size_t room = std::min(size, ReadBuffers::kBytes);
-  const Result<size_t> count = context.file_system.Read(inode, static_cast<uint64_t>(offset),
-                                                        MutableByteView(buffer.get(), room));
+  const ReadBuffer buffer(context);
+  const MutableByteView out = buffer.First(size);
+  const Result<size_t> count = context.file_system.Read(inode, static_cast<uint64_t>(offset), out);
   if (count.ok()) {
-    fuse_reply_buf(request, reinterpret_cast<const char*>(buffer.get()), *count);
+    fuse_reply_buf(request, reinterpret_cast<const char*>(out.data()), *count);
   } else if (count.status().Is(StatusCode::kCorruption)) {
     fuse_reply_err(request, ErrnoOf(count.status().code()));  // the core has logged it
   } else {
     ReplyError(request, count.status());
   }
-  context.read_buffers.Return(std::move(buffer));
 }
 
 // Exists while a request changes a file's content. After the change, the kernel asks for size and

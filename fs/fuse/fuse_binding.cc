@@ -13,12 +13,14 @@
 #include "fs/fuse/handler_context.h"
 #include "fs/fuse/kernel_extensions.h"
 #include "fs/fuse/request_loop.h"
+#include "store/env/mountpoint.h"
 #include "store/env/process.h"
 
 namespace siltfs {
 namespace {
 
 using fuse::HandlerContext;
+using fuse::RingTransport;
 
 void Initialize(void* user_data, fuse_conn_info* connection) {
   auto& context = *static_cast<HandlerContext*>(user_data);
@@ -94,9 +96,19 @@ class Session final : public FuseBinding {
                  .file_system = file_system,
                  .options = options,
                  .read_buffers = {},
-                 .failure_log = {options.log, [&env] { return env.MonotonicNanoseconds(); }}} {}
+                 .failure_log = {options.log, [&env] { return env.MonotonicNanoseconds(); }},
+                 .rings = RingTransport({.use = options.mount.io_uring,
+                                         .workers = kMaxThreads,
+                                         .answer =
+                                             [this](MutableByteView message, MutableByteView area) {
+                                               fuse::AnswerRingRequest(session_.get(), message,
+                                                                       area);
+                                             },
+                                         .failed = [this](const Status& cause) { Abort(cause); },
+                                         .log = options.log})} {}
 
   ~Session() override {
+    context_.rings.Release();  // it keeps /dev/fuse open
     if (mounted_) fuse_session_unmount(session_.get());
   }
 
@@ -134,12 +146,19 @@ class Session final : public FuseBinding {
   }
 
   Status Serve() override {
-    const int outcome = fuse::ServeRequests(session_.get(), kMaxThreads);
+    const int outcome = fuse::ServeRequests(
+        session_.get(),
+        {.threads = kMaxThreads, .seldom_used = [this] { return context_.rings.InUse(); }});
+    context_.rings.Stop();
     context_.tasks.Finish();
     if (outcome >= 0) return {};
     return Status(StatusCode::kIoError,
                   fmt::format("the connection to the kernel failed: {}", std::strerror(-outcome)))
         .At(context_.options.mountpoint);
+  }
+
+  Transport CurrentTransport() const override {
+    return context_.rings.InUse() ? Transport::kRings : Transport::kDevice;
   }
 
   bool Connected() const override {
@@ -149,6 +168,15 @@ class Session final : public FuseBinding {
   }
 
  private:
+  // Without its rings, the mount cannot be served. The end of the connection gives all waiting
+  // programs an error.
+  void Abort(const Status& cause) const {
+    context_.options.log->error("{}: {}; the mount ends", context_.options.mountpoint,
+                                cause.ToString());
+    const Status aborted = AbortMount(context_.options.mountpoint);
+    if (!aborted.ok()) context_.options.log->error("{}", aborted.ToString());
+  }
+
   Status Failure(std::string_view what, const fuse::FuseLogCapture& log) const {
     std::string cause(what);
     if (!log.text().empty()) cause += fmt::format(" ({})", log.text());
@@ -167,6 +195,9 @@ class Session final : public FuseBinding {
 
 Result<std::unique_ptr<FuseBinding>> FuseBinding::Mount(Env& env, FileSystem& file_system,
                                                         FuseBindingOptions options) {
+  if (options.mount.io_uring == IoUringUse::kOn) {
+    SILTFS_RETURN_IF_ERROR(fuse::CheckRings().At(options.mountpoint));
+  }
   auto session = std::make_unique<Session>(env, file_system, options);
   SILTFS_RETURN_IF_ERROR(session->Mount());
   return std::unique_ptr<FuseBinding>(std::move(session));

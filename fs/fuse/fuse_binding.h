@@ -10,11 +10,16 @@
 // declined permanently (ENOSYS), so the kernel sends no such request when a file is closed or a
 // directory is opened.
 //
-// Thread-safety: Serve runs the request loop (request_loop.h) on kMaxThreads threads of its own;
-// AwaitWriteback and Connected may be called from any thread; everything else belongs to one
+// Transport: if the kernel offers FUSE over io_uring, requests arrive through rings
+// (fs/rings/ring_server.h), otherwise through reads of /dev/fuse (request_loop.h). /dev/fuse is
+// read in both cases, because some kernel messages never use the rings.
+//
+// Thread-safety: Serve runs the request loop on kMaxThreads threads of its own; AwaitWriteback,
+// Connected and CurrentTransport may be called from any thread; everything else belongs to one
 // thread. No function ends Serve; only an unmount does. Ownership: borrows the FileSystem and the
-// Env, which must outlive the binding; does not close the FileSystem. Memory: each thread owns a
-// request buffer of 1 MiB, and each READ in progress uses a reply buffer of up to 1 MiB.
+// Env, which must outlive the binding; does not close the FileSystem. Memory: each thread of
+// the request loop owns a request buffer of 1 MiB, and each READ in progress uses a reply buffer of
+// up to 1 MiB. The slots of the rings take up to 16 MiB (fs/rings/ring_plan.h).
 #pragma once
 
 #include <functional>
@@ -29,6 +34,11 @@
 #include "store/env/env.h"
 
 namespace siltfs {
+
+enum class Transport : uint8_t {
+  kDevice,  // reads of /dev/fuse
+  kRings,   // FUSE over io_uring
+};
 
 struct FuseBindingOptions {
   std::string mountpoint;  // absolute path of an existing directory
@@ -63,6 +73,10 @@ class FuseBinding {
   // writing are checked, because closing a file waits until its writes are answered. Returns
   // kUnsupported or kInUse if this process cannot find out whether all writes are answered.
   virtual Status AwaitWriteback() = 0;
+
+  // How requests arrive. From any thread; final when `on_ready` was called and the first request
+  // after it was answered.
+  virtual Transport CurrentTransport() const = 0;
 
   // Answers requests until the file system is unmounted. On return every request has been answered,
   // and no request follows.

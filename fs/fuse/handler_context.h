@@ -12,6 +12,7 @@
 #include "fs/fuse/failure_log.h"
 #include "fs/fuse/fuse_api.h"
 #include "fs/fuse/fuse_binding.h"
+#include "fs/fuse/ring_transport.h"
 #include "fs/fuse/writeback.h"
 #include "fs/interface/file_system.h"
 #include "store/base/thread_annotations.h"
@@ -53,6 +54,7 @@ struct HandlerContext {
   FilesOpenForWriting open_for_writing = {};
   BackgroundTasks tasks = {};  // each of them answers a request
   AttributeReplyTracker attribute_replies = {};
+  RingTransport rings = RingTransport({});
   fuse_session* session = nullptr;  // set before Serve
   // Set at INIT, before any other request.
   bool opendir_may_be_declined = false;

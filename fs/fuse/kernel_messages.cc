@@ -2,6 +2,7 @@
 
 #include <linux/fuse.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -106,6 +107,17 @@ void AcceptOffers(MutableByteView init_reply, uint64_t offers) {
     WriteAt(init_reply, kAccepted2, ReadAt<uint32_t>(init_reply, kAccepted2) | more);
   }
   WriteAt(init_reply, kAt, flags);
+}
+
+size_t LargestPayload(ByteView init_reply) {
+  constexpr size_t kPageBytes = 4096;
+  constexpr size_t kDefaultPages = 32;  // FUSE_DEFAULT_MAX_PAGES_PER_REQ of the kernel
+  constexpr size_t kMaxPagesAt = offsetof(fuse_init_out, max_pages);
+  fuse_init_out reply = {};
+  std::memcpy(&reply, init_reply.data(), std::min(init_reply.size(), sizeof reply));
+  const bool tells_pages = (reply.flags & FUSE_MAX_PAGES) != 0 && init_reply.size() > kMaxPagesAt;
+  const size_t pages = tells_pages ? reply.max_pages : kDefaultPages;
+  return std::max<size_t>(reply.max_write, pages * kPageBytes);
 }
 
 }  // namespace siltfs::fuse

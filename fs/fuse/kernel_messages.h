@@ -21,12 +21,14 @@ namespace siltfs::fuse {
 // that the file system removes set-id bits and capabilities itself; libfuse does not know it. The
 // second lets the kernel look up and list names of one directory in parallel; the daemon can ask
 // libfuse for it, but libfuse does not send the flag. The third allows mmap of a file that is open
-// with direct I/O (protocol 7.39).
+// with direct I/O (protocol 7.39). The fourth is FUSE over io_uring (protocol 7.42), which is
+// accepted only if the rings exist (ring_transport.h).
 inline constexpr uint64_t kKillPrivilegesOffer = 1U << 28;
 inline constexpr uint64_t kParallelDirectoryOffer = 1U << 18;
 inline constexpr uint64_t kDirectMmapOffer = uint64_t{1} << 36;
+inline constexpr uint64_t kRingOffer = uint64_t{1} << 41;
 inline constexpr uint64_t kAcceptedOffers =
-    kKillPrivilegesOffer | kParallelDirectoryOffer | kDirectMmapOffer;
+    kKillPrivilegesOffer | kParallelDirectoryOffer | kDirectMmapOffer | kRingOffer;
 
 // Facts about a request that libfuse does not pass to the handler.
 struct RequestNotes {
@@ -42,6 +44,9 @@ RequestNotes TranslateRequest(MutableByteView message);
 
 // Adds the accepted offers to the body of a successful reply to INIT.
 void AcceptOffers(MutableByteView init_reply, uint64_t offers);
+
+// Returns the most bytes of names and data in one request or reply after this reply to INIT.
+size_t LargestPayload(ByteView init_reply);
 
 // The reply to STATX (protocol 7.39), in the machine's byte order, like all messages to the kernel.
 // Times are those of statx(2).

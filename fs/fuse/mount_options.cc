@@ -87,6 +87,13 @@ Result<uint64_t> ParseNumber(const Option& option, uint64_t least, uint64_t most
   return number;
 }
 
+Result<IoUringUse> ParseIoUringUse(std::string_view text) {
+  if (text == "auto") return IoUringUse::kAuto;
+  if (text == "on") return IoUringUse::kOn;
+  if (text == "off") return IoUringUse::kOff;
+  return Wrong(fmt::format("mount option \"io_uring={}\": not auto, on or off", text));
+}
+
 class Parser {
  public:
   Status Take(std::string_view text) {
@@ -151,8 +158,8 @@ class Parser {
 
   // Takes an option with a value that siltfs acts on; false for any other option.
   Result<bool> TakeValue(const Option& option) {
-    static constexpr std::array<std::string_view, 4> kNames = {"index_memory", "commit", "log",
-                                                               "max_read"};
+    static constexpr std::array<std::string_view, 5> kNames = {"index_memory", "commit", "log",
+                                                               "max_read", "io_uring"};
     if (!Contains(kNames, option.name)) return false;
     if (!option.value || option.value->empty()) {
       return Wrong(fmt::format("mount option \"{}\" needs a value", option.name));
@@ -170,6 +177,8 @@ class Parser {
     } else if (option.name == "max_read") {
       SILTFS_ASSIGN_OR_RETURN(const uint64_t bytes, ParseNumber(option, 4096, uint64_t{1} << 30));
       options_.max_read = static_cast<uint32_t>(bytes);
+    } else if (option.name == "io_uring") {
+      SILTFS_ASSIGN_OR_RETURN(options_.io_uring, ParseIoUringUse(*option.value));
     } else {
       options_.log_file = std::string(*option.value);
     }

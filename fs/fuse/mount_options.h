@@ -16,6 +16,13 @@
 
 namespace siltfs {
 
+// Whether requests come through FUSE over io_uring rather than through reads of /dev/fuse.
+enum class IoUringUse : uint8_t {
+  kAuto,  // if the kernel offers it
+  kOn,    // the mount fails if the kernel does not offer it
+  kOff,
+};
+
 struct MountOptions {
   bool read_only = false;
   bool allow_other = false;
@@ -26,9 +33,10 @@ struct MountOptions {
   std::optional<std::chrono::seconds> commit_interval;
   std::optional<std::string> log_file;  // path; without a value: the system log
   std::optional<uint32_t> max_read;     // most bytes of a READ request
-  bool debug = false;                   // libfuse prints every request
-  std::vector<std::string> passed_on;   // unchanged, to libfuse: "nosuid", "context=..."; "suid"
-                                        // and "dev" only for the superuser
+  IoUringUse io_uring = IoUringUse::kAuto;
+  bool debug = false;                  // libfuse prints every request
+  std::vector<std::string> passed_on;  // unchanged, to libfuse: "nosuid", "context=..."; "suid"
+                                       // and "dev" only for the superuser
 };
 
 inline constexpr std::chrono::seconds kMinCommitInterval{1};

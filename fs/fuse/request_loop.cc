@@ -1,26 +1,21 @@
 #include "fs/fuse/request_loop.h"
 
-#include <linux/fuse.h>
 #include <poll.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
 
-#include "fs/fuse/adaptive_poll.h"
+#include "fs/fuse/request_kind.h"
+#include "fs/rings/adaptive_poll.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs::fuse {
 namespace {
-
-// The leader gives the lead to another thread before it answers a request that may wait for the
-// device, or a WRITE request that is larger than this.
-constexpr size_t kQuickWriteBytes = 64U << 10;
 
 class Request {
  public:
@@ -31,45 +26,18 @@ class Request {
 
   int Receive(fuse_session* session) { return fuse_session_receive_buf(session, &buffer_); }
   void Answer(fuse_session* session) { fuse_session_process_buf(session, &buffer_); }
-  bool IsQuick() const;
+  bool IsQuick() const {
+    return PaceOf({static_cast<const uint8_t*>(buffer_.mem), buffer_.size}) == RequestPace::kQuick;
+  }
 
  private:
   fuse_buf buffer_ = {};
 };
 
-bool Request::IsQuick() const {
-  fuse_in_header header;
-  if (buffer_.size < sizeof header) return false;
-  std::memcpy(&header, buffer_.mem, sizeof header);
-  switch (header.opcode) {
-    case FUSE_SETATTR: {
-      fuse_setattr_in change;
-      if (buffer_.size < sizeof header + sizeof change) return false;
-      std::memcpy(&change, static_cast<const uint8_t*>(buffer_.mem) + sizeof header, sizeof change);
-      return (change.valid & FATTR_SIZE) == 0;
-    }
-    case FUSE_WRITE:
-      return buffer_.size <= kQuickWriteBytes;
-    case FUSE_READ:
-    case FUSE_RELEASE:  // folds the file
-    case FUSE_FSYNC:
-    case FUSE_FSYNCDIR:
-    case FUSE_SYNCFS:
-    case FUSE_FALLOCATE:
-    case FUSE_COPY_FILE_RANGE:
-    case FUSE_LSEEK:
-    case FUSE_INIT:
-    case FUSE_DESTROY:
-      return false;
-    default:
-      return true;
-  }
-}
-
 class RequestLoop {
  public:
-  RequestLoop(fuse_session* session, std::chrono::nanoseconds patience)
-      : session_(session), patience_(patience) {}
+  RequestLoop(fuse_session* session, const RequestLoopOptions& options)
+      : session_(session), options_(options) {}
 
   int Run(unsigned count) SILTFS_EXCLUDES(mutex_) {
     std::vector<std::thread> threads;
@@ -109,7 +77,7 @@ class RequestLoop {
   }
 
   fuse_session* const session_;
-  const std::chrono::nanoseconds patience_;
+  const RequestLoopOptions& options_;
   const RunnableThreads runnable_;
 
   // Changed under mutex_. A thread checks without mutex_ whether it still leads.
@@ -144,7 +112,7 @@ void RequestLoop::Watch(ThreadNumber me) {
   watch_wanted_ = false;
   for (uint64_t seen = answered_by_leaders_; !outcome_ && leader_ != kNobody;) {
     const uint64_t answering = answering_;
-    changed_.WaitFor(mutex_, patience_);
+    changed_.WaitFor(mutex_, options_.patience);
     if (answering != 0 && answering_ == answering) {
       answering_ = 0;
       leader_ = me;
@@ -191,7 +159,11 @@ void RequestLoop::LookForRequest(ThreadNumber me, AdaptivePoll& adaptive_poll) c
 
 void RequestLoop::Lead(ThreadNumber me, Request& request, AdaptivePoll& adaptive_poll) {
   while (leader_ == me) {
-    LookForRequest(me, adaptive_poll);
+    if (options_.seldom_used()) {
+      std::this_thread::sleep_for(RequestLoopOptions::kPause);
+    } else {
+      LookForRequest(me, adaptive_poll);
+    }
     const int got = request.Receive(session_);
     if (got == -EINTR) continue;
     if (got <= 0) return End(got);
@@ -211,8 +183,8 @@ void RequestLoop::Lead(ThreadNumber me, Request& request, AdaptivePoll& adaptive
 
 }  // namespace
 
-int ServeRequests(fuse_session* session, unsigned threads, std::chrono::nanoseconds patience) {
-  return RequestLoop(session, patience).Run(threads);
+int ServeRequests(fuse_session* session, const RequestLoopOptions& options) {
+  return RequestLoop(session, options).Run(options.threads);
 }
 
 }  // namespace siltfs::fuse

@@ -13,15 +13,25 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 
 #include "fs/fuse/fuse_api.h"
 
 namespace siltfs::fuse {
 
+struct RequestLoopOptions {
+  unsigned threads = 1;
+  // How long the leader may take to answer one request before another thread takes the lead.
+  std::chrono::nanoseconds patience = std::chrono::milliseconds(4);
+  // Whether most requests arrive elsewhere, through rings. /dev/fuse then brings little more than
+  // FORGET messages, which no program waits for. So the leader pauses before it reads, and answers
+  // many of them at once. Otherwise each would wake it.
+  std::function<bool()> seldom_used = [] { return false; };
+  static constexpr std::chrono::milliseconds kPause{2};
+};
+
 // Returns 0 when the file system is unmounted, or -errno when the connection has failed. On return,
-// every request that was read has been answered. `patience`: how long the leader may take to answer
-// one request before another thread takes the lead.
-int ServeRequests(fuse_session* session, unsigned threads,
-                  std::chrono::nanoseconds patience = std::chrono::milliseconds(4));
+// every request that was read has been answered.
+int ServeRequests(fuse_session* session, const RequestLoopOptions& options);
 
 }  // namespace siltfs::fuse

@@ -4,7 +4,8 @@
 # Checks that external interfaces are used in few places only. libfuse is included only in
 # fs/fuse, in its tests and in the block device of tests/crash/block. RocksDB is included only in
 # fs/rocksdb and its tests. Headers of the operating system's files, processes and sockets are included
-# only in store/env; fs/fuse may include those with constants of the kernel.
+# only in store/env and in fs/rings, whose subject is a kernel interface; fs/fuse may include those with
+# constants of the kernel.
 set -u
 cd "$1" || exit 1
 failures=0
@@ -37,5 +38,5 @@ only_in libfuse '(fuse3/)?(cuse|fuse)(_[a-z]+)?\.h' 'fs/fuse|tests/fs/fuse|tests
 only_in RocksDB 'rocksdb/[^>"]*' 'fs/rocksdb|tests/fs/rocksdb' "${product[@]}" tests
 only_in 'the operating system' \
   'unistd\.h|fcntl\.h|dirent\.h|poll\.h|spawn\.h|mntent\.h|liburing[^>"]*|sys/(file|mount|socket|un|wait|mman|random|resource|statvfs|eventfd)\.h|filesystem|fstream' \
-  'store/env|fs/fuse' "${product[@]}"
+  'store/env|fs/fuse|fs/rings' "${product[@]}"
 exit $((failures != 0))

@@ -54,7 +54,8 @@ make_and_mount() {
   mount_it
 }
 mount_it() { # [OPTION]
-  "$siltfs" mount "$store" "$mnt" -o "allow_other,log=$work/log${1:+,$1}"
+  "$siltfs" mount "$store" "$mnt" \
+    -o "allow_other,log=$work/log,io_uring=${SILTFS_TEST_IO_URING:-auto}${1:+,$1}"
   mounted || fail "not in the mount table"
 }
 # Unmounts the store and checks every byte of it. Prints the daemon's log, because it may explain a

@@ -21,11 +21,12 @@ TEST_CASE("The report shows sizes with units, counts in groups and ratios") {
   stats.sha1_kernel = "evp";
   stats.index.engine = "silt";
   stats.index.stores.push_back({.kind = "sorted_store", .entries = 1000});
-  const std::string report =
-      FormatStatReport(ToJson(stats, "/data/store", DaemonInfo{.pid = 42, .mountpoint = "/mnt"}));
+  const std::string report = FormatStatReport(ToJson(
+      stats, "/data/store", DaemonInfo{.pid = 42, .mountpoint = "/mnt", .transport = "dev_fuse"}));
   INFO(report);
   CHECK(Has(report, "/data/store\n"));
   CHECK(Has(report, "on /mnt (process 42)"));
+  CHECK(Has(report, "Requests    through /dev/fuse\n"));
   CHECK(Has(report, "3.0 GiB"));
   CHECK(Has(report, "3.00 : 1  by deduplication"));
   CHECK(Has(report, "512.0 MiB"));

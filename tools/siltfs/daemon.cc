@@ -121,6 +121,12 @@ class MountState {
     if (closing_ || (binding_ != nullptr && !binding_->Connected())) return control::kClosing;
     return binding_ == nullptr ? control::kStarting : control::kMounted;
   }
+  // Empty while there is no mount.
+  std::string_view TransportName() const {
+    const MutexLock lock(mutex_);
+    if (binding_ == nullptr) return {};
+    return binding_->CurrentTransport() == Transport::kRings ? "io_uring" : "dev_fuse";
+  }
 
  private:
   mutable Mutex mutex_;
@@ -131,11 +137,14 @@ class MountState {
 Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& options,
                                                       FileSystem& file_system,
                                                       const MountState& state, MountInUse& mount) {
-  const DaemonInfo info{.pid = CurrentProcessId(), .mountpoint = options.mountpoint};
+  const DaemonInfo info{
+      .pid = CurrentProcessId(), .mountpoint = options.mountpoint, .transport = {}};
   StoreMaintenance& maintenance = file_system.maintenance();
-  const auto stat = [&maintenance, &options, info]() -> Result<Json> {
+  const auto stat = [&maintenance, &options, &state, info]() -> Result<Json> {
     SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, maintenance.GetStats());
-    return ToJson(stats, options.store, info);
+    DaemonInfo now = info;
+    now.transport = state.TransportName();
+    return ToJson(stats, options.store, now);
   };
   const auto index_stat = [&maintenance, &options, info]() -> Result<Json> {
     SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, maintenance.GetStats());

@@ -29,6 +29,7 @@ std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundin
       "  commit=SECONDS        longest time until changes are durable (5)\n"
       "  log=FILE              log to this file instead of to the system log\n"
       "  max_read=BYTES        largest read request\n"
+      "  io_uring=auto|on|off  get requests through io_uring if the kernel offers that (auto)\n"
       "  debug                 log every request\n"
       "Also suid and dev (only for the superuser; off by default), nosuid, nodev, noexec,\n"
       "noatime, sync, dirsync and context=..., as in mount(8).");

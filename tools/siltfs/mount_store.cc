@@ -5,6 +5,7 @@
 #include <atomic>
 #include <ostream>
 
+#include "fs/fuse/ring_transport.h"
 #include "fs/open/store_index.h"
 #include "store/env/daemon.h"
 #include "store/env/mountpoint.h"
@@ -18,6 +19,17 @@
 
 namespace siltfs {
 namespace {
+
+// Tells the superuser, which alone can change it, about the setting that makes mounts faster.
+void TellOfRings(const MountOptions& options, Surroundings& surroundings) {
+  if (options.io_uring != IoUringUse::kAuto || CurrentUserId() != 0) return;
+  if (fuse::ReadRingOffer() != fuse::RingOffer::kDisabled) return;
+  surroundings.err << fmt::format(
+                          "siltfs: mounts are faster with FUSE over io_uring, which is disabled on "
+                          "this system: write Y to {} before mounting (see docs/performance.md)\n",
+                          fuse::kRingSetting)
+                   << std::flush;
+}
 
 bool IsWithin(const std::string& path, const std::string& directory) {
   return path == directory || directory == "/" || path.starts_with(directory + "/");
@@ -113,6 +125,7 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
     if (warning) Warn(surroundings, *warning);
   }
   if (request.check_only) return ExitCode::kDone;
+  TellOfRings(options.mount, surroundings);
   // A daemon may still be closing the store. Wait for it before signals are blocked, so that a
   // signal can end this process.
   const Status closed = WaitUntilClosed(options.store, [&](const std::string& sentence) {

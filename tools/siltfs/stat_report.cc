@@ -138,6 +138,10 @@ std::string FormatStatReport(const Json& statistics) {
   } else {
     head += fmt::format("Mounted     on {} (process {})\n", text("mountpoint"),
                         Number(statistics, "pid"));
+    if (!statistics.at("transport").is_null()) {
+      head += fmt::format("Requests    through {}\n",
+                          text("transport") == "io_uring" ? "io_uring" : "/dev/fuse");
+    }
   }
   if (statistics.at("read_only").get<bool>()) {
     const Json& cause = statistics.at("read_only_cause");

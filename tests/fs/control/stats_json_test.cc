@@ -38,7 +38,9 @@ FileSystemStats SomeStats() {
 }
 
 TEST_CASE("Every documented statistic is there under its key") {
-  const auto json = ToJson(SomeStats(), "/store", DaemonInfo{.pid = 17, .mountpoint = "/mnt"});
+  const auto json = ToJson(SomeStats(), "/store",
+                           DaemonInfo{.pid = 17, .mountpoint = "/mnt", .transport = "io_uring"});
+  CHECK(json.at("transport") == "io_uring");
   CHECK(json.at("logical_bytes") == 4000);
   CHECK(json.at("unique_bytes") == 1000);
   CHECK(json.at("stored_bytes") == 700);
@@ -104,7 +106,8 @@ TEST_CASE("Stores of a kind are summed in stat, and listed one by one in index s
   CHECK(summary[0].at("false_positive_rate") == 10.0 / 130);
   CHECK(summary[0].at("flash_bytes_written") == 16384);
   CHECK(summary[1].at("count") == 1);
-  const auto whole = IndexToJson(index, "/store", DaemonInfo{.pid = 17, .mountpoint = "/mnt"});
+  const auto whole = IndexToJson(
+      index, "/store", DaemonInfo{.pid = 17, .mountpoint = "/mnt", .transport = "io_uring"});
   CHECK(whole.at("kinds") == summary);
   CHECK(whole.at("pid") == 17);
   CHECK(whole.at("mountpoint") == "/mnt");
@@ -123,6 +126,7 @@ TEST_CASE("An empty, unmounted store has ratios of 1 and no daemon") {
   CHECK(json.at("total_ratio") == 1.0);
   CHECK(json.at("pid").is_null());
   CHECK(json.at("mountpoint").is_null());
+  CHECK(json.at("transport").is_null());
   CHECK(json.at("index").at("memory_bytes_per_entry") == 0);
   CHECK(json.at("index").at("stores").is_array());
 }

@@ -113,6 +113,34 @@ TEST_CASE("Offers that libfuse ignores are accepted if the kernel made them") {
   CHECK(cut.flags == 0);
 }
 
+TEST_CASE("The offer of rings is read and accepted") {
+  fuse_init_in offered = {};
+  offered.flags = FUSE_INIT_EXT;
+  offered.flags2 = 1U << 9;
+  Bytes message = Request(FUSE_INIT, offered);
+  CHECK(TranslateRequest(message).offers == fuse::kRingOffer);
+  fuse_init_out reply = {};
+  AcceptOffers({reinterpret_cast<uint8_t*>(&reply), sizeof reply}, fuse::kRingOffer);
+  CHECK(reply.flags == FUSE_INIT_EXT);
+  CHECK(reply.flags2 == 1U << 9);
+}
+
+TEST_CASE("The largest payload follows from the reply to INIT") {
+  fuse_init_out reply = {};
+  const auto largest = [&](size_t size = sizeof(fuse_init_out)) {
+    return fuse::LargestPayload({reinterpret_cast<const uint8_t*>(&reply), size});
+  };
+  CHECK(largest() == 32 * 4096);
+  reply.max_write = 1 << 20;
+  CHECK(largest() == 1 << 20);
+  reply.max_pages = 512;
+  CHECK(largest() == 1 << 20);  // without FUSE_MAX_PAGES, the field is meaningless
+  reply.flags = FUSE_MAX_PAGES;
+  CHECK(largest() == 2 << 20);
+  CHECK(largest(offsetof(fuse_init_out, max_pages)) == 1 << 20);
+  CHECK(largest(0) == 32 * 4096);
+}
+
 TEST_CASE("Offers beyond the first 32 are read and accepted if there is a second word") {
   fuse_init_in offered = {};
   offered.flags = FUSE_PARALLEL_DIROPS | FUSE_INIT_EXT;

@@ -39,6 +39,16 @@ TEST_CASE("siltfs's own options are parsed to types") {
   CHECK(options.log_file == "/var/log/a=b");
 }
 
+TEST_CASE("The transport of requests can be chosen") {
+  CHECK(Parsed({}).io_uring == IoUringUse::kAuto);
+  CHECK(Parsed({"io_uring=on"}).io_uring == IoUringUse::kOn);
+  CHECK(Parsed({"io_uring=off"}).io_uring == IoUringUse::kOff);
+  CHECK(Parsed({"io_uring=on,io_uring=auto"}).io_uring == IoUringUse::kAuto);
+  for (const char* wrong : {"io_uring", "io_uring=", "io_uring=yes", "io_uring=ON"}) {
+    REQUIRE_CODE(Parse({wrong}), kInvalidArgument);
+  }
+}
+
 TEST_CASE("An index may have no memory") { CHECK(Parsed({"index_memory=0"}).index_memory == 0); }
 
 TEST_CASE("The last of two options that contradict each other counts") {

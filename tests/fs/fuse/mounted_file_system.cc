@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <string_view>
 
 #include "store/env/posix_env.h"
 
@@ -21,6 +23,13 @@ namespace {
 
 void Demand(bool condition, const std::string& what) {
   if (!condition) throw std::runtime_error(what + ": " + std::strerror(errno));
+}
+
+// The transport that the environment asks for. Otherwise it depends on the machine.
+IoUringUse TransportOfTests() {
+  const char* const use = std::getenv("SILTFS_TEST_IO_URING");
+  if (use == nullptr) return IoUringUse::kAuto;
+  return std::string_view(use) == "on" ? IoUringUse::kOn : IoUringUse::kOff;
 }
 
 }  // namespace
@@ -45,6 +54,7 @@ MountedFileSystem::MountedFileSystem(FileSystem& file_system, MountOptions optio
   std::string pattern = std::filesystem::temp_directory_path() / "siltfs-mount-XXXXXX";
   Demand(mkdtemp(pattern.data()) != nullptr, "mkdtemp " + pattern);
   mountpoint_ = pattern;
+  if (options.io_uring == IoUringUse::kAuto) options.io_uring = TransportOfTests();
   FuseBindingOptions binding_options{.mountpoint = mountpoint_,
                                      .store = kSource,
                                      .mount = std::move(options),
@@ -67,7 +77,10 @@ void MountedFileSystem::Serve(FuseBindingOptions options, std::promise<Status> m
     return mounted.set_value(Status(StatusCode::kIoError, "unshare"));
   auto binding = FuseBinding::Mount(*env_, file_system_, std::move(options));
   mounted.set_value(binding.status());
-  if (binding.ok()) outcome_ = (*binding)->Serve();
+  if (!binding.ok()) return;
+  binding_ = binding->get();
+  outcome_ = (*binding)->Serve();
+  binding_ = nullptr;
 }
 
 MountedFileSystem::~MountedFileSystem() {

@@ -5,6 +5,7 @@
 // mount behind.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <future>
 #include <memory>
@@ -42,6 +43,8 @@ class MountedFileSystem {
   // Unmounts like umount(8): the kernel writes all data back. Returns the result of Serve, after
   // the last request was answered.
   Status Unmount();
+  // How requests arrive. Call it after the first call on the mount.
+  Transport CurrentTransport() const { return binding_.load()->CurrentTransport(); }
   // Makes the kernel drop all unused names and inodes.
   void DropCaches() const;
   // The line about this mount in /proc/self/mounts; empty if there is none.
@@ -58,6 +61,7 @@ class MountedFileSystem {
   const Descriptors descriptors_;
   std::string mountpoint_;
   std::unique_ptr<Env> env_;
+  std::atomic<FuseBinding*> binding_ = nullptr;  // while the mount is served
   Status outcome_;  // result of Serve; valid after the thread has ended
   std::thread server_;
 };

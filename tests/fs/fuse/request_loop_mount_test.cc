@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -114,6 +116,23 @@ TEST_CASE("Requests are answered again after all threads were blocked") {
     for (unsigned held = 0; held < FuseBinding::kMaxThreads; ++held) askers.AddOne();
   }
   UseAFile(mount / "file");
+}
+
+TEST_CASE("Requests arrive as the options and the environment say") {
+  const char* const wanted = std::getenv("SILTFS_TEST_IO_URING");
+  const bool rings = wanted != nullptr && std::string_view(wanted) == "on";
+  MemoryFileSystem fs;
+  {
+    const MountedFileSystem mount(fs);
+    UseAFile(mount / "file");
+    if (wanted != nullptr)
+      CHECK(mount.CurrentTransport() == (rings ? Transport::kRings : Transport::kDevice));
+  }
+  MountOptions options;
+  options.io_uring = IoUringUse::kOff;
+  const MountedFileSystem mount(fs, options);
+  UseAFile(mount / "file");
+  CHECK(mount.CurrentTransport() == Transport::kDevice);
 }
 
 TEST_CASE("Many concurrent programs are all answered") {
