@@ -79,6 +79,7 @@ struct ChunkStoreTotals {
   uint64_t dead_bytes = 0;                    // of stored_bytes, as far as is known
   uint64_t chunks = 0;                        // distinct data chunks in use, as far as is known
   uint64_t plain_bytes = 0;                   // uncompressed bytes of these chunks
+  uint64_t added_bytes = 0;  // uncompressed, of data chunks stored since the store was opened
   uint64_t sha1_collisions = 0;
   uint64_t damaged_blocks = 0;  // known ones, including healed ones
   uint64_t damaged_chunks = 0;

@@ -162,6 +162,7 @@ ChunkStoreTotals ChunkStore::totals() const {
   ChunkStoreTotals totals = parts_.base;
   totals.sha1_collisions =
       deduplicator_ ? deduplicator_->sha1_collisions() : parts_.options.sha1_collisions;
+  totals.added_bytes = deduplicator_ ? deduplicator_->added_bytes() : 0;
   const DamageList::Totals damaged = parts_.damage.totals();
   totals.damaged_blocks = damaged.blocks;
   totals.damaged_chunks = damaged.chunks;

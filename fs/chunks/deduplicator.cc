@@ -83,6 +83,7 @@ Result<bool> Deduplicator::Add(SegmentKind kind, Candidate& candidate) {
         deps_.pipeline.Add(kind, candidate.record, candidate.bytes, candidate.looked_at));
     switch (outcome) {
       case BlockPipeline::Outcome::kAdded:
+        if (kind == SegmentKind::kData) added_bytes_ += candidate.bytes.size();
         return true;
       case BlockPipeline::Outcome::kDuplicate:
         candidate.known = Known::kDuplicate;

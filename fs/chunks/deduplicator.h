@@ -62,6 +62,8 @@ class Deduplicator {
   Status Put(SegmentKind kind, std::span<const ByteView> chunks, std::span<ChunkName> names);
 
   uint64_t sha1_collisions() const { return collisions_; }
+  // Bytes of data chunks that were stored, and not found, since the store was opened.
+  uint64_t added_bytes() const { return added_bytes_; }
 
  private:
   // The result of a look-up of a chunk's name. The look-up may miss chunks that other threads add
@@ -106,6 +108,7 @@ class Deduplicator {
   const Options options_;
   const TagKey tag_key_;
   std::atomic<uint64_t> collisions_;
+  std::atomic<uint64_t> added_bytes_{0};
   Mutex mutex_;
   std::vector<ChunkNamer> free_namers_ SILTFS_GUARDED_BY(mutex_);
 };

@@ -37,6 +37,7 @@ class FileContent {
 
   // The chunker kernel (chunker/scan/kernels.h) that cuts the files.
   const ChunkerKernel& kernel() const { return tables_->kernel(); }
+  const ChunkerTables& tables() const { return *tables_; }
 
   Status Write(InodeRecord& record, Overlay& overlay, uint64_t offset, ByteView data) const;
   // Sets the size, which may grow; the new part reads as zeros.

@@ -174,6 +174,13 @@ Result<Identity> Identify(const DaemonAddress& address, const Patience& patience
   return ToIdentity(answer, connection.pid, address);
 }
 
+Result<OpenedSession> OpenSession(const DaemonAddress& address, const std::string& command,
+                                  const Patience& patience) {
+  SILTFS_ASSIGN_OR_RETURN(Connection connection, Send(address, command, patience));
+  SILTFS_ASSIGN_OR_RETURN(Json greeting, Receive(connection, address, patience));
+  return OpenedSession{std::move(connection.stream), std::move(greeting)};
+}
+
 Result<Waiter> Waiter::Register(const DaemonAddress& address, const Patience& patience) {
   SILTFS_ASSIGN_OR_RETURN(Connection connection, Send(address, "wait", patience));
   SILTFS_ASSIGN_OR_RETURN(const Json answer, Receive(connection, address, patience));

@@ -59,6 +59,15 @@ Result<nlohmann::json> Ask(const DaemonAddress& address, const std::string& comm
                            const Patience& patience = {});
 Result<Identity> Identify(const DaemonAddress& address, const Patience& patience = {});
 
+// Begins a session (server.h) and returns its connection, after the first answer. The caller reads
+// the second answer with DecodeResponse.
+struct OpenedSession {
+  std::unique_ptr<LocalStream> stream;
+  nlohmann::json greeting;
+};
+Result<OpenedSession> OpenSession(const DaemonAddress& address, const std::string& command,
+                                  const Patience& patience = {});
+
 // Waits for the end of a daemon and returns its outcome.
 class Waiter {
  public:

@@ -29,6 +29,9 @@
 //   "wait"                  the answer to "identity", at once. After the store was closed and
 //                           unlocked, a second line: {"ok":true,"result":null}, or the failure.
 //                           After this line the connection stays open until the daemon ends
+//   "import"                {"version":1}, at once. Then the client sends messages over the same
+//                           connection (fs/transfer/lane_message.h). At the end a second line: the
+//                           totals, or the failure
 //   any other               none: {"ok":false,"code":"invalid argument","error":"..."}
 // clang-format on
 //

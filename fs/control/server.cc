@@ -55,6 +55,7 @@ void Server::Open(std::unique_ptr<LocalListener> listener) {
 void Server::StopCommands() {
   const MutexLock lock(mutex_);
   commands_stopped_ = true;
+  EndSessions();
   while (AnyIn(Phase::kRunning)) phase_changed_.Wait(mutex_);
 }
 
@@ -67,6 +68,8 @@ void Server::Stop() {
   {
     const MutexLock lock(mutex_);
     CutOff(Phase::kReading);
+    commands_stopped_ = true;
+    EndSessions();
     while (AnyIn(Phase::kRunning)) phase_changed_.Wait(mutex_);
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (AnyIn(Phase::kWriting) && std::chrono::steady_clock::now() < deadline) {
@@ -143,6 +146,10 @@ Result<Json> Server::Respond(Connection& connection) {
     BecomeWaiter(connection);
     return Json();
   }
+  if (const auto session = options_.sessions.find(request.command);
+      session != options_.sessions.end()) {
+    return RunSession(connection, session->second);
+  }
   const auto handler = options_.handlers.find(request.command);
   if (handler == options_.handlers.end()) {
     return Status(StatusCode::kInvalidArgument,
@@ -153,6 +160,36 @@ Result<Json> Server::Respond(Connection& connection) {
   }
   if (options_.long_commands.contains(request.command)) return RunLong(handler->second);
   return handler->second();
+}
+
+Result<Json> Server::RunSession(Connection& connection, const Session& session) {
+  if (!BeginRunning(connection)) {
+    return Status(StatusCode::kAborted, "the store is being closed");
+  }
+  return RunLong([&]() -> Result<Json> {
+    SILTFS_RETURN_IF_ERROR(session.check());
+    SILTFS_RETURN_IF_ERROR(connection.stream->WriteAll(EncodeResponse(session.greeting)));
+    {
+      const MutexLock lock(mutex_);
+      connection.in_session = true;
+      if (commands_stopped_) EndSessions();  // StopCommands was called before this
+    }
+    auto outcome = session.run(*connection.stream, [this] { return CommandsStopped(); });
+    const MutexLock lock(mutex_);
+    connection.in_session = false;
+    return outcome;
+  });
+}
+
+bool Server::CommandsStopped() {
+  const MutexLock lock(mutex_);
+  return commands_stopped_;
+}
+
+void Server::EndSessions() {
+  for (const Connection& connection : connections_) {
+    if (connection.in_session) connection.stream->FinishReading();
+  }
 }
 
 bool Server::BeginRunning(Connection& connection) {

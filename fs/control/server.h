@@ -33,12 +33,24 @@ namespace siltfs::control {
 // Runs a command; the result is sent to the client.
 using Handler = std::function<Result<nlohmann::json>()>;
 
+// A command that goes on over the same connection after its first answer, such as "import".
+struct Session {
+  std::function<Status()> check;  // why the session cannot begin; OK if it can
+  nlohmann::json greeting;        // the first answer
+  // Uses the connection; the result is sent to the client as a second answer. After StopCommands
+  // was called, reading from the stream finds its end and `stopped` returns true. The session must
+  // return soon then.
+  std::function<Result<nlohmann::json>(LocalStream& stream, const std::function<bool()>& stopped)>
+      run;
+};
+
 struct ServerOptions {
   std::string store;                         // the directory for the socket; empty: no socket there
   uint32_t own_uid = 0;                      // this user is served, besides the superuser
   std::function<nlohmann::json()> identity;  // the answer to "identity", the first one to "wait"
   std::map<std::string, Handler> handlers;   // by command, without "identity" and "wait"
   std::set<std::string> long_commands = {};
+  std::map<std::string, Session> sessions = {};  // by command; they are long
 };
 
 class Server {
@@ -55,8 +67,8 @@ class Server {
   // Also listens on this abstract name. kInUse if another process does.
   Status ListenAbstract(const std::string& name);
 
-  // Calls no more handlers, and returns when running handlers have returned. Call before the store
-  // is closed. Clients can still send "identity" and "wait".
+  // Calls no more handlers, ends sessions, and returns when running handlers have returned. Call
+  // before the store is closed. Clients can still send "identity" and "wait".
   void StopCommands();
 
   // Accepts no new requests, removes the sockets, and returns when running requests are answered.
@@ -74,6 +86,7 @@ class Server {
     std::unique_ptr<LocalStream> stream;  // null once it is in waiters_
     std::thread thread;
     Phase phase = Phase::kReading;  // guarded by the server's mutex
+    bool in_session = false;        // as well
   };
 
   struct Entrance {
@@ -91,10 +104,14 @@ class Server {
   // Runs on the connection's thread.
   void Serve(Connection& connection);
   Result<nlohmann::json> Respond(Connection& connection);
+  Result<nlohmann::json> RunSession(Connection& connection, const Session& session);
+  bool CommandsStopped();
   // Enters kRunning and returns true. After StopCommands, only returns false.
   bool BeginRunning(Connection& connection);
   // Runs the handler. kInUse while kMaxLongCommands long commands are running.
   Result<nlohmann::json> RunLong(const Handler& handler);
+  // Makes reads of sessions find the end of the stream.
+  void EndSessions() SILTFS_REQUIRES(mutex_);
   void BecomeWaiter(Connection& connection);
   void Enter(Connection& connection, Phase phase);
   // Joins finished threads; returns the number of connections left.

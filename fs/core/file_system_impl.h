@@ -17,6 +17,7 @@
 //   FoldThread        folds in the background
 //   DirectoryNames    entries of directories
 //   NamespaceOps, RenameOps, FileOps, WriteOps: the calls of FileSystem
+//   EntryOps          whole entries, for copies of trees
 //   StoreMaintenanceImpl: statistics, recompression, garbage collection, scrub
 //
 // Lock order: RenameOps::rename_mutex_; then inodes, by ascending number; then the mutexes of
@@ -45,6 +46,7 @@
 #include "fs/ops/acl_ops.h"
 #include "fs/ops/attribute_ops.h"
 #include "fs/ops/directory_names.h"
+#include "fs/ops/entry_ops.h"
 #include "fs/ops/file_ops.h"
 #include "fs/ops/fold_ops.h"
 #include "fs/ops/fold_thread.h"
@@ -181,6 +183,7 @@ class FileSystemImpl final : public FileSystem {
   Status SyncAll() override { return metadata_->CommitAll(); }
   Result<SpaceInfo> GetSpace() override { return store_.GetSpace(); }
   bool NearlyFull() const override { return store_.NearlyFull(); }
+  EntryStore& entries() override { return entries_; }
   StoreMaintenance& maintenance() override { return maintenance_; }
   Status Close() override;
 
@@ -221,6 +224,7 @@ class FileSystemImpl final : public FileSystem {
   RenameOps renames_;
   FileOps files_;
   WriteOps writes_;
+  EntryOps entries_;
   StoreMaintenanceImpl maintenance_;
 };
 

@@ -61,6 +61,7 @@ Result<FileSystemStats> StoreMaintenanceImpl::GetStats() {
   stats.stored_bytes = totals.stored_bytes;
   stats.dead_bytes = totals.dead_bytes;
   stats.awaiting_recompression_bytes = totals.awaiting_recompression_bytes;
+  stats.added_bytes = totals.added_bytes;
   stats.sha1_collisions = totals.sha1_collisions;
   stats.damaged_blocks = totals.damaged_blocks;
   stats.damaged_chunks = totals.damaged_chunks;

@@ -145,6 +145,17 @@ class Session final : public FuseBinding {
         .At(context_.options.mountpoint);
   }
 
+  void ForgetName(InodeNumber parent, const std::string& name) override {
+    LogForgetting(parent, fuse_lowlevel_notify_inval_entry(session_.get(), parent, name.c_str(),
+                                                           name.size()));
+  }
+
+  void ForgetInode(InodeNumber inode, bool listing) override {
+    // The cached names are the directory's pages, from offset 0 on. A negative offset leaves them.
+    LogForgetting(inode,
+                  fuse_lowlevel_notify_inval_inode(session_.get(), inode, listing ? 0 : -1, 0));
+  }
+
   Status Serve() override {
     const int outcome = fuse::ServeRequests(
         session_.get(),
@@ -175,6 +186,15 @@ class Session final : public FuseBinding {
                                 cause.ToString());
     const Status aborted = AbortMount(context_.options.mountpoint);
     if (!aborted.ok()) context_.options.log->error("{}", aborted.ToString());
+  }
+
+  void LogForgetting(InodeNumber inode, int outcome) {
+    const bool cached_nothing = outcome == 0 || outcome == -ENOENT;
+    const bool unmounted = outcome == -ENODEV || outcome == -ENOTCONN || outcome == -EBADF;
+    if (cached_nothing || unmounted) return;
+    context_.failure_log.Add(
+        Status(StatusCode::kIoError, fmt::format("the kernel may show an old state of inode {}: {}",
+                                                 inode, std::strerror(-outcome))));
   }
 
   Status Failure(std::string_view what, const fuse::FuseLogCapture& log) const {

@@ -78,6 +78,14 @@ class FuseBinding {
   // after it was answered.
   virtual Transport CurrentTransport() const = 0;
 
+  // Make the kernel forget what it has cached: whether `parent` has this name, and which inode it
+  // is; the attributes of an inode, and with `listing` also the names in this directory. Call them
+  // after a change that the kernel did not request. Call them while Serve runs, from any thread
+  // except those that answer requests: the kernel may first wait for answers to requests about the
+  // same directory. The caller holds no inode's lock. Nothing happens if nothing is cached.
+  virtual void ForgetName(InodeNumber parent, const std::string& name) = 0;
+  virtual void ForgetInode(InodeNumber inode, bool listing) = 0;
+
   // Answers requests until the file system is unmounted. On return every request has been answered,
   // and no request follows.
   virtual Status Serve() = 0;

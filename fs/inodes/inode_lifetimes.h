@@ -27,6 +27,7 @@ class InodeLifetimes {
 
   // How often the kernel has looked up each inode and not yet forgotten it.
   LookupCounts& lookups() { return lookups_; }
+  const LookupCounts& lookups() const { return lookups_; }
 
   // Drops one link of a file, or all links of a directory. If no link is left, the change deletes
   // the inode, or makes it an orphan if it is open or its lookup count is not 0.

@@ -173,6 +173,7 @@ struct FileSystemOptions {
   std::function<void(const std::string& finding)> report;
 };
 
+class EntryStore;        // fs/interface/entry_store.h
 class StoreMaintenance;  // fs/interface/store_maintenance.h
 
 class FileSystem {
@@ -267,6 +268,8 @@ class FileSystem {
   // Whether the disk may be full when the kernel writes back data that it caches now. The call is
   // cheap, and its answer may be a few seconds old.
   virtual bool NearlyFull() const = 0;
+  // Puts whole entries, for copies of trees. No call may follow Close.
+  virtual EntryStore& entries() = 0;
   // Statistics, recompression, garbage collection and scrub. No call may follow Close.
   virtual StoreMaintenance& maintenance() = 0;
   // Commits everything and closes the store cleanly. No call may follow. Without Close, destruction

@@ -22,6 +22,8 @@ struct FileSystemStats {
   uint64_t directories = 0;
   uint64_t chunks_logical = 0;  // references from files to chunks
   uint64_t chunks_unique = 0;
+  // Uncompressed bytes of chunks that were written and were no duplicates, since the mount.
+  uint64_t added_bytes = 0;
   uint64_t sha1_collisions = 0;  // kept across mounts
   // Blocks and chunks known to be damaged. A chunk counts even if it was stored again after its
   // damage was found. The numbers are kept across mounts.

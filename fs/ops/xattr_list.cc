@@ -1,6 +1,7 @@
 #include "fs/ops/xattr_list.h"
 
 #include "fs/records/schema.h"
+#include "fs/records/source_record.h"
 
 namespace siltfs {
 
@@ -10,7 +11,8 @@ Result<std::vector<std::string>> ListXattrNames(const MetadataStore& metadata, c
   const KeyRange range = RangeOf(Table::kXattr, inode.number);
   SILTFS_RETURN_IF_ERROR(
       metadata.Pin().Scan(range.begin, range.end, [&names](std::string_view key, std::string_view) {
-        if (auto name = ParseXattrName(key)) names.emplace_back(*name);
+        const auto name = ParseXattrName(key);
+        if (name && !IsHiddenXattr(*name)) names.emplace_back(*name);
         return true;
       }));
   return names;
@@ -24,7 +26,8 @@ Status CheckXattrList(const MetadataStore& metadata, const Inode& inode,
   const KeyRange range = RangeOf(Table::kXattr, inode.number);
   SILTFS_RETURN_IF_ERROR(
       metadata.Pin().Scan(range.begin, range.end, [&bytes](std::string_view key, std::string_view) {
-        if (auto name = ParseXattrName(key)) bytes += name->size() + 1;
+        const auto name = ParseXattrName(key);
+        if (name && !IsHiddenXattr(*name)) bytes += name->size() + 1;
         return true;
       }));
   if (bytes <= kMaxXattrListBytes) return Status::Ok();

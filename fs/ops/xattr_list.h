@@ -1,4 +1,5 @@
-// The names of an inode's extended attributes.
+// The names of an inode's extended attributes, without the hidden ones
+// (fs/records/source_record.h).
 //
 // Thread-safety: any thread; the caller holds the inode's lock, and the inode is loaded. Errors:
 // those of metadata, and as stated.

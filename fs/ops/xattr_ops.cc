@@ -3,6 +3,7 @@
 #include "fs/interface/posix_acl.h"
 #include "fs/ops/xattr_list.h"
 #include "fs/records/schema.h"
+#include "fs/records/source_record.h"
 
 namespace siltfs {
 namespace {
@@ -17,6 +18,8 @@ Status CheckXattrName(std::string_view name) {
     return Status(StatusCode::kBufferTooSmall, "an extended attribute needs a name");
   if (name.size() > 255)
     return Status(StatusCode::kBufferTooSmall, "the attribute's name is longer than 255 bytes");
+  if (IsHiddenXattr(name))
+    return Status(StatusCode::kUnsupported, "extended attributes of this name belong to siltfs");
   return Status::Ok();
 }
 

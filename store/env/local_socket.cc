@@ -242,16 +242,97 @@ Status LocalStream::WriteAll(std::string_view text) {
   return Status::Ok();
 }
 
+Status LocalStream::SendDescriptors(ByteView bytes,
+                                    const std::vector<const Descriptor*>& descriptors) {
+  iovec part{const_cast<uint8_t*>(bytes.data()), bytes.size()};
+  std::vector<char> control(CMSG_SPACE(descriptors.size() * sizeof(int)));
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+  for (size_t i = 0; i < descriptors.size(); ++i) {
+    const int fd = descriptors[i]->get();
+    std::memcpy(CMSG_DATA(header) + i * sizeof fd, &fd, sizeof fd);
+  }
+  const ssize_t sent = RetryInterrupted([&] { return sendmsg(fd_.get(), &message, MSG_NOSIGNAL); });
+  if (sent < 0) return TransferError("send", path_);
+  return WriteAll(AsText(bytes.subspan(static_cast<size_t>(sent))));
+}
+
+Result<std::optional<LocalStream::Message>> LocalStream::ReceiveDescriptors(size_t size,
+                                                                            size_t most) {
+  Message received;
+  received.bytes = Bytes(buffer_.begin(), buffer_.end());
+  buffer_.clear();
+  if (received.bytes.size() > size)
+    return Status(StatusCode::kInvalidArgument, "sent bytes between two messages").At(path_);
+  while (received.bytes.size() < size) {
+    Bytes rest(size - received.bytes.size());
+    iovec part{rest.data(), rest.size()};
+    std::vector<char> control(CMSG_SPACE(most * sizeof(int)));
+    msghdr message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t got =
+        RetryInterrupted([&] { return recvmsg(fd_.get(), &message, MSG_CMSG_CLOEXEC); });
+    if (got < 0 && errno != ECONNRESET) return TransferError("receive", path_);
+    // The descriptors first get an owner, so that none is lost.
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); got >= 0 && header != nullptr;
+         header = CMSG_NXTHDR(&message, header)) {
+      if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+      const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      for (size_t i = 0; i < count; ++i) {
+        int fd = -1;
+        std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+        received.descriptors.emplace_back(fd);
+      }
+    }
+    if (got <= 0) {
+      if (received.bytes.empty()) return std::optional<Message>();
+      return Status(StatusCode::kAborted, "the peer closed the connection within a message")
+          .At(path_);
+    }
+    if ((message.msg_flags & MSG_CTRUNC) != 0 || received.descriptors.size() > most)
+      return Status(StatusCode::kInvalidArgument, "sent too many descriptors").At(path_);
+    received.bytes.insert(received.bytes.end(), rest.begin(), rest.begin() + got);
+  }
+  return std::optional<Message>(std::move(received));
+}
+
 Status LocalStream::FinishWriting() {
   if (shutdown(fd_.get(), SHUT_WR) != 0) return ErrorAt("finish writing", path_);
   return Status::Ok();
 }
+
+void LocalStream::FinishReading() { shutdown(fd_.get(), SHUT_RD); }
 
 void LocalStream::Shutdown() { shutdown(fd_.get(), SHUT_RDWR); }
 
 Result<uint32_t> LocalStream::PeerUid() const {
   SILTFS_ASSIGN_OR_RETURN(const ucred peer, PeerOf(fd_, path_));
   return static_cast<uint32_t>(peer.uid);
+}
+
+Result<std::vector<uint32_t>> LocalStream::PeerGroups() const {
+  SILTFS_ASSIGN_OR_RETURN(const ucred peer, PeerOf(fd_, path_));
+  std::vector<uint32_t> groups(64);
+  socklen_t size = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
+  int outcome = getsockopt(fd_.get(), SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
+  if (outcome != 0 && errno == ERANGE) {
+    groups.resize(size / sizeof(gid_t));
+    outcome = getsockopt(fd_.get(), SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
+  }
+  if (outcome != 0) return ErrorAt("find out the groups of the peer", path_);
+  groups.resize(size / sizeof(gid_t));
+  groups.push_back(peer.gid);
+  return groups;
 }
 
 Result<int64_t> LocalStream::PeerPid() const {

@@ -15,7 +15,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "store/base/bytes.h"
 #include "store/base/result.h"
 #include "store/env/posix_descriptor.h"
 
@@ -44,13 +46,27 @@ class LocalStream {
   // All bytes until the peer closes or finishes writing; kFileTooLarge beyond `limit` bytes.
   Result<std::string> ReadAll(size_t limit);
   Status WriteAll(std::string_view text);
+  // Send and receive one message of fixed size, with descriptors. Received descriptors belong to
+  // the caller. ReceiveDescriptors returns nullopt at the end of the stream, kInvalidArgument if a
+  // message has more than `most` descriptors, and kAborted if the stream ends within
+  // the message. Do not call it while a part of a line may be buffered.
+  Status SendDescriptors(ByteView message, const std::vector<const Descriptor*>& descriptors);
+  struct Message {
+    Bytes bytes;
+    std::vector<Descriptor> descriptors;
+  };
+  Result<std::optional<Message>> ReceiveDescriptors(size_t size, size_t most);
   // Ends the peer's ReadAll; this side can still read.
   Status FinishWriting();
+  // Ends reading, also in waiting calls. This side can still write.
+  void FinishReading();
   // Ends reading and writing, also in waiting calls: reads then find the stream closed, writes
   // fail.
   void Shutdown();
   // The user of the peer process when it connected or listened.
   Result<uint32_t> PeerUid() const;
+  // The group and the supplementary groups of the peer process when it connected or listened.
+  Result<std::vector<uint32_t>> PeerGroups() const;
   // The peer's process id when it connected or listened; 0 if it has none in this process's
   // namespace.
   Result<int64_t> PeerPid() const;

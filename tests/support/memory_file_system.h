@@ -16,6 +16,7 @@
 #include "fs/interface/file_system.h"
 #include "fs/interface/stats.h"
 #include "store/base/thread_annotations.h"
+#include "tests/support/memory_entries.h"
 #include "tests/support/memory_inodes.h"
 #include "tests/support/memory_maintenance.h"
 
@@ -79,6 +80,7 @@ class MemoryFileSystem : public FileSystem {
   Status SyncAll() override;
   Result<SpaceInfo> GetSpace() override;
   bool NearlyFull() const override { return false; }
+  EntryStore& entries() override { return entries_; }
   StoreMaintenance& maintenance() override { return maintenance_; }
   Status Close() override;
 
@@ -95,6 +97,7 @@ class MemoryFileSystem : public FileSystem {
 
   mutable Mutex mutex_;
   MemoryInodes inodes_ SILTFS_GUARDED_BY(mutex_);
+  MemoryEntries entries_;
   MemoryMaintenance maintenance_;
 };
 

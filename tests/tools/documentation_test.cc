@@ -94,8 +94,8 @@ const Names kEverywhere = {"-h", "--help", "-V", "--version"};
 TEST_CASE("The manual describes every command's options, and no others") {
   const std::string page = Plain(ReadWhole(kTools + "/man/siltfs.8"));
   for (const std::string command :
-       {"mkfs", "mount", "umount", "sync", "stat", "settle", "gc", "scrub", "fsck", "index stat",
-        "index dump", "index verify", "index rebuild", "index plan"}) {
+       {"mkfs", "mount", "umount", "sync", "stat", "settle", "gc", "scrub", "fsck", "import",
+        "index stat", "index dump", "index verify", "index rebuild", "index plan"}) {
     INFO(command);
     const Names in_help = Without(OptionsInHelp(Help(command)), kEverywhere);
     CHECK(OptionsIn(Tags(Section(page, ".SS siltfs " + command))) == in_help);
@@ -169,8 +169,8 @@ Names LongOnly(const Names& names) {
 
 TEST_CASE("Completion offers every long option, and no others") {
   for (const std::string command :
-       {"mkfs", "mount", "umount", "sync", "stat", "settle", "gc", "scrub", "fsck", "index",
-        "index stat", "index dump", "index verify", "index rebuild", "index plan"}) {
+       {"mkfs", "mount", "umount", "sync", "stat", "settle", "gc", "scrub", "fsck", "import",
+        "index", "index stat", "index dump", "index verify", "index rebuild", "index plan"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
           LongOnly(OptionsInHelp(Help(command))));
@@ -191,6 +191,8 @@ TEST_CASE("Completion knows commands, mount options and values") {
   CHECK(complete("siltfs se", 1) == "settle ");
   CHECK(complete("siltfs sy", 1) == "sync ");
   CHECK(complete("siltfs sc", 1) == "scrub ");
+  CHECK(complete("siltfs im", 1) == "import ");
+  CHECK(complete("siltfs import --one", 2) == "--one-file-system ");
   CHECK(complete("fsck.siltfs --d", 1) == "--data ");
   CHECK(complete("siltfs index p", 2) == "plan ");
   CHECK(complete("siltfs index d", 2) == "dump ");

@@ -10,6 +10,7 @@ _siltfs_options() {
     sync | stat | settle | scrub) echo --json --help ;;
     gc) echo --dry-run --json --help ;;
     fsck) echo --data --json --quiet --help ;;
+    import) echo --reference --checksum --delete --exclude --one-file-system --dry-run --json --help ;;
     index) echo --help ;;
     "index stat" | "index dump" | "index verify") echo --json --help ;;
     "index rebuild") echo --json --quiet --help ;;
@@ -33,7 +34,7 @@ _siltfs() {
     --trie) mapfile -t COMPREPLY < <(compgen -W "exact weak sparse" -- "$current"); return ;;
     --chunk-avg | --chunk-min | --chunk-max | --index-memory | --root-owner) return ;;
     --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
-    -C) return ;;
+    -C | --exclude) return ;;
     -o | --options)
       local done=""
       [[ $current == *,* ]] && done=${current%,*},
@@ -45,13 +46,16 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck index help version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import index help version" -- "$current")
   elif [[ $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == "index plan" ]]; then
     return
+  elif [[ $command == import ]]; then
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+    compopt -o filenames 2>/dev/null
   elif ((COMP_CWORD >= at)); then
     mapfile -t COMPREPLY < <(compgen -d -- "$current")
     compopt -o filenames 2>/dev/null

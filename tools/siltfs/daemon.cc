@@ -21,9 +21,12 @@
 #include "fs/control/server.h"
 #include "fs/control/stats_json.h"
 #include "fs/fuse/fuse_binding.h"
+#include "fs/import/import_session.h"
 #include "fs/interface/file_system.h"
+#include "fs/interface/kernel_cache.h"
 #include "fs/interface/stats.h"
 #include "fs/interface/store_maintenance.h"
+#include "fs/transfer/lane_message.h"
 #include "store/base/thread_annotations.h"
 #include "store/env/daemon.h"
 #include "store/env/mount_table.h"
@@ -43,8 +46,9 @@ using Log = std::shared_ptr<spdlog::logger>;
 // sends its dirty data to the daemon, but sends no request to make the data durable.
 constexpr std::chrono::milliseconds kQuietInterval{100};
 
-// The current mount, for the threads of the control socket that wait for the kernel's writeback.
-class MountInUse {
+// The current mount, for the threads of the control socket that wait for the kernel's writeback or
+// change the file system.
+class MountInUse : public KernelCache {
  public:
   // `binding` may be null; otherwise it must live until the next call of Set. Set waits until no
   // thread is in AwaitWriteback.
@@ -56,6 +60,14 @@ class MountInUse {
     const ReaderLock lock(mutex_);
     if (binding_ == nullptr) return Status(StatusCode::kAborted, "it is no longer mounted");
     return binding_->AwaitWriteback();
+  }
+  void ForgetName(InodeNumber parent, const std::string& name) override {
+    const ReaderLock lock(mutex_);
+    if (binding_ != nullptr) binding_->ForgetName(parent, name);
+  }
+  void ForgetInode(InodeNumber inode, bool listing) override {
+    const ReaderLock lock(mutex_);
+    if (binding_ != nullptr) binding_->ForgetInode(inode, listing);
   }
 
  private:
@@ -173,6 +185,13 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
   const auto identity = [info, &state]() -> Json {
     return {{"pid", info.pid}, {"mountpoint", info.mountpoint}, {"state", state.Name()}};
   };
+  const control::Session import = {
+      .check = [&file_system] { return CheckImport(file_system); },
+      .greeting = {{"version", transfer::kVersion}},
+      .run =
+          [&file_system, &mount](LocalStream& stream, const std::function<bool()>& stopped) {
+            return ServeImport(file_system, mount, stream, stopped);
+          }};
   control::ServerOptions made = {.store = options.store,
                                  .own_uid = CurrentUserId(),
                                  .identity = identity,
@@ -184,7 +203,8 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                               {"scrub", scrub},
                                               {"scrub stop", stop_scrub},
                                               {"sync", sync}},
-                                 .long_commands = {"settle", "gc", "gc dry run", "scrub", "sync"}};
+                                 .long_commands = {"settle", "gc", "gc dry run", "scrub", "sync"},
+                                 .sessions = {{"import", import}}};
   auto started = control::Server::Start(made);
   const bool on_read_only_disk =
       options.mount.read_only && started.status().Is(StatusCode::kReadOnly);

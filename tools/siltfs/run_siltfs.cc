@@ -65,6 +65,8 @@ constexpr std::array kCommands = {
     Command{"gc", "Free the space of data that no file uses any more",
             ConfigureNumbered<ConfigureGc>},
     Command{"scrub", "Verify all stored data", ConfigureNumbered<ConfigureScrub>},
+    Command{"import", "Copy trees of files into a mounted store",
+            ConfigureNumbered<ConfigureImport>},
     Command{"index", "Show, check, rebuild or plan the chunk index",
             ConfigureNumbered<ConfigureIndex>},
 };

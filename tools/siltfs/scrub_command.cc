@@ -2,21 +2,18 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <ostream>
-#include <thread>
 
 #include "fs/control/client.h"
 #include "fs/control/scrub_json.h"
 #include "fs/interface/file_system.h"
 #include "fs/interface/store_maintenance.h"
 #include "store/base/size_text.h"
-#include "store/base/thread_annotations.h"
 #include "store/env/process.h"
 #include "tools/siltfs/command.h"
+#include "tools/siltfs/interruption.h"
 #include "tools/siltfs/json_output.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
@@ -29,57 +26,6 @@ using Json = nlohmann::json;
 struct Arguments {
   std::string place;
   bool json = false;
-};
-
-// Runs an action when a signal asks this process to end. Repeats the action until OnRequest
-// replaces it, because the operation that the action interrupts may not have begun yet.
-//
-// Thread-safety: one thread constructs it and calls OnRequest; any thread may call requested().
-class Interruption {
- public:
-  explicit Interruption(TerminationSignals& signals)
-      : signals_(signals), thread_([this] { Run(); }) {}
-  ~Interruption() {
-    {
-      MutexLock lock(mutex_);
-      ended_ = true;
-      changed_.NotifyAll();
-    }
-    signals_.Cancel();
-    thread_.join();
-  }
-  Interruption(const Interruption&) = delete;
-  Interruption& operator=(const Interruption&) = delete;
-
-  bool requested() const { return requested_; }
-  // Replaces the action; an empty one does nothing. Returns when the previous action no longer
-  // runs.
-  void OnRequest(std::function<void()> action) {
-    MutexLock lock(mutex_);
-    action_ = std::move(action);
-    changed_.NotifyAll();
-  }
-
- private:
-  static constexpr std::chrono::milliseconds kInterval{50};
-
-  void Run() {
-    if (!signals_.Wait()) return;
-    requested_ = true;
-    MutexLock lock(mutex_);
-    while (!ended_) {
-      if (action_) action_();
-      changed_.WaitFor(mutex_, kInterval);
-    }
-  }
-
-  TerminationSignals& signals_;
-  std::atomic<bool> requested_{false};
-  Mutex mutex_;  // held while the action runs
-  CondVar changed_;
-  std::function<void()> action_ SILTFS_GUARDED_BY(mutex_);
-  bool ended_ SILTFS_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
 };
 
 // Opens the store, scrubs it, and closes it as an unmount does, even if the scrub failed.

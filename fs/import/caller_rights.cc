@@ -1,0 +1,141 @@
+#include "fs/import/caller_rights.h"
+
+#include <algorithm>
+
+#include "fs/interface/posix_acl.h"
+
+namespace siltfs {
+namespace {
+
+constexpr uint32_t kTypeMask = 0170000;
+constexpr uint32_t kCharacterDevice = 0020000;
+constexpr uint32_t kBlockDevice = 0060000;
+constexpr uint32_t kDirectory = 0040000;
+constexpr uint32_t kSymlink = 0120000;
+constexpr uint32_t kSetUserId = 04000;
+constexpr uint32_t kSetGroupId = 02000;
+constexpr uint32_t kSticky = 01000;
+
+bool IsDevice(uint32_t mode) {
+  return (mode & kTypeMask) == kCharacterDevice || (mode & kTypeMask) == kBlockDevice;
+}
+
+Status Denied() { return {StatusCode::kAccessDenied, "permission denied"}; }
+
+// A name that was looked up. The lookup does not count for the kernel.
+Result<Attributes> Find(FileSystem& file_system, InodeNumber directory, std::string_view name) {
+  auto found = file_system.Lookup(directory, name);
+  if (found.ok()) file_system.Forget(found->inode, 1);
+  return found;
+}
+
+}  // namespace
+
+Caller CallerRights::caller() const {
+  return {.uid = uid_, .gid = groups_.empty() ? 0 : groups_[0], .umask = 0, .acls = false};
+}
+
+bool CallerRights::IsMember(uint32_t group) const {
+  return std::find(groups_.begin(), groups_.end(), group) != groups_.end();
+}
+
+Result<uint32_t> CallerRights::Granted(const Attributes& attributes) const {
+  const uint32_t mode = attributes.mode;
+  if (attributes.uid == uid_) return mode >> 6 & 7;
+  const auto stored = file_system_.GetXattr(attributes.inode, kAccessAclName);
+  if (!stored.ok()) {
+    if (!stored.status().Is(StatusCode::kNoAttribute)) return stored.status();
+    return IsMember(attributes.gid) ? mode >> 3 & 7 : mode & 7;
+  }
+  SILTFS_ASSIGN_OR_RETURN(const PosixAcl acl, PosixAcl::Decode(*stored));
+  uint32_t mask = 7;
+  for (const PosixAcl::Entry& entry : acl.entries()) {
+    if (entry.tag == PosixAcl::Tag::kMask) mask = entry.permissions;
+  }
+  uint32_t of_groups = 0;
+  bool in_group = false;
+  for (const PosixAcl::Entry& entry : acl.entries()) {
+    switch (entry.tag) {
+      case PosixAcl::Tag::kUser:
+        if (entry.id == uid_) return entry.permissions & mask;
+        break;
+      case PosixAcl::Tag::kGroupObj:
+      case PosixAcl::Tag::kGroup:
+        if (!IsMember(entry.tag == PosixAcl::Tag::kGroupObj ? attributes.gid : entry.id)) break;
+        in_group = true;
+        of_groups |= entry.permissions;
+        break;
+      case PosixAcl::Tag::kOther:
+        return in_group ? of_groups & mask : entry.permissions;
+      default:
+        break;
+    }
+  }
+  return Status(StatusCode::kCorruption, "an access control list has no entry for others");
+}
+
+Status CallerRights::Check(InodeNumber inode, uint32_t wanted) const {
+  if (superuser()) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const Attributes attributes, file_system_.GetAttributes(inode));
+  SILTFS_ASSIGN_OR_RETURN(const uint32_t granted, Granted(attributes));
+  return (granted & wanted) == wanted ? Status::Ok() : Denied();
+}
+
+Status CallerRights::CheckReach(InodeNumber directory) const {
+  if (superuser()) return Status::Ok();
+  while (true) {
+    SILTFS_RETURN_IF_ERROR(Check(directory, kExecute));
+    if (directory == kRootInode) return Status::Ok();
+    SILTFS_ASSIGN_OR_RETURN(const Attributes parent, Find(file_system_, directory, ".."));
+    directory = parent.inode;
+  }
+}
+
+Status CallerRights::CheckChange(InodeNumber directory, std::string_view name) const {
+  if (superuser()) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(Check(directory, kWrite | kExecute));
+  SILTFS_ASSIGN_OR_RETURN(const Attributes attributes, file_system_.GetAttributes(directory));
+  if ((attributes.mode & kSticky) == 0 || attributes.uid == uid_) return Status::Ok();
+  const auto present = Find(file_system_, directory, name);
+  if (!present.ok())
+    return present.status().Is(StatusCode::kNotFound) ? Status::Ok() : present.status();
+  if (present->uid == uid_) return Status::Ok();
+  return {StatusCode::kNotPermitted, "the directory is sticky, and the file is not yours"};
+}
+
+Status CallerRights::CheckRead(InodeNumber directory, std::string_view name) const {
+  if (superuser()) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(Check(directory, kExecute));
+  const auto present = Find(file_system_, directory, name);
+  if (!present.ok())
+    return present.status().Is(StatusCode::kNotFound) ? Status::Ok() : present.status();
+  return Check(present->inode, kRead);
+}
+
+Status CallerRights::CheckOwner(InodeNumber inode) const {
+  if (superuser()) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const Attributes attributes, file_system_.GetAttributes(inode));
+  if (attributes.uid == uid_) return Status::Ok();
+  return {StatusCode::kNotPermitted, "it belongs to another user"};
+}
+
+Status CallerRights::Adapt(EntryImage& image, std::vector<XattrImage>& xattrs) const {
+  if (superuser()) return Status::Ok();
+  if (IsDevice(image.mode))
+    return {StatusCode::kNotPermitted, "only the superuser may make device nodes"};
+  const bool same_owner = image.uid == uid_;
+  const bool same_group = IsMember(image.gid);
+  if (!same_group) image.gid = caller().gid;
+  image.uid = uid_;
+  if ((image.mode & kTypeMask) != kDirectory) {
+    if (!same_owner) image.mode &= ~kSetUserId;
+    if (!same_group) image.mode &= ~kSetGroupId;
+  }
+  const bool is_link = (image.mode & kTypeMask) == kSymlink;
+  std::erase_if(xattrs, [is_link](const XattrImage& xattr) {
+    return is_link || !(xattr.name.starts_with("user.") || IsAclName(xattr.name));
+  });
+  return Status::Ok();
+}
+
+}  // namespace siltfs

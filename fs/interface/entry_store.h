@@ -1,0 +1,112 @@
+// Puts whole directory entries into the file system: inode, attributes, content and name in one
+// operation. A copy of a tree needs one such call for a small file, instead of a call for each
+// step.
+//
+// Thread-safety: every call from any thread. Ownership: belongs to the FileSystem
+// (FileSystem::entries). It borrows the arguments during a call only. Errors: those of FileSystem;
+// kInvalidArgument for an image that contradicts itself, whatever values it has. The kernel does
+// not check permissions for these calls, so the caller must do it. Durability: that of operations
+// (file_system.h). After a crash an entry is there as a whole or not at all; a replaced entry is
+// then the old one or the new one.
+//
+// No call changes lookup counts, and no call tells the kernel what has changed. The caller must
+// tell it if the kernel may cache the old state (MayBeCached).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "fs/interface/file_system.h"
+#include "store/base/bytes.h"
+#include "store/base/result.h"
+
+namespace siltfs {
+
+// What identifies the state of a source file, independent of its device. If a file has the same
+// facts at the next import, its content and attributes are the same.
+struct SourceFacts {
+  uint64_t inode = 0;
+  int64_t ctime = 0;  // nanoseconds since 1970
+  uint64_t size = 0;  // bytes
+  int64_t mtime = 0;
+  bool operator==(const SourceFacts&) const = default;
+};
+
+struct XattrImage {
+  std::string_view name;
+  std::string_view value;
+};
+
+// Bytes of a file at an offset.
+struct ExtentImage {
+  uint64_t offset = 0;
+  ByteView bytes;
+};
+
+// Everything that an entry has after the call.
+struct EntryImage {
+  InodeNumber parent = 0;
+  std::string_view name;
+  uint32_t mode = 0;  // type and permission bits, as st_mode
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+  uint64_t device = 0;  // of device nodes
+  uint64_t size = 0;    // of regular files
+  int64_t atime = 0;
+  int64_t mtime = 0;
+  std::string_view target;  // of symbolic links
+  // In the namespaces of xattr(7), access control lists included; each name once.
+  std::span<const XattrImage> xattrs;
+  // The data of a regular file, in ascending order and without overlaps; holes are left out.
+  std::span<const ExtentImage> extents;
+  // Kept with a regular file, for Offer. Programs neither see nor change them.
+  std::optional<SourceFacts> source;
+};
+
+enum class PutEffect : uint8_t {
+  kUnchanged,  // the entry was there, with the same attributes and content
+  kMade,
+  kReplaced,  // the name belonged to another inode, which is not a directory
+  kNeeded,    // Offer only: nothing was done, because the content is not known
+};
+
+struct PutOutcome {
+  PutEffect effect = PutEffect::kUnchanged;
+  InodeNumber inode = 0;     // 0 for kNeeded
+  InodeNumber replaced = 0;  // for kReplaced
+};
+
+class EntryStore {
+ public:
+  virtual ~EntryStore() = default;
+
+  // Puts entries of any type but directories. Each entry is an operation of its own; an error
+  // concerns its entry only. kIsADirectory if the name belongs to a directory. The chunks of all
+  // entries are named and looked up together.
+  virtual std::vector<Result<PutOutcome>> Put(std::span<const EntryImage> images) = 0;
+  // Puts a regular file, if its content is known without the source:
+  // - the entry exists, has these attributes, and was put with the same SourceFacts (an entry of
+  //   another type has these attributes and no extended attributes); or
+  // - the file of this name in `reference` (0: none) was put with the same SourceFacts, and neither
+  //   its content nor its attributes were changed since. The new file then shares its recipe, and
+  //   gets its extended attributes.
+  // The image has no extents and no extended attributes. kNeeded otherwise.
+  virtual Result<PutOutcome> Offer(const EntryImage& image, InodeNumber reference) = 0;
+  // Gives a temporary file (FileSystem::MakeTemporaryFile) its attributes and its name. The file
+  // must be open and have the image's size; extents are ignored.
+  virtual Result<PutOutcome> Place(InodeNumber temporary, const EntryImage& image) = 0;
+  // Adds a name to a file that has a name already, or replaces what has the new name. Unlike
+  // FileSystem::Link it keeps the file's ctime, which Offer compares.
+  virtual Result<PutOutcome> Link(InodeNumber inode, InodeNumber parent, std::string_view name) = 0;
+  // Gives a directory the attributes and extended attributes of the image, and removes its other
+  // extended attributes. Returns whether anything has changed.
+  virtual Result<bool> SetDirectory(InodeNumber directory, const EntryImage& image) = 0;
+  // Whether the kernel may have cached attributes, names or listings of this inode: its lookup
+  // count is not 0. An inode that the kernel does not know now, it first sees in its newest state.
+  virtual bool MayBeCached(InodeNumber inode) const = 0;
+};
+
+}  // namespace siltfs

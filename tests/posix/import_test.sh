@@ -1,0 +1,243 @@
+#!/bin/bash
+# Imports trees with the real program: what is kept, what is left alone, what the kernel sees, what
+# other users may do, and what an interruption leaves.
+#
+#   import_test.sh SILTFS
+set -euo pipefail
+
+siltfs=$1
+# shellcheck source=tests/posix/store_fixture.sh
+source "$(dirname "$0")/store_fixture.sh"
+
+src=$work/src
+# Prints a number of the last import's JSON document.
+figure() { jq -e ".$1" "$work/json"; }
+holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1: $(cat "$work/json")"; }
+# Imports with the arguments; the exit code must be CODE.
+import() { # CODE ARGUMENT...
+  local code=0 wanted=$1
+  shift
+  timeout 120 "$siltfs" import --json "$@" >"$work/json" 2>"$work/err" || code=$?
+  ((code == wanted)) || fail "import $* ends with $code: $(cat "$work/err")"
+}
+# Fails unless the two trees are equal, with every attribute.
+same_trees() { # SOURCE... TARGET
+  rsync -aHAXc --devices --specials --delete --dry-run -i "$@" >"$work/differences"
+  [[ ! -s $work/differences ]] || fail "the trees differ: $(head "$work/differences")"
+}
+make_source() {
+  mkdir -p "$src/tree/deep/deeper" "$src/tree/empty" "$src/other"
+  noise 3000 small >"$src/tree/small"
+  : >"$src/tree/nothing"
+  noise 3M large >"$src/tree/deep/large"
+  noise 100K middle >"$src/tree/deep/deeper/middle"
+  for i in $(seq 300); do echo "file $i" >"$src/tree/deep/file-$i"; done
+  truncate -s 3M "$src/tree/sparse"
+  noise 5000 in-hole | dd of="$src/tree/sparse" bs=1M seek=1 conv=notrunc status=none
+  truncate -s 20K "$src/tree/small-sparse"
+  echo data | dd of="$src/tree/small-sparse" bs=8K seek=1 conv=notrunc status=none
+  truncate -s 1M "$src/tree/hole"
+  ln "$src/tree/small" "$src/tree/deep/small-again"
+  ln "$src/tree/small" "$src/other/small-elsewhere"
+  ln "$src/tree/deep/large" "$src/tree/large-again"
+  ln -s small "$src/tree/link"
+  ln -s /nowhere/at-all "$src/tree/dangling"
+  mknod "$src/tree/null" c 1 3
+  mknod "$src/tree/disk" b 259 1048575
+  mkfifo "$src/tree/fifo"
+  python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$src/tree/socket"
+  ln "$src/tree/fifo" "$src/tree/fifo-again"
+  chown 1234:4321 "$src/tree/deep/file-1" "$src/tree/deep/deeper"
+  chown -h 77:88 "$src/tree/link"
+  chmod 6755 "$src/tree/deep/file-2"
+  chmod 1777 "$src/tree/empty"
+  chmod 2750 "$src/tree/deep"
+  chmod 000 "$src/tree/deep/file-3"
+  touch -d '1999-12-31 23:59:59.123456789' "$src/tree/deep/file-4"
+  touch -h -d '2001-02-03 04:05:06.000000007' "$src/tree/dangling"
+  touch -d '1960-01-01 00:00:00.5' "$src/tree/deep/file-5"
+  setfattr -n user.note -v 'a value' "$src/tree/small"
+  setfattr -n user.on-directory -v x "$src/tree/deep"
+  setfattr -n trusted.secret -v hidden "$src/tree/deep/file-6"
+  setfattr -h -n trusted.of-link -v y "$src/tree/link"
+  setcap cap_net_raw+ep "$src/tree/deep/file-7"
+  setfacl -m u:1000:rw,g:2000:r "$src/tree/deep/file-8"
+  setfacl -d -m u:1000:rwx "$src/tree/deep/deeper"
+  noise 100 bytes >"$src/tree/"$'odd \xff\n name'
+  touch -d '2011-11-11 11:11:11.111111111' "$src/tree" "$src/tree/deep" "$src/tree/empty"
+}
+
+step "everything is kept"
+make_and_mount
+make_source
+import 0 "$src/tree" "$src/other" "$mnt/a"
+same_trees "$src/tree" "$src/other" "$mnt/a/"
+[[ $(stat -c %h "$mnt/a/tree/small") == 3 ]] || fail "links between two sources are lost"
+[[ $(stat -c %b "$mnt/a/tree/hole") == 0 ]] || fail "a hole takes space"
+[[ $(stat -c %t,%T "$mnt/a/tree/disk") == 103,fffff ]] || fail "another device: $(stat -c %t,%T "$mnt/a/tree/disk")"
+holds "$(figure errors) == 0 and $(figure files) == $(find "$src/tree" "$src/other" ! -type d | tr -dc '\n\0' | wc -l) - 1"
+holds "$(figure files_unchanged) == 0 and $(figure bytes_new) > 3000000"
+! getfattr -d -m - "$mnt/a/tree/deep/file-9" | grep -q . || fail "the hidden attribute is listed"
+for call in "getfattr -n siltfs.source" "setfattr -n siltfs.source -v x" "setfattr -x siltfs.source"; do
+  ! $call "$mnt/a/tree/deep/file-9" 2>/dev/null || fail "$call works"
+done
+
+step "a slash means the contents, and a single file goes into the directory"
+import 0 "$src/tree/" "$mnt/b"
+same_trees "$src/tree/" "$mnt/b/"
+import 0 "$src/tree/small" "$mnt/b/empty"
+cmp "$src/tree/small" "$mnt/b/empty/small"
+import 10 "$src/tree" "$mnt/no/parent"
+import 10 "$src/tree" "$work"
+
+step "a second run leaves everything alone"
+import 0 "$src/tree" "$src/other" "$mnt/a"
+holds "$(figure files_unchanged) == $(figure files) and $(figure bytes_read) == 0"
+same_trees "$src/tree" "$src/other" "$mnt/a/"
+
+step "it reads what has changed, in the source or in the store"
+echo changed >"$src/tree/deep/file-20"
+chmod 600 "$src/tree/deep/file-21"
+touch -r "$src/tree/deep/file-23" "$work/time"
+echo "FILE 23" >"$src/tree/deep/file-23" # of the same size, with the same mtime
+touch -r "$work/time" "$src/tree/deep/file-23"
+touch -r "$mnt/a/tree/deep/file-22" "$work/time"
+echo "FILE 22" >"$mnt/a/tree/deep/file-22"
+touch -r "$work/time" "$mnt/a/tree/deep/file-22"
+setfattr -n user.new -v x "$mnt/a/tree/deep/file-24"
+import 0 "$src/tree" "$src/other" "$mnt/a"
+holds "$(figure files) - $(figure files_unchanged) == 5"
+same_trees "$src/tree" "$src/other" "$mnt/a/"
+
+step "--reference shares what has not changed"
+chmod 640 "$src/tree/deep/file-30"
+import 0 --reference "$mnt/a" "$src/tree" "$src/other" "$mnt/c"
+same_trees "$src/tree" "$src/other" "$mnt/c/"
+holds "$(figure bytes_read) < 400000"
+echo x >>"$mnt/a/tree/deep/file-40" # a changed reference is not used
+import 0 --reference "$mnt/a" "$src/tree" "$src/other" "$mnt/d"
+same_trees "$src/tree" "$src/other" "$mnt/d/"
+
+step "--checksum finds what has no other trace"
+import 0 --checksum "$src/tree" "$src/other" "$mnt/d"
+holds "$(figure bytes_read) > 3000000"
+same_trees "$src/tree" "$src/other" "$mnt/d/"
+
+step "--exclude, --delete, --dry-run and --one-file-system"
+mkdir "$mnt/d/tree/gone" "$mnt/d/tree/deep/kept.o"
+touch "$mnt/d/tree/gone/x" "$mnt/d/tree/deep/y" "$mnt/d/unrelated"
+find "$mnt/d" -printf '%P %T@ %i\n' | sort >"$work/before"
+"$siltfs" import --dry-run --delete --exclude '*.o' "$src/tree" "$mnt/d" >"$work/out"
+find "$mnt/d" -printf '%P %T@ %i\n' | sort | cmp - "$work/before" || fail "a dry run has changed something"
+grep -q "^remove $src/tree/gone$" "$work/out" || fail "the dry run does not tell what it would remove: $(cat "$work/out")"
+touch "$src/tree/deep/new.o" "$src/tree/empty/sub"
+import 0 --delete --exclude '*.o' --exclude '/empty/sub' "$src/tree" "$mnt/d"
+[[ ! -e $mnt/d/tree/gone && ! -e $mnt/d/tree/deep/y ]] || fail "not deleted"
+[[ -e $mnt/d/tree/deep/kept.o && -e $mnt/d/unrelated ]] || fail "too much was deleted"
+[[ ! -e $mnt/d/tree/deep/new.o && ! -e $mnt/d/tree/empty/sub ]] || fail "not excluded"
+mkdir "$src/tree/mounted"
+mount -t tmpfs none "$src/tree/mounted"
+touch "$src/tree/mounted/on-tmpfs"
+import 0 --one-file-system "$src/tree" "$mnt/d"
+[[ -d $mnt/d/tree/mounted && ! -e $mnt/d/tree/mounted/on-tmpfs ]] || fail "crossed into another file system"
+umount "$src/tree/mounted"
+import 2 --delete "$src/tree/" "$src/other/" "$mnt/d"
+
+step "an entry of another type is replaced"
+rm -r "$mnt/d/tree/small" "$mnt/d/tree/link" "$mnt/d/tree/empty"
+mkdir "$mnt/d/tree/link"
+ln -s nowhere "$mnt/d/tree/small"
+touch "$mnt/d/tree/empty"
+import 3 "$src/tree" "$src/other" "$mnt/d" # a directory is in the place of the link
+holds "$(figure errors) == 1"
+import 0 --delete "$src/tree" "$src/other" "$mnt/d"
+same_trees "$src/tree" "$src/other" "$mnt/d/"
+
+step "the kernel sees what was imported"
+mkdir -p "$mnt/e/tree/deep"
+echo old >"$mnt/e/tree/small"
+exec 5<"$mnt/e/tree/small"
+! stat "$mnt/e/tree/nothing" 2>/dev/null || fail "a file is there already"
+ls "$mnt/e/tree" "$mnt/e/tree/deep" "$mnt" >/dev/null
+stat "$mnt/e/tree" "$mnt/e/tree/deep" "$mnt/e/tree/small" >/dev/null
+import 0 "$src/tree" "$src/other" "$mnt/e"
+stat "$mnt/e/tree/nothing" >/dev/null || fail "the kernel still says that there is no such file"
+[[ $(ls "$mnt/e/tree") == $(ls "$src/tree") ]] || fail "the kernel lists old names"
+[[ $(stat -c %h "$mnt/e/tree") == $(stat -c %h "$src/tree") ]] || fail "the kernel shows an old link count"
+cmp "$src/tree/small" "$mnt/e/tree/small" || fail "the kernel shows the old file"
+[[ $(cat <&5) == old ]] || fail "an open file lost its content"
+[[ $(stat -L -c %h /proc/self/fd/5) == 0 ]] || fail "the replaced file still counts a name"
+exec 5<&-
+same_trees "$src/tree" "$src/other" "$mnt/e/"
+import 0 --delete "$src/other/" "$mnt/e"
+[[ $(ls "$mnt/e") == small-elsewhere ]] || fail "the kernel lists removed names"
+
+step "what cannot be read is listed"
+import 3 "$src/other" "$work/missing" "$mnt/f"
+holds "$(figure errors) == 1"
+jq -e '.error_list[0].path' "$work/json" | grep -q missing || fail "the error does not name the file"
+grep -q missing "$work/err" || fail "the error is not printed"
+[[ -e $mnt/f/other/small-elsewhere ]] || fail "the rest is not imported"
+import 3 "$work" "$mnt/f" # the mount is below this directory
+rm -rf "${mnt:?}/f"
+unmount_and_check
+
+step "a read-only mount refuses"
+mount_it ro
+import 1 "$src/other" "$mnt/g"
+grep -q 'read-only' "$work/err" || fail "no clear sentence: $(cat "$work/err")"
+"$siltfs" umount "$mnt"
+
+step "a killed client leaves whole files, and the next run continues"
+mkdir "$src/many"
+for i in $(seq 40); do noise 2M "many $i" >"$src/many/large-$i"; done
+mount_it
+for enough in 1 5 10 20 30; do
+  "$siltfs" import "$src" "$mnt/h" >/dev/null 2>&1 &
+  client=$!
+  until (($(find "$mnt/h/src/many" -type f 2>/dev/null | wc -l) >= enough)); do
+    kill -0 $client 2>/dev/null || break
+  done
+  kill -KILL $client 2>/dev/null || true
+  wait $client 2>/dev/null || true
+  if [[ -d $mnt/h/src/many ]]; then
+    for file in "$mnt"/h/src/many/*; do
+      [[ ! -e $file ]] || cmp "$file" "$src/many/${file##*/}" || fail "a part of a file has a name"
+    done
+  fi
+done
+import 0 "$src" "$mnt/h"
+same_trees "$src" "$mnt/h/"
+"$siltfs" import "$src" "$mnt/i" >/dev/null 2>&1 &
+client=$!
+until [[ -e $mnt/i/src ]]; do kill -0 $client 2>/dev/null || break; done
+kill -INT $client
+code=0
+wait $client || code=$?
+((code == 130 || code == 0)) || fail "interrupted, it ends with $code"
+unmount_and_check
+
+step "an unmount ends an import"
+mount_it
+"$siltfs" import "$src" "$mnt/k" >/dev/null 2>"$work/err" &
+client=$!
+until [[ -e $mnt/k/src ]]; do kill -0 $client 2>/dev/null || break; done
+unmount_and_check
+code=0
+wait $client || code=$?
+((code == 0 || code == 1)) || fail "it ends with $code"
+((code == 0)) || [[ $(wc -l <"$work/err") == 1 ]] || fail "not one sentence: $(cat "$work/err")"
+
+step "a killed daemon ends an import, and the next run continues"
+mount_it
+"$siltfs" import "$src" "$mnt/l" >/dev/null 2>"$work/err" &
+client=$!
+until [[ -e $mnt/l/src ]]; do kill -0 $client 2>/dev/null || break; done
+kill -KILL "$("$siltfs" stat --json "$store" | jq .pid)"
+wait $client || true
+"$siltfs" umount "$mnt"
+"$siltfs" fsck -n --data "$store" >"$work/fsck" 2>&1 || fail "fsck: $(cat "$work/fsck")"
+mount_it
+import 0 "$src" "$mnt/l"
+same_trees "$src" "$mnt/l/"
+unmount_and_check

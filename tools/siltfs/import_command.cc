@@ -1,0 +1,177 @@
+// siltfs import
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <thread>
+
+#include "store/base/size_text.h"
+#include "store/env/daemon.h"
+#include "store/env/process.h"
+#include "tools/import/import_run.h"
+#include "tools/siltfs/command.h"
+#include "tools/siltfs/interruption.h"
+#include "tools/siltfs/json_output.h"
+#include "tools/siltfs/printable_text.h"
+#include "tools/siltfs/progress_display.h"
+#include "tools/siltfs/store_place.h"
+
+namespace siltfs {
+namespace {
+
+using Json = nlohmann::json;
+
+// The JSON document lists at most this many errors. All are printed on standard error.
+constexpr size_t kMostErrorsListed = 1000;
+constexpr std::chrono::milliseconds kProgressInterval{250};
+
+struct Arguments {
+  std::vector<std::string> paths;  // the sources and the target
+  std::string reference;
+  ImportOptions options;
+  bool json = false;
+};
+
+// Shows the number of files that are done, from a thread of its own.
+class Progress {
+ public:
+  Progress(Surroundings& surroundings, const std::string& target, ImportTotals& totals)
+      : display_(surroundings,
+                 {.command = "import", .subject = target, .quiet = false, .descriptor = {}}),
+        totals_(totals),
+        thread_([this] { Run(); }) {}
+  ~Progress() {
+    {
+      const MutexLock lock(mutex_);
+      ended_ = true;
+      changed_.NotifyAll();
+    }
+    thread_.join();
+    display_.Clear();
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // Keeps the display away while the caller prints.
+  void Print(const std::function<void()>& print) {
+    const MutexLock lock(mutex_);
+    display_.Clear();
+    print();
+  }
+
+ private:
+  void Run() {
+    const MutexLock lock(mutex_);
+    while (!ended_) {
+      changed_.WaitFor(mutex_, kProgressInterval);
+      if (!ended_) display_.Show({.number = 1, .name = "files", .done = totals_.files}, false);
+    }
+  }
+
+  ProgressDisplay display_;
+  ImportTotals& totals_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool ended_ SILTFS_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+std::string Format(const ImportTotals& totals, uint64_t bytes_new, double seconds, bool dry_run) {
+  std::string text = fmt::format("{} files, {} of them unchanged", totals.files.load(),
+                                 totals.files_unchanged.load());
+  if (dry_run) return text + "; nothing was changed\n";
+  text += fmt::format("; {} read, {} new, in {:.1f} s", FormatSize(totals.bytes_read),
+                      FormatSize(bytes_new), seconds);
+  if (totals.removed > 0) text += fmt::format("; {} names removed", totals.removed.load());
+  if (totals.errors > 0) text += fmt::format("; {} errors", totals.errors.load());
+  return text + "\n";
+}
+
+ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+  const auto signals = TerminationSignals::Block();  // before any thread starts
+  if (!signals.ok()) return Fail(surroundings, signals.status());
+  const auto limit = RaiseFileLimit();
+  limit.status().IgnoreError("the import may work with fewer descriptors");
+  ImportArguments import;
+  import.sources.assign(arguments.paths.begin(), arguments.paths.end() - 1);
+  import.target = arguments.paths.back();
+  import.reference = arguments.reference;
+  import.options = arguments.options;
+  import.find_daemon = AddressAround;
+
+  Json errors = Json::array();
+  std::unique_ptr<Progress> progress;
+  const auto print = [&progress](const std::function<void()>& write) {
+    progress ? progress->Print(write) : write();
+  };
+  const auto report = [&](const ImportError& error) {
+    print([&] { Say(surroundings, error.path + ": " + error.cause); });
+    if (errors.size() < kMostErrorsListed)
+      errors.push_back({{"path", error.path}, {"cause", error.cause}});
+  };
+  const auto tell = [&](const std::string& line) {
+    if (arguments.json) return;
+    print([&] { surroundings.out << Printable(line) << "\n"; });
+  };
+  ImportRun run(std::move(import), report, tell);
+  const auto begin = std::chrono::steady_clock::now();
+  Result<uint64_t> outcome = uint64_t{0};
+  {
+    Interruption interruption(**signals);
+    interruption.OnRequest([&run] { run.Interrupt(); });
+    progress = std::make_unique<Progress>(surroundings, arguments.paths.back(), run.totals());
+    outcome = run.Run();
+    interruption.OnRequest({});
+    progress.reset();
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const ImportTotals& totals = run.totals();
+  const Json document = {
+      {"files", totals.files.load()},           {"files_unchanged", totals.files_unchanged.load()},
+      {"bytes_read", totals.bytes_read.load()}, {"bytes_new", outcome.ok() ? *outcome : 0},
+      {"names_removed", totals.removed.load()}, {"errors", totals.errors.load()},
+      {"error_list", std::move(errors)},        {"seconds", seconds.count()}};
+  if (!outcome.ok()) {
+    SayFailure(surroundings, outcome.status().ToString(), document);
+    return ExitCodeOf(outcome.status());
+  }
+  if (arguments.json) {
+    PrintJson(surroundings, document);
+  } else {
+    surroundings.out << Format(totals, *outcome, seconds.count(), arguments.options.dry_run)
+                     << std::flush;
+  }
+  return totals.errors > 0 ? ExitCode::kSomeFailed : ExitCode::kDone;
+}
+
+}  // namespace
+
+std::function<ExitCode()> ConfigureImport(CLI::App& app, Surroundings& surroundings) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("SRC... MOUNT/DIR", arguments->paths,
+                 "The sources, and the directory in a mounted store that they go into. SRC becomes "
+                 "DIR/SRC; with a slash at its end, SRC/ puts the contents of SRC into DIR")
+      ->required()
+      ->expected(2, 1 << 20);
+  app.add_option("--reference", arguments->reference,
+                 "An earlier import in the same store: files that have not changed since are not "
+                 "read");
+  app.add_flag("--checksum", arguments->options.checksum, "Read all files");
+  app.add_flag("--delete", arguments->options.remove,
+               "Remove what the sources do not have from the directories that are imported");
+  app.add_option("--exclude", arguments->options.exclude,
+                 "Leave out names or paths that match the pattern; may be given several times")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->expected(1);
+  app.add_flag("--one-file-system", arguments->options.one_file_system,
+               "Import directories on other file systems without their contents");
+  app.add_flag("--dry-run", arguments->options.dry_run, "Print what would be done, and do nothing");
+  app.add_flag("--json", arguments->json, "Print one JSON document");
+  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+}
+
+}  // namespace siltfs
