@@ -258,8 +258,10 @@ Result<Answer> ImportLane::Offer(const Request& request, MutableByteView slot) {
     }
     record.extents.clear();
     record.xattrs.clear();
-    outcomes.push_back(may.ok() ? context_.file_system.entries().Offer(record.Image(), reference)
-                                : Result<PutOutcome>(std::move(may)));
+    outcomes.push_back(may.ok()
+                           ? context_.file_system.entries().Offer(
+                                 record.Image(), reference, (request.flags & transfer::kNew) != 0)
+                           : Result<PutOutcome>(std::move(may)));
     if (EndsImport(outcomes.back().status())) return outcomes.back().status();
   }
   return Conclude(records, outcomes, slot);

@@ -93,8 +93,10 @@ class EntryStore {
   // - the file of this name in `reference` (0: none) was put with the same SourceFacts, and neither
   //   its content nor its attributes were changed since. The new file then shares its recipe, and
   //   gets its extended attributes.
-  // The image has no extents and no extended attributes. kNeeded otherwise.
-  virtual Result<PutOutcome> Offer(const EntryImage& image, InodeNumber reference) = 0;
+  // The image has no extents and no extended attributes. kNeeded otherwise. `probably_new` saves
+  // the search for the entry: if it exists, it is replaced or kNeeded.
+  virtual Result<PutOutcome> Offer(const EntryImage& image, InodeNumber reference,
+                                   bool probably_new) = 0;
   // Gives a temporary file (FileSystem::MakeTemporaryFile) its attributes and its name. The file
   // must be open and have the image's size; extents are ignored.
   virtual Result<PutOutcome> Place(InodeNumber temporary, const EntryImage& image) = 0;

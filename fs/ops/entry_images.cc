@@ -199,8 +199,9 @@ Result<bool> ReplaceXattrs(const MetadataStore& metadata, const EntryImage& imag
   return changed;
 }
 
-Status CopyXattrs(const MetadataStore& metadata, const Inode& from, Inode& inode, Change& change) {
-  if (from.record.xattrs == 0) return Status::Ok();
+Status CopyXattrs(const MetadataStore& metadata, const Inode& from, uint32_t hidden, Inode& inode,
+                  Change& change) {
+  if (from.record.xattrs <= hidden) return Status::Ok();
   const KeyRange range = RangeOf(Table::kXattr, from.number);
   return metadata.Pin().Scan(range.begin, range.end,
                              [&](std::string_view key, std::string_view value) {

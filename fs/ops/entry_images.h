@@ -35,9 +35,10 @@ Status AddXattrs(const EntryImage& image, Inode& inode, Change& change);
 // Returns whether any has changed.
 Result<bool> ReplaceXattrs(const MetadataStore& metadata, const EntryImage& image, Inode& inode,
                            Change& change);
-// Adds the extended attributes of the inode `from`, except for hidden ones, to an inode that has
-// none.
-Status CopyXattrs(const MetadataStore& metadata, const Inode& from, Inode& inode, Change& change);
+// Adds the extended attributes of the inode `from`, except for hidden ones, of which it has
+// `hidden`, to an inode that has none.
+Status CopyXattrs(const MetadataStore& metadata, const Inode& from, uint32_t hidden, Inode& inode,
+                  Change& change);
 
 // Keeps the image's source facts with a regular file, whose record must be complete except for its
 // number of extended attributes. `present`: the inode has a source record already.

@@ -190,9 +190,13 @@ Result<InodeNumber> EntryOps::FindCurrent(const EntryImage& image) {
   return current ? entry->inode : 0;
 }
 
-Result<PutOutcome> EntryOps::Offer(const EntryImage& image, InodeNumber reference) {
+Result<PutOutcome> EntryOps::Offer(const EntryImage& image, InodeNumber reference,
+                                   bool probably_new) {
   SILTFS_RETURN_IF_ERROR(CheckEntryImage(image, /*directory=*/false));
-  SILTFS_ASSIGN_OR_RETURN(const InodeNumber current, FindCurrent(image));
+  InodeNumber current = 0;
+  if (!probably_new) {
+    SILTFS_ASSIGN_OR_RETURN(current, FindCurrent(image));
+  }
   if (current != 0) return PutOutcome{.effect = PutEffect::kUnchanged, .inode = current};
   const bool regular = (image.mode & 0170000) == 0100000;
   if (reference == 0 || !regular) return PutOutcome{.effect = PutEffect::kNeeded};
@@ -224,7 +228,7 @@ Result<PutOutcome> EntryOps::Share(const EntryImage& image, InodeNumber referenc
         inode.record.size = inode.record.recipe_limit = source->record.size;
         inode.record.recipe = source->record.recipe;
         Change change;
-        SILTFS_RETURN_IF_ERROR(CopyXattrs(store_.metadata(), *source, inode, change));
+        SILTFS_RETURN_IF_ERROR(CopyXattrs(store_.metadata(), *source, /*hidden=*/1, inode, change));
         PutSourceRecord(image, /*present=*/false, inode, change);
         change.SaveContent(inode, ContentTally(InodeRecord()));
         change.Count(Counter::kFiles, 1);

@@ -44,7 +44,8 @@ class EntryOps final : public EntryStore {
         folds_(folds) {}
 
   std::vector<Result<PutOutcome>> Put(std::span<const EntryImage> images) override;
-  Result<PutOutcome> Offer(const EntryImage& image, InodeNumber reference) override;
+  Result<PutOutcome> Offer(const EntryImage& image, InodeNumber reference,
+                           bool probably_new) override;
   Result<PutOutcome> Place(InodeNumber temporary, const EntryImage& image) override;
   Result<PutOutcome> Link(InodeNumber inode, InodeNumber parent, std::string_view name) override;
   Result<bool> SetDirectory(InodeNumber directory, const EntryImage& image) override;

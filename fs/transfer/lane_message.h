@@ -56,8 +56,8 @@ enum class RequestType : uint8_t {
                    // directory of this name in the reference, or 0; flags: kExisted
   kPut,            // `count` records with data, or links, or directories to finish.
                    // flags: kReplaceDirectories. Answer: `count` outcomes in the slot
-  kOffer,          // `count` records without data. number: the reference's directory, or 0.
-                   // Answer: as for kPut
+  kOffer,          // `count` records without data. number: the reference's directory, or 0. flags:
+                   // kNew if the entries' directory was made by this import. Answer: as for kPut
   kBeginFile,      // a large file begins; number: its directory. One at a time on a lane
   kWriteFile,      // the slot has data for the offset `number`
   kFinishFile,     // one record, without data. Answer: one outcome
@@ -70,6 +70,7 @@ enum class RequestType : uint8_t {
 inline constexpr uint8_t kCreate = 1;
 inline constexpr uint8_t kReplaceDirectories = 2;
 inline constexpr uint8_t kExisted = 4;
+inline constexpr uint8_t kNew = 8;
 
 struct Request {
   RequestType type = RequestType::kAttach;

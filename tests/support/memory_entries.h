@@ -17,7 +17,8 @@ class MemoryEntries final : public EntryStore {
   std::vector<Result<PutOutcome>> Put(std::span<const EntryImage> images) override {
     return std::vector<Result<PutOutcome>>(images.size(), Result<PutOutcome>(Refusal()));
   }
-  Result<PutOutcome> Offer(const EntryImage& /*image*/, InodeNumber /*reference*/) override {
+  Result<PutOutcome> Offer(const EntryImage& /*image*/, InodeNumber /*reference*/,
+                           bool /*probably_new*/) override {
     return Refusal();
   }
   Result<PutOutcome> Place(InodeNumber /*temporary*/, const EntryImage& /*image*/) override {

@@ -68,10 +68,12 @@ Status ImportWorker::OfferAll(const DirectoryNodePtr& node, std::vector<Offered>
       asked.push_back(&one);
     }
     if (asked.empty()) continue;
-    SILTFS_ASSIGN_OR_RETURN(const Answer answer, Call({.type = RequestType::kOffer,
-                                                       .count = static_cast<uint32_t>(asked.size()),
-                                                       .number = dry_run ? 0 : node->reference},
-                                                      payload));
+    SILTFS_ASSIGN_OR_RETURN(const Answer answer,
+                            Call({.type = RequestType::kOffer,
+                                  .flags = node->existed ? uint8_t{0} : transfer::kNew,
+                                  .count = static_cast<uint32_t>(asked.size()),
+                                  .number = dry_run ? 0 : node->reference},
+                                 payload));
     SILTFS_RETURN_IF_ERROR(transfer::StatusOfAnswer(answer));
     SILTFS_ASSIGN_OR_RETURN(
         const auto outcomes,
