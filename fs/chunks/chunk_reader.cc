@@ -72,6 +72,16 @@ std::optional<ChunkReader::Found> ChunkReader::Follow(const ChunkName& name, uin
   return Found{read_cursor.block, bytes};
 }
 
+std::optional<ChunkReader::Found> ChunkReader::FindAt(const Location& location,
+                                                      const ChunkName& name, uint32_t length,
+                                                      ReadCursor& read_cursor) {
+  if (auto found = Follow(name, length, read_cursor)) return found;
+  if (location.segment == kNoSegment) return std::nullopt;
+  auto found = ReadAt(location, true, name, length, read_cursor);
+  found.status().IgnoreError("Get searches elsewhere, and reports the failure");
+  return found.ok() ? *std::move(found) : std::nullopt;
+}
+
 Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t length,
                                             ReadCursor& read_cursor) {
   if (auto found = Follow(name, length, read_cursor)) return *std::move(found);

@@ -58,6 +58,11 @@ class ChunkReader {
   // Finds the chunk only if it is the next one at the read cursor.
   std::optional<Found> Follow(const ChunkName& name, uint32_t length, ReadCursor& read_cursor);
 
+  // Finds the chunk only if it is the next one at the read cursor, or lies at the location. Empty
+  // also if the chunk there cannot be read; Get then finds the reason.
+  std::optional<Found> FindAt(const Location& location, const ChunkName& name, uint32_t length,
+                              ReadCursor& read_cursor);
+
   // Where a chunk lies, as far as it is known without reading blocks.
   struct Place {
     SegmentId segment = kNoSegment;

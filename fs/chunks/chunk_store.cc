@@ -110,6 +110,19 @@ Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length,
   return ChunkBytes{found.block, found.bytes};
 }
 
+Result<ChunkBytes> ChunkStore::GetAt(const Location& place, const ChunkName& name, uint32_t length,
+                                     ReadCursor& read_cursor) {
+  if (auto found = parts_.reader->FindAt(place, name, length, read_cursor)) {
+    return ChunkBytes{std::move(found->block), found->bytes};
+  }
+  return Get(name, length, read_cursor);
+}
+
+void ChunkStore::Locate(std::span<const ChunkName> names, ChunkReader::Place& last,
+                        std::span<std::optional<ChunkReader::Place>> places) {
+  parts_.reader->Locate(names, last, places);
+}
+
 void ChunkStore::NoteRead(uint64_t file, const Recipe& recipe, uint64_t limit, uint64_t offset,
                           uint64_t length) {
   if (readahead_) readahead_->Note(file, recipe, limit, offset, length);

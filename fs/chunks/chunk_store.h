@@ -25,6 +25,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -74,6 +75,13 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   // empty at first and keeps a block in memory.
   using ReadCursor = ChunkReader::ReadCursor;
   Result<ChunkBytes> Get(const ChunkName& name, uint32_t length, ReadCursor& read_cursor);
+
+  // Like Get, but first looks at a place where the chunk may lie (kNoSegment: none is known).
+  Result<ChunkBytes> GetAt(const Location& place, const ChunkName& name, uint32_t length,
+                           ReadCursor& read_cursor);
+  // Finds the places of chunks, as far as it is possible without reading blocks (ChunkReader).
+  void Locate(std::span<const ChunkName> names, ChunkReader::Place& last,
+              std::span<std::optional<ChunkReader::Place>> places);
 
   // Call when any file is read, even a small one: background work yields to reads.
   void NoteUse() { parts_.activity.NoteUse(); }

@@ -32,6 +32,7 @@
 //   "import"                {"version":1}, at once. Then the client sends messages over the same
 //                           connection (fs/transfer/lane_message.h). At the end a second line: the
 //                           totals, or the failure
+//   "export"                as "import"
 //   any other               none: {"ok":false,"code":"invalid argument","error":"..."}
 // clang-format on
 //

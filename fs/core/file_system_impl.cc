@@ -42,6 +42,7 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       files_(store_, content_, inodes_, lifetimes_, attributes_, folds_),
       writes_(store_, content_, inodes_, changes_, xattrs_, folds_, fold_thread_, overlay_memory_),
       entries_(store_, content_, ids_.get(), inodes_, lifetimes_, changes_, names_, folds_),
+      contents_(store_, inodes_),
       maintenance_(store_, std::move(parts.reserve_directory), *index_, chunk_parts_->damage,
                    jobs_.get(), content_, changes_) {}
 

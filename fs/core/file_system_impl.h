@@ -17,7 +17,7 @@
 //   FoldThread        folds in the background
 //   DirectoryNames    entries of directories
 //   NamespaceOps, RenameOps, FileOps, WriteOps: the calls of FileSystem
-//   EntryOps          whole entries, for copies of trees
+//   EntryOps, ContentOps: whole entries, and contents in the order of the log, for copies of trees
 //   StoreMaintenanceImpl: statistics, recompression, garbage collection, scrub
 //
 // Lock order: RenameOps::rename_mutex_; then inodes, by ascending number; then the mutexes of
@@ -45,6 +45,7 @@
 #include "fs/meta/metadata_store.h"
 #include "fs/ops/acl_ops.h"
 #include "fs/ops/attribute_ops.h"
+#include "fs/ops/content_ops.h"
 #include "fs/ops/directory_names.h"
 #include "fs/ops/entry_ops.h"
 #include "fs/ops/file_ops.h"
@@ -184,6 +185,7 @@ class FileSystemImpl final : public FileSystem {
   Result<SpaceInfo> GetSpace() override { return store_.GetSpace(); }
   bool NearlyFull() const override { return store_.NearlyFull(); }
   EntryStore& entries() override { return entries_; }
+  ContentSource& contents() override { return contents_; }
   StoreMaintenance& maintenance() override { return maintenance_; }
   Status Close() override;
 
@@ -225,6 +227,7 @@ class FileSystemImpl final : public FileSystem {
   FileOps files_;
   WriteOps writes_;
   EntryOps entries_;
+  ContentOps contents_;
   StoreMaintenanceImpl maintenance_;
 };
 

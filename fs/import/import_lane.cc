@@ -84,6 +84,8 @@ Result<Answer> ImportLane::Dispatch(const Request& request, MutableByteView slot
       return List(request, slot);
     case RequestType::kRemove:
       return Remove(request, bytes);
+    default:
+      break;
   }
   return Status(StatusCode::kInvalidArgument, "the request is not understood");
 }

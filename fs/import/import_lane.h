@@ -14,11 +14,11 @@
 #include <unordered_set>
 #include <vector>
 
-#include "fs/import/caller_rights.h"
 #include "fs/import/change_announcer.h"
 #include "fs/interface/entry_store.h"
 #include "fs/interface/file_system.h"
 #include "fs/interface/kernel_cache.h"
+#include "fs/transfer/caller_rights.h"
 #include "fs/transfer/entry_record.h"
 #include "fs/transfer/lane_session.h"
 #include "store/base/thread_annotations.h"

@@ -2,10 +2,10 @@
 
 #include <memory>
 
-#include "fs/import/caller_rights.h"
 #include "fs/import/import_lane.h"
 #include "fs/interface/stats.h"
 #include "fs/interface/store_maintenance.h"
+#include "fs/transfer/caller_rights.h"
 #include "fs/transfer/lane_session.h"
 
 namespace siltfs {

@@ -9,9 +9,9 @@
 #include <functional>
 #include <string_view>
 
-#include "fs/import/caller_rights.h"
 #include "fs/import/change_announcer.h"
 #include "fs/interface/file_system.h"
+#include "fs/transfer/caller_rights.h"
 
 namespace siltfs {
 

@@ -173,6 +173,7 @@ struct FileSystemOptions {
   std::function<void(const std::string& finding)> report;
 };
 
+class ContentSource;     // fs/interface/content_source.h
 class EntryStore;        // fs/interface/entry_store.h
 class StoreMaintenance;  // fs/interface/store_maintenance.h
 
@@ -270,6 +271,8 @@ class FileSystem {
   virtual bool NearlyFull() const = 0;
   // Puts whole entries, for copies of trees. No call may follow Close.
   virtual EntryStore& entries() = 0;
+  // Reads the contents of many files in the order of the log. No call may follow Close.
+  virtual ContentSource& contents() = 0;
   // Statistics, recompression, garbage collection and scrub. No call may follow Close.
   virtual StoreMaintenance& maintenance() = 0;
   // Commits everything and closes the store cleanly. No call may follow. Without Close, destruction

@@ -28,7 +28,7 @@ Result<Request> DecodeRequest(ByteView packet) {
   request.number = in.U64();
   request.second = in.U64();
   const bool known = type >= static_cast<uint8_t>(RequestType::kAttach) &&
-                     type <= static_cast<uint8_t>(RequestType::kRemove);
+                     type <= static_cast<uint8_t>(RequestType::kReadFile);
   // A record has more than one byte, so the bytes limit the number of records.
   const bool fits =
       request.slot < kSlots && request.bytes <= kSlotBytes && request.count <= request.bytes;

@@ -65,12 +65,25 @@ enum class RequestType : uint8_t {
             // names in the slot; second: the next cookie, 0 at the end
   kRemove,  // one record: the name to remove, with all that is below it. Answer: number:
             // the number of removed entries
+
+  // Export. Pieces and places are in content_record.h.
+  kReadEntries,  // number: a directory, second: as for kList. Answer: `count` records with
+                 // attributes and inode numbers in the slot (parent: the number of links); second:
+                 // the next cookie, 0 at the end; flags: kIncomplete if an entry is too large
+  kReadSelf,     // number: a directory. Answer: its record
+  kLocate,       // `count` inode numbers of files; second: the offset from which on the first file
+                 // is wanted. Answer: `count` pieces; number: how many of the files are complete;
+                 // second: the offset at which the next file continues
+  kReadChunks,   // `count` places. Answer: the bytes of the first `count` of them, which fit in the
+                 // slot, one behind the other. If the first one cannot be read, the request fails
+  kReadFile,     // number: a file, second: an offset. Answer: `bytes` of it, 0 at its end
 };
 
 inline constexpr uint8_t kCreate = 1;
 inline constexpr uint8_t kReplaceDirectories = 2;
 inline constexpr uint8_t kExisted = 4;
 inline constexpr uint8_t kNew = 8;
+inline constexpr uint8_t kIncomplete = 16;
 
 struct Request {
   RequestType type = RequestType::kAttach;

@@ -1,5 +1,5 @@
-// The EntryStore of MemoryFileSystem. It refuses every call: no test compares imports with this
-// file system.
+// The EntryStore and the ContentSource of MemoryFileSystem. They refuse every call: no test
+// compares imports and exports with this file system.
 //
 // Thread-safety: every call from any thread.
 #pragma once
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fs/interface/content_source.h"
 #include "fs/interface/entry_store.h"
 
 namespace siltfs::testing {
@@ -35,6 +36,15 @@ class MemoryEntries final : public EntryStore {
 
  private:
   static Status Refusal() { return {StatusCode::kUnsupported, "has no imports"}; }
+};
+
+class MemoryContents final : public ContentSource {
+ public:
+  std::unique_ptr<Reader> NewReader() override { return nullptr; }
+  Status Visit(InodeNumber /*file*/, uint64_t /*offset*/,
+               const std::function<bool(const ContentPiece&)>& /*visit*/) override {
+    return {StatusCode::kUnsupported, "has no exports"};
+  }
 };
 
 }  // namespace siltfs::testing

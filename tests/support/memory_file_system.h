@@ -81,6 +81,7 @@ class MemoryFileSystem : public FileSystem {
   Result<SpaceInfo> GetSpace() override;
   bool NearlyFull() const override { return false; }
   EntryStore& entries() override { return entries_; }
+  ContentSource& contents() override { return contents_; }
   StoreMaintenance& maintenance() override { return maintenance_; }
   Status Close() override;
 
@@ -98,6 +99,7 @@ class MemoryFileSystem : public FileSystem {
   mutable Mutex mutex_;
   MemoryInodes inodes_ SILTFS_GUARDED_BY(mutex_);
   MemoryEntries entries_;
+  MemoryContents contents_;
   MemoryMaintenance maintenance_;
 };
 

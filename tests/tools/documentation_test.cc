@@ -193,6 +193,7 @@ TEST_CASE("Completion knows commands, mount options and values") {
   CHECK(complete("siltfs sc", 1) == "scrub ");
   CHECK(complete("siltfs im", 1) == "import ");
   CHECK(complete("siltfs import --one", 2) == "--one-file-system ");
+  CHECK(complete("siltfs export --v", 2) == "--verify ");
   CHECK(complete("fsck.siltfs --d", 1) == "--data ");
   CHECK(complete("siltfs index p", 2) == "plan ");
   CHECK(complete("siltfs index d", 2) == "dump ");

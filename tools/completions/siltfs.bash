@@ -11,6 +11,7 @@ _siltfs_options() {
     gc) echo --dry-run --json --help ;;
     fsck) echo --data --json --quiet --help ;;
     import) echo --reference --checksum --delete --exclude --one-file-system --dry-run --json --help ;;
+    export) echo --verify --json --help ;;
     index) echo --help ;;
     "index stat" | "index dump" | "index verify") echo --json --help ;;
     "index rebuild") echo --json --quiet --help ;;
@@ -46,14 +47,14 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import index help version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export index help version" -- "$current")
   elif [[ $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == "index plan" ]]; then
     return
-  elif [[ $command == import ]]; then
+  elif [[ $command == import || $command == export ]]; then
     mapfile -t COMPREPLY < <(compgen -f -- "$current")
     compopt -o filenames 2>/dev/null
   elif ((COMP_CWORD >= at)); then

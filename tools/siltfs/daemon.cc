@@ -20,6 +20,7 @@
 #include "fs/control/scrub_json.h"
 #include "fs/control/server.h"
 #include "fs/control/stats_json.h"
+#include "fs/export/export_session.h"
 #include "fs/fuse/fuse_binding.h"
 #include "fs/import/import_session.h"
 #include "fs/interface/file_system.h"
@@ -192,6 +193,13 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
           [&file_system, &mount](LocalStream& stream, const std::function<bool()>& stopped) {
             return ServeImport(file_system, mount, stream, stopped);
           }};
+  const control::Session export_ = {
+      .check = [] { return Status::Ok(); },
+      .greeting = {{"version", transfer::kVersion}},
+      .run =
+          [&file_system](LocalStream& stream, const std::function<bool()>& stopped) {
+            return ServeExport(file_system, stream, stopped);
+          }};
   control::ServerOptions made = {.store = options.store,
                                  .own_uid = CurrentUserId(),
                                  .identity = identity,
@@ -204,7 +212,7 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                               {"scrub stop", stop_scrub},
                                               {"sync", sync}},
                                  .long_commands = {"settle", "gc", "gc dry run", "scrub", "sync"},
-                                 .sessions = {{"import", import}}};
+                                 .sessions = {{"import", import}, {"export", export_}}};
   auto started = control::Server::Start(made);
   const bool on_read_only_disk =
       options.mount.read_only && started.status().Is(StatusCode::kReadOnly);

@@ -2,12 +2,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <thread>
 
 #include "store/base/size_text.h"
 #include "store/env/daemon.h"
@@ -17,8 +15,8 @@
 #include "tools/siltfs/interruption.h"
 #include "tools/siltfs/json_output.h"
 #include "tools/siltfs/printable_text.h"
-#include "tools/siltfs/progress_display.h"
 #include "tools/siltfs/store_place.h"
+#include "tools/siltfs/transfer_progress.h"
 
 namespace siltfs {
 namespace {
@@ -27,57 +25,12 @@ using Json = nlohmann::json;
 
 // The JSON document lists at most this many errors. All are printed on standard error.
 constexpr size_t kMostErrorsListed = 1000;
-constexpr std::chrono::milliseconds kProgressInterval{250};
 
 struct Arguments {
   std::vector<std::string> paths;  // the sources and the target
   std::string reference;
   ImportOptions options;
   bool json = false;
-};
-
-// Shows the number of files that are done, from a thread of its own.
-class Progress {
- public:
-  Progress(Surroundings& surroundings, const std::string& target, ImportTotals& totals)
-      : display_(surroundings,
-                 {.command = "import", .subject = target, .quiet = false, .descriptor = {}}),
-        totals_(totals),
-        thread_([this] { Run(); }) {}
-  ~Progress() {
-    {
-      const MutexLock lock(mutex_);
-      ended_ = true;
-      changed_.NotifyAll();
-    }
-    thread_.join();
-    display_.Clear();
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  // Keeps the display away while the caller prints.
-  void Print(const std::function<void()>& print) {
-    const MutexLock lock(mutex_);
-    display_.Clear();
-    print();
-  }
-
- private:
-  void Run() {
-    const MutexLock lock(mutex_);
-    while (!ended_) {
-      changed_.WaitFor(mutex_, kProgressInterval);
-      if (!ended_) display_.Show({.number = 1, .name = "files", .done = totals_.files}, false);
-    }
-  }
-
-  ProgressDisplay display_;
-  ImportTotals& totals_;
-  Mutex mutex_;
-  CondVar changed_;
-  bool ended_ SILTFS_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
 };
 
 std::string Format(const ImportTotals& totals, uint64_t bytes_new, double seconds, bool dry_run) {
@@ -104,7 +57,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   import.find_daemon = AddressAround;
 
   Json errors = Json::array();
-  std::unique_ptr<Progress> progress;
+  std::unique_ptr<TransferProgress> progress;
   const auto print = [&progress](const std::function<void()>& write) {
     progress ? progress->Print(write) : write();
   };
@@ -123,7 +76,8 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   {
     Interruption interruption(**signals);
     interruption.OnRequest([&run] { run.Interrupt(); });
-    progress = std::make_unique<Progress>(surroundings, arguments.paths.back(), run.totals());
+    progress = std::make_unique<TransferProgress>(surroundings, "import", arguments.paths.back(),
+                                                  run.totals().files);
     outcome = run.Run();
     interruption.OnRequest({});
     progress.reset();

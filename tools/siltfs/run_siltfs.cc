@@ -67,6 +67,8 @@ constexpr std::array kCommands = {
     Command{"scrub", "Verify all stored data", ConfigureNumbered<ConfigureScrub>},
     Command{"import", "Copy trees of files into a mounted store",
             ConfigureNumbered<ConfigureImport>},
+    Command{"export", "Copy a tree of files out of a mounted store",
+            ConfigureNumbered<ConfigureExport>},
     Command{"index", "Show, check, rebuild or plan the chunk index",
             ConfigureNumbered<ConfigureIndex>},
 };

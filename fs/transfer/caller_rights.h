@@ -1,4 +1,4 @@
-// What the user on whose behalf an import runs may do. The kernel does not see an import, so the
+// What the user on whose behalf a transfer runs may do. The kernel does not see a transfer, so the
 // daemon checks the permissions as the kernel would.
 //
 // The superuser may do everything. For another user, permission bits and access control lists
@@ -36,6 +36,7 @@ class CallerRights {
   Status CheckChange(InodeNumber directory, std::string_view name) const;
   // Whether the user may read the file of this name. OK if there is none.
   Status CheckRead(InodeNumber directory, std::string_view name) const;
+  Status CheckRead(InodeNumber inode) const { return Check(inode, kRead); }
   Status CheckOwner(InodeNumber inode) const;
 
   // Changes the image so that the user may make it: the owner is the user; the group stays if the

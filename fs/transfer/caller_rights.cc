@@ -1,4 +1,4 @@
-#include "fs/import/caller_rights.h"
+#include "fs/transfer/caller_rights.h"
 
 #include <algorithm>
 

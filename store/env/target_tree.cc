@@ -1,0 +1,271 @@
+#include "store/env/target_tree.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "store/env/posix_error.h"
+
+namespace siltfs {
+namespace {
+
+Status ErrorOf(std::string_view action, const std::string& name) {
+  return PosixError(action, errno).At(name);
+}
+
+timespec ToTime(int64_t nanoseconds) {
+  int64_t seconds = nanoseconds / 1'000'000'000;
+  int64_t rest = nanoseconds % 1'000'000'000;
+  if (rest < 0) {
+    rest += 1'000'000'000;
+    --seconds;
+  }
+  return {static_cast<time_t>(seconds), rest};
+}
+
+bool IsSuperuser() { return geteuid() == 0; }
+
+// An attribute that this user may not set is left out.
+bool MaySet(const std::string& name) {
+  return IsSuperuser() || name.starts_with("user.") || name.starts_with("system.");
+}
+
+// Sets the attributes of the list through `set`, and removes the others through `remove`. `present`
+// are the names that are there now.
+Status SetXattrs(const std::vector<SourceXattr>& xattrs, const std::set<std::string>& present,
+                 const std::function<int(const SourceXattr&)>& set,
+                 const std::function<int(const char*)>& remove, const std::string& name) {
+  std::set<std::string> others = present;
+  for (const SourceXattr& xattr : xattrs) {
+    others.erase(xattr.name);
+    if (MaySet(xattr.name) && set(xattr) != 0)
+      return ErrorOf("set the extended attribute " + xattr.name, name);
+  }
+  for (const std::string& other : others) {
+    if (MaySet(other) && remove(other.c_str()) != 0 && errno != ENODATA && errno != ENOTSUP)
+      return ErrorOf("remove the extended attribute " + other, name);
+  }
+  return Status::Ok();
+}
+
+std::set<std::string> NamesIn(const std::string& list) {
+  std::set<std::string> names;
+  for (size_t at = 0; at < list.size();) {
+    const std::string name = list.c_str() + at;
+    at += name.size() + 1;
+    names.insert(name);
+  }
+  return names;
+}
+
+Status SetXattrsOf(const Descriptor& fd, const std::vector<SourceXattr>& xattrs,
+                   const std::string& name) {
+  std::string list(65536, '\0');
+  const ssize_t size = flistxattr(fd.get(), list.data(), list.size());
+  list.resize(size < 0 ? 0 : static_cast<size_t>(size));
+  return SetXattrs(
+      xattrs, NamesIn(list),
+      [&](const SourceXattr& xattr) {
+        return fsetxattr(fd.get(), xattr.name.c_str(), xattr.value.data(), xattr.value.size(), 0);
+      },
+      [&](const char* other) { return fremovexattr(fd.get(), other); }, name);
+}
+
+// Sets owner, extended attributes, mode and times, in this order: a new owner removes set-id bits
+// and capabilities, and an access list changes the mode.
+Status SetAttributesOf(const Descriptor& fd, const SourceAttributes& attributes,
+                       const std::vector<SourceXattr>& xattrs, const std::string& name) {
+  uint32_t mode = attributes.mode & 07777;
+  struct stat now = {};
+  if (fstat(fd.get(), &now) != 0) return ErrorOf("read the attributes", name);
+  const bool owner_differs = now.st_uid != attributes.uid || now.st_gid != attributes.gid;
+  if (owner_differs && fchown(fd.get(), attributes.uid, attributes.gid) != 0) {
+    if (errno != EPERM || IsSuperuser()) return ErrorOf("set the owner", name);
+    mode &= ~static_cast<uint32_t>(S_ISUID | S_ISGID);
+    if (now.st_gid != attributes.gid &&
+        fchown(fd.get(), static_cast<uid_t>(-1), attributes.gid) != 0)
+      errno = 0;  // the group stays that of this user
+  }
+  SILTFS_RETURN_IF_ERROR(SetXattrsOf(fd, xattrs, name));
+  if ((now.st_mode & 07777) != mode || owner_differs || !xattrs.empty()) {
+    if (fchmod(fd.get(), mode) != 0) return ErrorOf("set the mode", name);
+  }
+  const timespec times[2] = {ToTime(attributes.atime), ToTime(attributes.mtime)};
+  if (futimens(fd.get(), times) != 0) return ErrorOf("set the times", name);
+  return Status::Ok();
+}
+
+}  // namespace
+
+TargetFile::TargetFile(std::shared_ptr<const TargetDirectory> directory, std::string temporary,
+                       Descriptor fd)
+    : directory_(std::move(directory)), temporary_(std::move(temporary)), fd_(std::move(fd)) {}
+
+TargetFile::~TargetFile() {
+  if (!temporary_.empty()) unlinkat(directory_->fd_.get(), temporary_.c_str(), 0);
+}
+
+Status TargetFile::Write(uint64_t offset, ByteView bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t put = RetryInterrupted(
+        [&] { return pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset)); });
+    if (put < 0) return ErrorOf("write", temporary_);
+    bytes = bytes.subspan(static_cast<size_t>(put));
+    offset += static_cast<uint64_t>(put);
+  }
+  return Status::Ok();
+}
+
+Result<size_t> TargetFile::Read(uint64_t offset, MutableByteView out) const {
+  size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t got = RetryInterrupted([&] {
+      return pread(fd_.get(), out.data() + done, out.size() - done,
+                   static_cast<off_t>(offset + done));
+    });
+    if (got < 0) return ErrorOf("read", temporary_);
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return done;
+}
+
+Status TargetFile::SetSize(uint64_t size) const {
+  if (ftruncate(fd_.get(), static_cast<off_t>(size)) == 0) return Status::Ok();
+  return ErrorOf("set the size", temporary_);
+}
+
+Status TargetFile::Place(const std::string& name, const SourceAttributes& attributes,
+                         const std::vector<SourceXattr>& xattrs) {
+  SILTFS_RETURN_IF_ERROR(SetAttributesOf(fd_, attributes, xattrs, name));
+  const int directory = directory_->fd_.get();
+  if (renameat(directory, temporary_.c_str(), directory, name.c_str()) != 0)
+    return ErrorOf("give the file its name", name);
+  temporary_.clear();
+  return Status::Ok();
+}
+
+Result<std::shared_ptr<const TargetDirectory>> TargetDirectory::OpenOrMake(
+    const std::string& path) {
+  const bool made = mkdir(path.c_str(), 0700) == 0;
+  if (!made && errno != EEXIST) return ErrorOf("make the directory", path);
+  Descriptor fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return ErrorOf("open the directory", path);
+  return std::make_shared<const TargetDirectory>(std::move(fd));
+}
+
+Result<std::optional<SourceAttributes>> TargetDirectory::Find(const std::string& name) const {
+  struct stat info = {};
+  if (fstatat(fd_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return std::optional<SourceAttributes>();
+    return ErrorOf("read the attributes", name);
+  }
+  return std::optional<SourceAttributes>(
+      {.file_system = info.st_dev,
+       .inode = info.st_ino,
+       .mode = info.st_mode,
+       .links = static_cast<uint32_t>(info.st_nlink),
+       .uid = info.st_uid,
+       .gid = info.st_gid,
+       .device = info.st_rdev,
+       .size = static_cast<uint64_t>(info.st_size),
+       .allocated_bytes = 0,
+       .atime = 0,
+       .mtime = static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec,
+       .ctime = 0});
+}
+
+Result<std::shared_ptr<const TargetDirectory>> TargetDirectory::OpenDirectory(
+    const std::string& name) const {
+  for (const bool first : {true, false}) {
+    if (mkdirat(fd_.get(), name.c_str(), 0700) != 0 && errno != EEXIST)
+      return ErrorOf("make the directory", name);
+    Descriptor fd(openat(fd_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (fd.valid()) return std::make_shared<const TargetDirectory>(std::move(fd));
+    const bool other_type = errno == ENOTDIR || errno == ELOOP;
+    if (!other_type || !first) return ErrorOf("open the directory", name);
+    if (unlinkat(fd_.get(), name.c_str(), 0) != 0 && errno != ENOENT)
+      return ErrorOf("replace the file", name);
+  }
+  return ErrorOf("open the directory", name);
+}
+
+std::string TargetDirectory::TemporaryName() const {
+  static std::atomic<uint64_t> next{0};
+  return fmt::format(".siltfs-export-{}-{}", getpid(), next++);
+}
+
+Result<std::shared_ptr<TargetFile>> TargetDirectory::NewFile() const {
+  const std::string name = TemporaryName();
+  Descriptor fd(
+      openat(fd_.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd.valid()) return ErrorOf("make a file", name);
+  return std::make_shared<TargetFile>(shared_from_this(), name, std::move(fd));
+}
+
+Status TargetDirectory::PlaceSpecial(const std::string& name, const SourceAttributes& attributes,
+                                     const std::string& target,
+                                     const std::vector<SourceXattr>& xattrs) const {
+  const std::string temporary = TemporaryName();
+  const int directory = fd_.get();
+  const bool is_link = attributes.IsSymlink();
+  const int made = is_link ? symlinkat(target.c_str(), directory, temporary.c_str())
+                           : mknodat(directory, temporary.c_str(),
+                                     (attributes.mode & S_IFMT) | 0600, attributes.device);
+  if (made != 0) return ErrorOf("make the entry", name);
+  const auto place = [&]() -> Status {
+    if (fchownat(directory, temporary.c_str(), attributes.uid, attributes.gid,
+                 AT_SYMLINK_NOFOLLOW) != 0 &&
+        IsSuperuser()) {
+      return ErrorOf("set the owner", name);
+    }
+    const std::string path = fmt::format("/proc/self/fd/{}/{}", directory, temporary);
+    SILTFS_RETURN_IF_ERROR(SetXattrs(
+        xattrs, {},
+        [&](const SourceXattr& xattr) {
+          return lsetxattr(path.c_str(), xattr.name.c_str(), xattr.value.data(), xattr.value.size(),
+                           0);
+        },
+        [](const char*) { return 0; }, name));
+    if (!is_link && fchmodat(directory, temporary.c_str(), attributes.mode & 07777, 0) != 0)
+      return ErrorOf("set the mode", name);
+    const timespec times[2] = {ToTime(attributes.atime), ToTime(attributes.mtime)};
+    if (utimensat(directory, temporary.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0)
+      return ErrorOf("set the times", name);
+    if (renameat(directory, temporary.c_str(), directory, name.c_str()) != 0)
+      return ErrorOf("give the entry its name", name);
+    return Status::Ok();
+  };
+  Status placed = place();
+  if (!placed.ok()) unlinkat(directory, temporary.c_str(), 0);
+  return placed;
+}
+
+Status TargetDirectory::PlaceLink(const std::string& name, const TargetDirectory& directory,
+                                  const std::string& existing) const {
+  const std::string temporary = TemporaryName();
+  if (linkat(directory.fd_.get(), existing.c_str(), fd_.get(), temporary.c_str(), 0) != 0)
+    return ErrorOf("make the link", name);
+  if (renameat(fd_.get(), temporary.c_str(), fd_.get(), name.c_str()) != 0) {
+    const Status failed = ErrorOf("give the link its name", name);
+    unlinkat(fd_.get(), temporary.c_str(), 0);
+    return failed;
+  }
+  // If both names belong to one file already, the rename does nothing.
+  unlinkat(fd_.get(), temporary.c_str(), 0);
+  return Status::Ok();
+}
+
+Status TargetDirectory::SetAttributes(const SourceAttributes& attributes,
+                                      const std::vector<SourceXattr>& xattrs) const {
+  return SetAttributesOf(fd_, attributes, xattrs, ".");
+}
+
+}  // namespace siltfs
