@@ -98,10 +98,22 @@ class AStep(Scratch):
                     while not os.path.exists(self.path("was-busy")):
                         time.sleep(0.01)
                     os.remove(self.path("was-busy"))
-                    self.assertGreater(step.figures()["cpu_seconds"], 0.25)
+                    figures = step.figures()
+                    self.assertGreater(figures["cpu_seconds"], 0.25)
+                    # A process is a daemon of a system only if the system says so.
+                    self.assertLess(figures["daemon_cpu_seconds"] or 0, 0.05)
                     daemons = step.group.pids()
                     self.assertEqual(len(daemons), 1)
                 self.assertTrue(all(map(self.has_ended, daemons)))
+
+    def test_counts_what_a_daemon_takes_of_it(self):
+        with Surroundings(self.directory) as surroundings, measure.Step(surroundings) as step:
+            if surroundings.groups_note:
+                self.skipTest(surroundings.groups_note)
+            step.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass"], daemon=True)
+            figures = step.figures()
+            self.assertGreater(figures["daemon_cpu_seconds"], 0.25)
+            self.assertLessEqual(figures["daemon_cpu_seconds"], figures["cpu_seconds"])
 
     @staticmethod
     def has_ended(pid):

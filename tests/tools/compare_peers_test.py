@@ -71,6 +71,7 @@ class AComparison(Run):
             self.assertTrue(run["restore_settled"]["verified"])
             for step in run["generations"]:
                 self.assertGreater(step["stored_bytes"], 500_000)
+        self.assertEqual(list(record["runs"][2]["steps"]), ["untar", "cp", "find", "rm"])
         for name, step in record["runs"][2]["steps"].items():
             self.assert_measured(step, {"mount", "work", "unmount"})
             self.assertEqual(step["files"], 52, name)
@@ -83,6 +84,34 @@ class AComparison(Run):
             with open(self.path("out", name), encoding="utf-8") as file:
                 self.assertNotIn(self.directory, file.read(), name)
         self.assertIn("peers-tar-throughput.svg", os.listdir(self.path("out")))
+
+    def test_measures_siltfs_with_other_programs_and_transports(self):
+        done = self.run_program("--rounds", "1", "--systems", "siltfs-dev_fuse,siltfs-io_uring,siltfs-cp,siltfs-import",
+                                "--workloads", "tree,metadata", "--generations", "2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_nothing_left()
+        record = self.record()
+        systems = record["systems"]
+        left_out = {name for name, system in systems.items() if system["left_out"]}
+        # A kernel without io_uring and a siltfs without export are reasons to leave a system out.
+        self.assertLessEqual(left_out, {name for name in systems if name.endswith(" io_uring")} | {"siltfs import"})
+        for name in left_out:
+            self.assertRegex(systems[name]["left_out"], "io_uring|command")
+        measured = {workload: [run["system"] for run in record["runs"] if run["workload"] == workload]
+                    for workload in ("tree", "metadata")}
+        self.assertEqual(measured["tree"], [name for name in systems if name not in left_out])
+        self.assertEqual(measured["metadata"], [name for name in ("siltfs dev_fuse", "siltfs io_uring")
+                                                if name not in left_out])
+        for run in record["runs"]:
+            if run["system"] == "siltfs import":
+                # There are 52 files, and five of them differ.
+                self.assertEqual(run["generations"][1]["details"]["import"]["files_unchanged"], 47)
+            for step in run.get("steps", {}).values():
+                self.assert_measured(step, {"mount", "work", "unmount"})
+        for workload, figure in (("tree", "first backup"), ("metadata", "cp")):
+            if "siltfs io_uring" not in left_out:
+                self.assertIn(figure, record["summary"][workload]["transports"]["siltfs io_uring"]["ratios"])
+        self.assertRegex(done.stdout, r"\| siltfs dev_fuse \|.*\| [\d.]+ / [\d.]+ / [\d.]+ / [\d.]+ \|")
 
     def assert_measured(self, step, parts):
         self.assert_timed(step, parts)

@@ -1,18 +1,12 @@
-"""Groups of processes whose CPU time is summed up.
-
-A group is a control group (version 1 or 2). If that is not possible, it is the set of processes
-with a mark in their environment.
-"""
+"""Groups of processes whose CPU time is summed up: control groups, version 1 or 2."""
 import contextlib
 import itertools
 import os
-import resource
 import time
 
 from peers import mounts
 
 _numbers = itertools.count()
-_TICKS = os.sysconf("SC_CLK_TCK")
 # Run as: sh -c ENTER sh GROUP... -- COMMAND...
 _ENTER = 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"'
 
@@ -84,19 +78,21 @@ class ControlGroup:
 
     def _make_version_1(self, accounting, name, memory_limit):
         self.top = self._directory(os.path.join(accounting, name))
-        self.work = self.daemon = [self.top]
-        self.cpu_file = os.path.join(self.top, "cpuacct.usage")
+        # The usage of a group includes that of the groups below it.
+        below = self._directory(os.path.join(self.top, "daemon"))
+        self.work, self.daemon = [self.top], [below]
+        self.cpu_file = "cpuacct.usage"
         if memory_limit:
             memory = _version_1("memory")
             if not memory:
                 raise Unavailable("no memory controller is mounted")
             self.limited = self._directory(os.path.join(memory, name))
             _write(os.path.join(self.limited, "memory.limit_in_bytes"), str(memory_limit))
-            self.daemon = [self.top, self.limited]
+            self.daemon = [below, self.limited]
 
     def _make_version_2(self, unified, name, memory_limit):
         self.top = self._directory(os.path.join(unified, name))
-        self.cpu_file = os.path.join(self.top, "cpu.stat")
+        self.cpu_file = "cpu.stat"
         if memory_limit:
             _write(os.path.join(self.top, "cgroup.subtree_control"), "+memory")
         # When a group has a controller enabled for its children, only groups without children may
@@ -132,8 +128,15 @@ class ControlGroup:
         return {}
 
     def cpu_seconds(self):
-        content = _read(self.cpu_file)
-        if self.cpu_file.endswith("cpu.stat"):
+        return self._cpu_seconds(self.top)
+
+    def daemon_cpu_seconds(self):
+        """Returns the part of daemons in cpu_seconds()."""
+        return self._cpu_seconds(self.daemon[0])
+
+    def _cpu_seconds(self, directory):
+        content = _read(os.path.join(directory, self.cpu_file))
+        if self.cpu_file == "cpu.stat":
             return int(dict(line.split() for line in content.splitlines())["usage_usec"]) / 1e6
         return int(content) / 1e9
 
@@ -150,63 +153,3 @@ class ControlGroup:
                 except OSError:
                     time.sleep(0.02)
         self.made = []
-
-
-class MarkedProcesses:
-    """Replaces a control group by the processes with a mark in their environment. Samples the CPU
-    time of daemons."""
-
-    how = "rusage"
-
-    def __init__(self, label, memory_limit=None):
-        if memory_limit:
-            raise Unavailable("a memory limit needs control groups")
-        self.mark = f"COMPARE_PEERS_STEP={label}-{next(_numbers)}"
-        self.environment = dict([self.mark.split("=")])
-        self.before = self._children()
-        self.children = set()
-        self.of_daemons = {}
-
-    @staticmethod
-    def _children():
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return used.ru_utime + used.ru_stime
-
-    @staticmethod
-    def enter(command, daemon):
-        del daemon
-        return command
-
-    def pids(self):
-        found = set()
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            with contextlib.suppress(OSError):
-                with open(f"/proc/{pid}/environ", "rb") as file:
-                    if self.mark.encode() in file.read().split(b"\0"):
-                        found.add(int(pid))
-        return found
-
-    def started(self, pid):
-        """Records a child of this process. When the child has ended, RUSAGE_CHILDREN includes its
-        CPU time."""
-        self.children.add(pid)
-
-    def observe(self):
-        """Samples the CPU time of daemons. RUSAGE_CHILDREN does not include it, because no process
-        of the step waits for them."""
-        ours = self.pids()
-        for pid in ours:
-            with contextlib.suppress(OSError, IndexError):
-                fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-                if pid not in self.children and int(fields[1]) not in ours:
-                    self.of_daemons[pid] = (int(fields[11]) + int(fields[12])) / _TICKS
-
-    @staticmethod
-    def under_limit():
-        return {}
-
-    def cpu_seconds(self):
-        return self._children() - self.before + sum(self.of_daemons.values())
-
-    def close(self):
-        """Does nothing, because nothing was made."""

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 
-from peers import cgroups, corpus, fio, machine, metadata, mounts, plots, report, summary
+from peers import cgroups, corpus, fio, machine, metadata, mounts, plots, report, summary, working_tree
 from peers.rounds import SYSTEMS, WORKLOADS, Rounds, say
 from peers.surroundings import Surroundings
 
@@ -76,7 +76,7 @@ def _small_files_name(options):
 
 def _empty_record(options, surroundings, generations, small_files):
     return {
-        "format": 1,
+        "format": 2,
         "date": time.strftime("%Y-%m-%d"),
         "machine": machine.describe(surroundings.directory),
         "options": {"rounds": options.rounds, "workloads": options.workloads,
@@ -106,9 +106,10 @@ def _measure(options):
             name = _small_files_name(options)
             small_files = metadata.SmallFiles(os.path.join(options.corpus, name), name, surroundings.directory)
         record = _empty_record(options, surroundings, generations, small_files)
-        if "fio" in options.workloads and (reason := fio.unusable()):
-            options.workloads.remove("fio")
-            record["notes"].append(f"no workload fio: {reason}")
+        for workload, reason in (("fio", fio.unusable()), ("tree", working_tree.unusable())):
+            if reason and workload in options.workloads:
+                options.workloads.remove(workload)
+                record["notes"].append(f"no workload {workload}: {reason}")
         rounds = Rounds(options, generations, small_files, surroundings, record)
         rounds.choose()
         rounds.run()
@@ -158,5 +159,10 @@ def main(documentation, arguments):
         say(str(error))
         return 1
     print(report.markdown(record))
-    siltfs = record["systems"].get("siltfs", {"left_out": None, "failed": {}})
-    return 1 if record["wrong_data"] or siltfs["failed"] or siltfs["left_out"] else 0
+    return 1 if record["wrong_data"] or _siltfs_failed(record["systems"]) else 0
+
+
+def _siltfs_failed(systems):
+    """Returns whether siltfs was left out, or failed in any way of using it."""
+    return any(system["failed"] or (system["role"] == "siltfs" and system["left_out"])
+               for system in systems.values() if system["role"] in ("siltfs", "variant"))

@@ -1,6 +1,7 @@
 """Compares restored data with its source, byte for byte."""
 import os
 import stat
+import subprocess
 
 _BLOCK = 1 << 20
 
@@ -57,3 +58,16 @@ def _entries(source, restored):
         trees(source, restored)
     elif stat.S_ISREG(wanted):
         files(source, restored)
+
+
+_WINDOWS = {"seconds": ["--modify-window=0"], "nanoseconds": ["--modify-window=-1"], None: ["--no-times"]}
+
+
+def metadata(source, restored, times):
+    """Raises Differs if rsync would change anything in the restored tree: owners, permission bits,
+    access control lists, extended attributes, missing hard links, device nodes, contents. `times`
+    is the unit of the times that are compared, or None."""
+    command = ["rsync", "-aHAXc", "--delete", "--dry-run", "-i", *_WINDOWS[times], f"{source}/", f"{restored}/"]
+    done = subprocess.run(command, capture_output=True, text=True, errors="surrogateescape", check=True)
+    if done.stdout:
+        raise Differs(f"{restored} has other metadata than {source}: {done.stdout.splitlines()[0]}")

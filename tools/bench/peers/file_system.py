@@ -38,6 +38,18 @@ class FileSystem(System):
     def after(self, step):
         """Ends what before() has started."""
 
+    def place(self):
+        """Returns the path of the store, for file systems that can be discarded."""
+        raise NotImplementedError
+
+    def discard(self):
+        """Removes the store, so that create() can make another one."""
+        mounts.remove_tree(self.place())
+
+    def copy_tree(self, step, source, target):
+        """Copies the contents of a directory into another one, which is empty."""
+        step.pipe(["tar", "-C", source, "-c", "."], ["tar", "-C", target, "-x", "-p"])
+
     def dedupe(self, step):
         """Deduplicates, for systems that do so in a separate step. It is called while the file
         system is mounted."""
@@ -67,7 +79,7 @@ class FileSystem(System):
         with self.mounted(step) as place:
             os.mkdir(f"{place}/{name}")
             with step.timed("store"):
-                step.pipe(["tar", "-C", tree, "-c", "."], ["tar", "-C", f"{place}/{name}", "-x", "-p"])
+                self.copy_tree(step, tree, f"{place}/{name}")
             self.dedupe(step)
 
     def restore_tar(self, step, name, tar):
@@ -79,7 +91,7 @@ class FileSystem(System):
         os.mkdir(tree)
         with self.mounted(step) as place:
             with step.timed("restore"):
-                step.pipe(["tar", "-C", f"{place}/{name}", "-c", "."], ["tar", "-C", tree, "-x", "-p"])
+                self.copy_tree(step, f"{place}/{name}", tree)
 
 
 def wait_until(condition, what, patience=30.0):

@@ -1,75 +1,16 @@
-"""The file systems that deduplicate: siltfs, zfs-fuse, and btrfs with duperemove."""
-import json
+"""The other file systems that deduplicate: zfs-fuse, and btrfs with duperemove."""
 import os
 import shutil
 import subprocess
 
 from peers import measure, mounts
 from peers.file_system import FileSystem, wait_until
+from peers.system import first_line
 
 
 def _missing(programs):
     absent = [program for program in programs if not shutil.which(program)]
     return f"{' and '.join(absent)} not installed" if absent else None
-
-
-def _first_line(command):
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return (done.stdout + done.stderr).split("\n", 1)[0].strip()
-
-
-class Siltfs(FileSystem):
-    name = role = "siltfs"
-    workloads = ("tar", "tree", "metadata", "fio")
-    recompresses = True
-
-    def unusable(self):
-        program = os.path.join(self.options.siltfs, "siltfs")
-        return None if os.access(program, os.X_OK) else f"{program} is no program: build siltfs first"
-
-    def version(self):
-        return _first_line([self._program(), "--version"]).split()[-1]
-
-    def _program(self):
-        return os.path.join(os.path.abspath(self.options.siltfs), "siltfs")
-
-    def open(self, directory):
-        super().open(directory)
-        self.store = os.path.join(directory, "store")
-
-    def create(self, step):
-        step.run([self._program(), "mkfs", self.store, *self.options.mkfs_options.split()])
-
-    def mount(self, step):
-        options = ",".join(filter(None, [f"log={self.directory}/siltfs.log", self.options.mount_options]))
-        step.run([self._program(), "mount", self.store, self.mountpoint, "-o", options], daemon=True)
-
-    def unmount(self, step):
-        step.run([self._program(), "umount", self.mountpoint])
-
-    def stored_bytes(self):
-        return self.disk_usage(self.store)
-
-    def recompress(self, step):
-        with step.timed("settle"):
-            step.run([self._program(), "settle", self.store])
-
-    def details(self):
-        done = subprocess.run([self._program(), "stat", "--json", self.store], capture_output=True, text=True,
-                              check=False)
-        return json.loads(done.stdout) if done.returncode == 0 else None
-
-
-class SiltfsLimited(Siltfs):
-    """siltfs under a memory limit, in the same run, to show the limit's effect."""
-
-    name = "siltfs, memory limited"
-    key = "siltfs"
-    role = "limited"
-
-    def __init__(self, options):
-        super().__init__(options)
-        self.memory_limit = options and options.memory_limit
 
 
 class ZfsFuse(FileSystem):
@@ -167,8 +108,8 @@ class Btrfs(FileSystem):
         return None
 
     def version(self):
-        return (f"{_first_line(['mkfs.btrfs', '--version']).split()[-1]}, kernel {os.uname().release}, "
-                f"{_first_line(['duperemove', '--version'])}")
+        return (f"{first_line(['mkfs.btrfs', '--version']).split()[-1]}, kernel {os.uname().release}, "
+                f"{first_line(['duperemove', '--version'])}")
 
     def open(self, directory):
         super().open(directory)

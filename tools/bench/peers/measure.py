@@ -12,6 +12,7 @@ import threading
 import time
 
 from peers import cgroups
+from peers.marked_processes import MarkedProcesses
 
 SAMPLES_PER_SECOND = 20
 
@@ -134,6 +135,7 @@ class Step:
             "seconds": sum(self.parts.values()),
             "parts": dict(self.parts),
             "cpu_seconds": self.group.cpu_seconds(),
+            "daemon_cpu_seconds": self.group.daemon_cpu_seconds(),
             "machine_cpu_seconds": _machine_cpu_seconds() - self.machine_before,
             "peak_rss_bytes": max([self.sampler.peak, *self.sampler.peak_by_name.values()]),
             "peak_rss_bytes_by_process": dict(self.sampler.peak_by_name),
@@ -163,9 +165,9 @@ def choose_groups(wanted, label, memory_limit):
     """Returns the class of groups to use on this machine. If this is not ControlGroup, also returns
     why, otherwise None."""
     if not wanted:
-        return cgroups.MarkedProcesses, "control groups were not wanted"
+        return MarkedProcesses, "control groups were not wanted"
     try:
         cgroups.ControlGroup(label, memory_limit).close()
         return cgroups.ControlGroup, None
     except cgroups.Unavailable as error:
-        return cgroups.MarkedProcesses, str(error)
+        return MarkedProcesses, str(error)

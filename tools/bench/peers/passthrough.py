@@ -4,8 +4,9 @@ import contextlib
 import os
 import resource
 import shutil
+import subprocess
 
-from peers import mounts
+from peers import io_uring, mounts
 from peers.file_system import FileSystem, wait_until
 
 
@@ -27,16 +28,24 @@ class Passthrough(FileSystem):
 
     role = "passthrough"
     workloads = ("metadata", "fio")
-    source_in_options = False
+    uses_io_uring = False
 
     @property
     def program(self):
-        return getattr(self.options, self.name) or shutil.which(self.name)
+        return getattr(self.options, self.key) or shutil.which(self.key)
 
     def unusable(self):
         if not self.program:
-            return f"{self.name} is not installed, nor given by --{self.name.replace('_', '-')}"
-        return None if os.access(self.program, os.X_OK) else f"{self.program} is no program"
+            return f"{self.key} is not installed, nor given by --{self.key.replace('_', '-')}"
+        if not os.access(self.program, os.X_OK):
+            return f"{self.program} is no program"
+        return self._no_io_uring() if self.uses_io_uring else None
+
+    def _no_io_uring(self):
+        help_text = subprocess.run([self.program, "--help"], capture_output=True, text=True, check=False)
+        if "-o io_uring" not in help_text.stdout + help_text.stderr:
+            return f"{self.key} has no option io_uring: it needs libfuse 3.18"
+        return io_uring.not_offered()
 
     def version(self):
         return "an example of libfuse"
@@ -47,6 +56,9 @@ class Passthrough(FileSystem):
 
     def create(self, step):
         os.mkdir(self.backing)
+
+    def place(self):
+        return self.backing
 
     def mount(self, step):
         self.command = ["prlimit", f"--nofile={_descriptors()}", os.path.abspath(self.program), *self.arguments()]
@@ -62,7 +74,15 @@ class PassthroughHp(Passthrough):
     name = "passthrough_hp"
 
     def arguments(self):
-        return ["--foreground", self.backing, self.mountpoint]
+        options = ["-o", "io_uring"] if self.uses_io_uring else []
+        return ["--foreground", *options, self.backing, self.mountpoint]
+
+
+class PassthroughHpIoUring(PassthroughHp):
+    name = "passthrough_hp io_uring"
+    remark = "-o io_uring"
+    uses_io_uring = True
+    counterpart = PassthroughHp.name
 
 
 class PassthroughLl(Passthrough):
@@ -70,4 +90,12 @@ class PassthroughLl(Passthrough):
     remark = "-o writeback"
 
     def arguments(self):
-        return ["-f", "-o", f"writeback,source={self.backing}", self.mountpoint]
+        options = f"writeback,source={self.backing}" + (",io_uring" if self.uses_io_uring else "")
+        return ["-f", "-o", options, self.mountpoint]
+
+
+class PassthroughLlIoUring(PassthroughLl):
+    name = "passthrough_ll io_uring"
+    remark = "-o writeback,io_uring"
+    uses_io_uring = True
+    counterpart = PassthroughLl.name

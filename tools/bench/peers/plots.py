@@ -1,12 +1,13 @@
 """Draws the plots. Rates are bars, with a panel for each kind of rate. Bytes stored after each
 generation are curves."""
+import itertools
 import math
 from html import escape
 
 import svg
 from peers.summary import MB
 
-_COLOURS = {"siltfs": "#1b6ca8", "limited": "#7fb2dc", "scale": "#c9c9c9", "peer": "#8a8f98", "passthrough": "#c97b12"}
+_COLOURS = {"siltfs": "#1b6ca8", "limited": "#7fb2dc", "variant": "#4a8fc4", "scale": "#c9c9c9", "peer": "#8a8f98", "passthrough": "#c97b12"}
 _CURVES = ["#b5322c", "#2a9d5c", "#c97b12", "#7a3ea1", "#5c6b73", "#8c564b", "#d16ba5"]
 _NAMES, _BARS, _GAP, _ROW, _TOP = 190, 230, 80, 24, 50
 
@@ -50,7 +51,7 @@ def _stored(title, systems, record):
         _, y = place(0, i * step)
         parts += [svg.line(left, y, right, y), svg.text(left - 8, y + 4, f"{i * step:,.4g}", anchor="end")]
     parts += [svg.text(place(i, 0)[0], bottom + 18, f"gen{i}") for i in range(count)]
-    curves = iter(_CURVES * 2)
+    curves = itertools.cycle(_CURVES)
     ends = []
     for name, figures in systems.items():
         role = record["systems"][name]["role"]

@@ -11,6 +11,14 @@ memory (sum of the resident sizes, sampled 20 times a second) are those of all p
 programs are included, kernel threads are not. Figures are medians of the rounds, with the range of all measurements;
 ratios are of medians, with the range of the rounds' pairs."""
 
+# Only for records since format 2: earlier trees were stored from the corpus.
+_HOW_SINCE_2 = """\
+All systems store a tree from the same directory. Before each generation, outside the time, the files
+that differ are changed there, and the other files keep their inode numbers and times. A name such as
+`siltfs cp -a io_uring` says which program copies a tree if this is not `tar`, and how requests reach
+the daemon. Trees that come back from siltfs are also compared in their metadata. CPU seconds of a
+daemon include those of the mount."""
+
 
 def _rate(figure):
     """Returns the text of a rate, with its range if the measurements differ."""
@@ -57,6 +65,7 @@ def _backups(record, workload, summary):
     yield ""
     yield from _settled(summary)
     yield from _all_against(summary, lambda key: TARGETS[key][0], "best deduplicating peer")
+    yield from _transports(summary)
 
 
 def _settled(summary):
@@ -77,19 +86,45 @@ def _against(against, name_of, title, best):
     if against:
         yield _table([title, best, "ratio (range)", "target", "met"],
                      [[name_of(key), found["best"],
-                       f"{found['ratio']:.2f} × ({found['least']:.2f}–{found['most']:.2f})",
+                       _ratio(found),
                        "–" if found["target"] is None else f"≥ {found['target']:g} ×",
                        {None: "–", True: "yes", False: "**no**"}[found["met"]]] for key, found in against.items()])
         yield ""
 
 
-def _rates(summary, unit):
+def _transports(summary):
+    """Yields the ratios of io_uring to /dev/fuse, with a column for each system that has both."""
+    pairs = summary.get("transports")
+    if pairs:
+        keys = list(dict.fromkeys(key for pair in pairs.values() for key in pair["ratios"]))
+        yield _table(["io_uring against /dev/fuse", *(name.removesuffix(" io_uring") for name in pairs)],
+                     [[key, *(_ratio(pair["ratios"].get(key)) for pair in pairs.values())] for key in keys])
+        yield ""
+
+
+def _ratio(found):
+    return f"{found['ratio']:.2f} × ({found['least']:.2f}–{found['most']:.2f})" if found else "–"
+
+
+def _small_files(summary):
     systems = summary["systems"]
     steps = list(next(iter(systems.values())))
-    scale = MB if unit == "MB/s" else 1
-    scaled = {name: {step: {key: value / scale for key, value in figure.items() if key != "rounds"}
+    daemon_cpu = summary.get("daemon_cpu", {})
+    yield _table(["system", *(f"{step}, files/s" for step in steps), f"CPU s of the daemon, {' / '.join(steps)}"],
+                 [[name, *(_rate(figures[step]) for step in steps),
+                   " / ".join(f"{daemon_cpu[name][step]['median']:.2f}" for step in steps) if name in daemon_cpu else "–"]
+                  for name, figures in systems.items()])
+    yield ""
+    yield from _all_against(summary, str, "faster passthrough")
+    yield from _transports(summary)
+
+
+def _rates(summary):
+    systems = summary["systems"]
+    steps = list(next(iter(systems.values())))
+    scaled = {name: {step: {key: value / MB for key, value in figure.items() if key != "rounds"}
                      for step, figure in figures.items()} for name, figures in systems.items()}
-    yield _table([unit, *scaled],
+    yield _table(["MB/s", *scaled],
                  [[step, *(_rate(scaled[name][step]) for name in scaled)] for step in steps])
     yield ""
     yield from _all_against(summary, str, "faster passthrough")
@@ -99,6 +134,8 @@ def _head(record):
     yield "# siltfs and its peers\n"
     yield f"{machine.in_words(record['machine'])}. Rounds: {record['options']['rounds']}.\n"
     yield _HOW + "\n"
+    if record["format"] >= 2:
+        yield _HOW_SINCE_2 + "\n"
     if limit := record["options"]["memory_limit_bytes"]:
         yield f"The memory limit of siltfs's daemon, where it has one: {limit / (1 << 20):.0f} MiB.\n"
     if peak := daemon_peak(record):
@@ -117,7 +154,7 @@ def markdown(record):
         if workload in ("metadata", "fio"):
             lines += _title(record, workload)
             if workload in summary:
-                lines += _rates(summary[workload], "files/s" if workload == "metadata" else "MB/s")
+                lines += (_small_files if workload == "metadata" else _rates)(summary[workload])
         elif workload in summary:
             lines += _backups(record, workload, summary[workload])
         else:
@@ -132,7 +169,7 @@ def _title(record, workload):
     if workload == "metadata":
         small = record["corpus"]["small_files"]
         return [f"## Small files: {small['files']:,} files of {small['name']}, {small['bytes'] / MB:,.0f} MB\n",
-                "Each step on a mount of its own; the unmount counts for untar and rm, the mount does not.\n"]
+                "Each step on a mount of its own; the unmount counts except for find, the mount does not.\n"]
     options = record["options"]
     return [f"## fio through the mount, {options['fio_bytes'] / MB:,.0f} MB in order, "
             f"{options['fio_random_bytes'] / MB:,.0f} MB at random\n",

@@ -7,11 +7,16 @@ import traceback
 
 from peers import backups, compare, fio, metadata, mounts
 from peers.backup_tools import Borg, Bup, Casync, Restic, Zbackup
-from peers.file_systems import Btrfs, Siltfs, SiltfsLimited, ZfsFuse
+from peers.file_systems import Btrfs, ZfsFuse
 from peers.measure import CommandFailed
-from peers.passthrough import PassthroughHp, PassthroughLl
+from peers.passthrough import PassthroughHp, PassthroughHpIoUring, PassthroughLl, PassthroughLlIoUring
+from peers.siltfs import Siltfs, SiltfsDevFuse, SiltfsIoUring, SiltfsLimited
+from peers.siltfs_copies import CpDevFuse, CpIoUring, RsyncDevFuse, RsyncIoUring, SiltfsImport
+from peers.working_tree import WorkingTree
 
-SYSTEMS = (Siltfs, SiltfsLimited, Borg, Restic, Bup, Casync, Zbackup, ZfsFuse, Btrfs, PassthroughHp, PassthroughLl)
+SYSTEMS = (Siltfs, SiltfsLimited, SiltfsDevFuse, SiltfsIoUring, CpDevFuse, CpIoUring, RsyncDevFuse, RsyncIoUring,
+           SiltfsImport, Borg, Restic, Bup, Casync, Zbackup, ZfsFuse, Btrfs, PassthroughHp, PassthroughHpIoUring,
+           PassthroughLl, PassthroughLlIoUring)
 WORKLOADS = ("tar", "tree", "metadata", "fio")
 
 
@@ -22,6 +27,7 @@ class Rounds:
         self.options = options
         self.generations = generations
         self.small_files = small_files
+        self.working_tree = WorkingTree(surroundings.directory)
         self.surroundings = surroundings
         self.record = record
         self.out = {}  # the failure of each (system, workload) that has failed and is not run again
@@ -35,6 +41,7 @@ class Rounds:
             reason = system.unusable()
             self.record["systems"][system.name] = {
                 "role": system.role, "workloads": system.workloads, "remark": system.remark,
+                "counterpart": system.counterpart,
                 "version": None if reason else system.version(),
                 "left_out": reason and self.surroundings.without_paths(reason), "failed": {}}
             if reason:
@@ -80,7 +87,7 @@ class Rounds:
             if workload == "fio":
                 return {"jobs": fio.run(system, self.options.fio_size, self.options.fio_random_size,
                                         self.surroundings)}
-            return backups.run(system, workload, self.generations, self.surroundings, verify_all)
+            return backups.run(system, workload, self.generations, self.working_tree, self.surroundings, verify_all)
         finally:
             system.close()
             for left in (directory, os.path.join(self.surroundings.directory, "restored")):

@@ -2,6 +2,8 @@
 run."""
 from statistics import median
 
+from peers import transports
+
 MB = 1e6
 # For each figure: its name, and its targets for tar and tree as multiples of the best peer's figure.
 TARGETS = {
@@ -106,6 +108,18 @@ def daemon_peak(record):
                 if record["systems"][run["system"]]["role"] == "siltfs" for step in _steps(run)), default=None)
 
 
+def _daemon_cpu(runs):
+    """Returns the daemon's CPU seconds in each step of the workload metadata, for systems that have
+    such figures."""
+    found = {}
+    for name, of_system in runs.items():
+        seconds = {step: [transports.daemon_cpu_seconds([run["steps"][step]]) for run in of_system]
+                   for step in of_system[0]["steps"]}
+        if not any(None in values for values in seconds.values()):
+            found[name] = {step: figure(values) for step, values in seconds.items()}
+    return found
+
+
 def summarise(record):
     """Returns the figures of every measured workload."""
     roles = {name: system["role"] for name, system in record["systems"].items()}
@@ -114,7 +128,8 @@ def summarise(record):
         if runs := _runs(record, workload):
             systems = {name: _backup_figures(of_system) for name, of_system in runs.items()}
             targets = [(key, by_workload[workload]) for key, (_, by_workload) in TARGETS.items()]
-            summary[workload] = {"systems": systems, **_comparisons(systems, roles, "peer", targets)}
+            summary[workload] = {"systems": systems, **_comparisons(systems, roles, "peer", targets),
+                                 "transports": transports.ratios(record, runs)}
     for workload, part, value, target in (("metadata", "steps", "files_per_s", METADATA_TARGET),
                                           ("fio", "jobs", "bytes_per_s", None)):
         if runs := _runs(record, workload):
@@ -122,4 +137,6 @@ def summarise(record):
                               for step in of_system[0][part]} for name, of_system in runs.items()}
             targets = [(step, target) for step in next(iter(systems.values()))]
             summary[workload] = {"systems": systems, **_comparisons(systems, roles, "passthrough", targets)}
+            if workload == "metadata":
+                summary[workload].update(daemon_cpu=_daemon_cpu(runs), transports=transports.ratios(record, runs))
     return summary

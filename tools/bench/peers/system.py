@@ -3,17 +3,28 @@ import os
 import subprocess
 
 
+def first_line(command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return (done.stdout + done.stderr).split("\n", 1)[0].strip()
+
+
 class System:
     """An instance is used for one pass: open(), create(), any number of stores and restores,
     close()."""
 
     name = None
-    # "peer", "passthrough", "siltfs", "limited" (siltfs with a memory limit), or "scale": its figures are shown, but
-    # siltfs is not compared with them.
+    # "peer", "passthrough", "siltfs", "limited" (siltfs with a memory limit), "variant" (siltfs with
+    # another transport or another copying program), or "scale". The figures of the last two are
+    # shown, but siltfs is not compared with them.
     role = "peer"
     workloads = ()
     remark = None
     memory_limit = None  # limit of its daemon, in bytes
+    # For a system that uses io_uring: the name of the same system that uses /dev/fuse.
+    counterpart = None
+    # In which unit a restored tree has the times of its source: "seconds" or "nanoseconds". None if
+    # the metadata of restored trees is not compared.
+    metadata = None
 
     def __init__(self, options):
         self.options = options
