@@ -49,7 +49,7 @@ struct ExtentImage {
 // Everything that an entry has after the call.
 struct EntryImage {
   InodeNumber parent = 0;
-  std::string_view name;
+  std::string_view name = {};
   uint32_t mode = 0;  // type and permission bits, as st_mode
   uint32_t uid = 0;
   uint32_t gid = 0;
@@ -57,13 +57,13 @@ struct EntryImage {
   uint64_t size = 0;    // of regular files
   int64_t atime = 0;
   int64_t mtime = 0;
-  std::string_view target;  // of symbolic links
+  std::string_view target = {};  // of symbolic links
   // In the namespaces of xattr(7), access control lists included; each name once.
-  std::span<const XattrImage> xattrs;
+  std::span<const XattrImage> xattrs = {};
   // The data of a regular file, in ascending order and without overlaps; holes are left out.
-  std::span<const ExtentImage> extents;
+  std::span<const ExtentImage> extents = {};
   // Kept with a regular file, for Offer. Programs neither see nor change them.
-  std::optional<SourceFacts> source;
+  std::optional<SourceFacts> source = std::nullopt;
 };
 
 enum class PutEffect : uint8_t {

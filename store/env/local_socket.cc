@@ -331,7 +331,7 @@ Result<std::vector<uint32_t>> LocalStream::PeerGroups() const {
   }
   if (outcome != 0) return ErrorAt("find out the groups of the peer", path_);
   groups.resize(size / sizeof(gid_t));
-  groups.push_back(peer.gid);
+  groups.insert(groups.begin(), peer.gid);
   return groups;
 }
 

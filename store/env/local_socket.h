@@ -65,7 +65,8 @@ class LocalStream {
   void Shutdown();
   // The user of the peer process when it connected or listened.
   Result<uint32_t> PeerUid() const;
-  // The group and the supplementary groups of the peer process when it connected or listened.
+  // The group, and after it the supplementary groups, of the peer process when it connected or
+  // listened.
   Result<std::vector<uint32_t>> PeerGroups() const;
   // The peer's process id when it connected or listened; 0 if it has none in this process's
   // namespace.

@@ -195,3 +195,48 @@ mount_it
 import 0 "$src" "$mnt/l"
 same_trees "$src" "$mnt/l/"
 unmount_and_check
+
+step "a user imports into a mount of their own, with their own rights"
+# On some machines only the superuser may open /dev/fuse. In this mount namespace every user may.
+mkdir "$work/devices" "$work/own" "$disk/own-store"
+mount -t tmpfs -o dev siltfs-test "$work/devices"
+mknod --mode 666 "$work/devices/fuse" c 10 229
+chmod 666 "$work/devices/fuse"
+mount --bind "$work/devices/fuse" /dev/fuse
+chown 65534:65534 "$work/own" "$disk/own-store"
+chmod 755 "$disk" "$src" "$src/tree"
+chmod -R o+rX "$src/tree/deep/deeper"
+as_nobody() { setpriv --reuid 65534 --regid 65534 --groups 4321 "$@"; }
+mnt=$work/own store=$disk/own-store
+as_nobody "$siltfs" mkfs "$store"
+as_nobody "$siltfs" mount "$store" "$mnt"
+mkdir "$src/mine"
+echo one >"$src/mine/one"
+chmod 6755 "$src/mine/one"
+echo two >"$src/mine/two"
+chown 65534:4321 "$src/mine/two"
+chmod 6755 "$src/mine/two"
+echo three >"$src/mine/three"
+chmod 600 "$src/mine/three"
+mknod "$src/mine/null" c 1 3
+setfattr -n user.a -v b "$src/mine/one"
+setfattr -n trusted.a -v b "$src/mine/one"
+code=0
+as_nobody "$siltfs" import --json "$src/mine" "$mnt/new" >"$work/json" 2>"$work/err" || code=$?
+((code == 3)) || fail "exit code $code: $(cat "$work/err")"
+holds "$(figure errors) == 2 and $(figure files) == 2" # the unreadable file and the device node
+[[ $(as_nobody stat -c '%u:%g %a' "$mnt/new/mine/one") == "65534:65534 755" ]] || fail "set-id bits of others are kept"
+[[ $(as_nobody stat -c '%u:%g %a' "$mnt/new/mine/two") == "65534:4321 6755" ]] || fail "the user's own bits are lost"
+as_nobody getfattr -d -m - "$mnt/new/mine/one" | grep -q 'user.a="b"' || fail "a user's attribute is lost"
+as_nobody mkdir "$mnt/locked" "$mnt/closed" "$mnt/closed/inner"
+as_nobody chmod 555 "$mnt/locked"
+as_nobody chmod 666 "$mnt/closed"
+code=0
+as_nobody "$siltfs" import --json "$src/mine/one" "$mnt/locked" >"$work/json" 2>"$work/err" || code=$?
+((code == 3)) || fail "an import into a directory without write permission ends with $code: $(cat "$work/json")"
+jq -e '.error_list[0].cause' "$work/json" | grep -q denied || fail "no reason: $(cat "$work/json")"
+! as_nobody stat "$mnt/locked/one" 2>/dev/null || fail "it was imported anyway"
+code=0
+as_nobody "$siltfs" import --json "$src/mine/one" "$mnt/closed/inner" >"$work/json" 2>"$work/err" || code=$?
+((code == 1)) || fail "an import below a directory without search permission ends with $code: $(cat "$work/err")"
+as_nobody "$siltfs" umount "$mnt"
