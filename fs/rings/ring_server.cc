@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -177,6 +178,7 @@ Status RingServer::AwaitRequests(Ring& ring) {
   const auto limit =
       ring.unawaited > 0 ? std::optional<std::chrono::nanoseconds>(kUnawaitedLimit) : std::nullopt;
   Status waited = ring.kernel->Wait(ring.arrived, limit);
+  std::reverse(ring.arrived.begin(), ring.arrived.end());  // the oldest is answered first
   const MutexLock lock(ring.mutex);
   ring.leader_waits = false;
   return waited;
@@ -298,15 +300,17 @@ void RingServer::Watch() {
   while (!stopping_) {
     if (watched_) {
       watch_wanted_.WaitFor(mutex_, options_.patience);
-      if (CheckLeaders()) watched_ = false;
+      if (CheckRings()) watched_ = false;
     } else {
       watch_wanted_.Wait(mutex_);
     }
   }
 }
 
-bool RingServer::CheckLeaders() {
-  bool idle = true;
+bool RingServer::CheckRings() {
+  bool idle = unawaited_.empty();
+  // The worker that answers unawaited requests may take long for one of them.
+  if (!idle) work_added_.NotifyOne();
   for (const auto& ring : rings_) {
     uint64_t answering = ring->answering;
     const uint64_t answered = ring->answered;

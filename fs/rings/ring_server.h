@@ -113,8 +113,9 @@ class RingServer {
   // Answers a request that contradicts itself.
   void Refuse(RingSlot& slot);
   void Watch() SILTFS_EXCLUDES(mutex_);
-  // Takes the lead from leaders that answer one request for too long. True if no ring was active.
-  bool CheckLeaders() SILTFS_REQUIRES(mutex_);
+  // Takes the lead from leaders that answer one request for too long, and has unawaited requests
+  // answered. True if no ring was active.
+  bool CheckRings() SILTFS_REQUIRES(mutex_);
   void Fail(const Status& cause);
   // Claims the reply to the request with this number; null if no request awaits it.
   RingSlot* Claim(uint64_t number);

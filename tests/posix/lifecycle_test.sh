@@ -21,7 +21,11 @@ expect() {
 }
 said() { grep -qF -- "$1" "$work/err" || fail "\"$1\" is not in: $(cat "$work/err")"; }
 daemon_of() { "$siltfs" stat --json "$1" | jq -e .pid; }
-has_ended() { ! kill -0 "$1" 2>/dev/null || grep -qs "^State:.Z" "/proc/$1/status"; }
+# The first thread of a process may end before the others, which keep the sockets open.
+has_ended() {
+  ! kill -0 "$1" 2>/dev/null && return
+  grep -qs "^State:.Z" "/proc/$1/status" && (($(find "/proc/$1/task" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l) <= 1))
+}
 wait_for_end() { while ! has_ended "$1"; do :; done; }
 
 step "each command that needs exclusive access names the process that has the store, and what to do"
