@@ -103,6 +103,7 @@ std::vector<Result<PutOutcome>> EntryOps::Put(std::span<const EntryImage> images
   }
   Status put = CheckBegin(bytes);
   if (put.ok()) put = content.Put();
+  put.IgnoreError("each entry that was not refused gets it");
   for (size_t i = 0; i < images.size(); ++i) {
     if (!outcomes[i].ok()) continue;
     if (!put.ok()) {

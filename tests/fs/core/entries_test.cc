@@ -43,6 +43,11 @@ struct Fixture {
     REQUIRE_OK(offered);
     return offered->effect;
   }
+  PutEffect LinkEffect(InodeNumber inode, std::string_view name) {
+    const auto linked = fs->entries().Link(inode, kRootInode, name);
+    REQUIRE_OK(linked);
+    return linked->effect;
+  }
   Attributes Stat(std::string_view path) {
     const auto inode = Resolve(*fs, path);
     REQUIRE_OK(inode);
@@ -205,14 +210,12 @@ TEST_CASE_METHOD(Fixture, "another name of a file leaves it current") {
   const Bytes data = RandomBytes(1, 100);
   const EntryImage image = File("file", data, 3);
   const InodeNumber inode = MustPut(image);
-  const auto linked = fs->entries().Link(inode, kRootInode, "other");
-  REQUIRE_OK(linked);
-  CHECK(linked->effect == PutEffect::kMade);
-  CHECK(fs->entries().Link(inode, kRootInode, "other")->effect == PutEffect::kUnchanged);
+  CHECK(LinkEffect(inode, "other") == PutEffect::kMade);
+  CHECK(LinkEffect(inode, "other") == PutEffect::kUnchanged);
   CHECK(Stat("other").links == 2);
   CHECK(OfferOf(image) == PutEffect::kUnchanged);
   WriteFile(*fs, "third", data);
-  CHECK(fs->entries().Link(inode, kRootInode, "third")->effect == PutEffect::kReplaced);
+  CHECK(LinkEffect(inode, "third") == PutEffect::kReplaced);
   CHECK(store.Stats().files == 1);
   CloseAndCount(1);
 }
@@ -252,8 +255,12 @@ TEST_CASE_METHOD(Fixture, "a directory gets exactly the attributes of its image"
   const XattrImage xattr{"user.new", "y"};
   EntryImage image{.mode = 0042770, .uid = 1, .gid = 2, .atime = 3, .mtime = 4};
   image.xattrs = {&xattr, 1};
-  CHECK(*fs->entries().SetDirectory(directory, image));
-  CHECK(!*fs->entries().SetDirectory(directory, image));
+  const auto first = fs->entries().SetDirectory(directory, image);
+  REQUIRE_OK(first);
+  CHECK(*first);
+  const auto second = fs->entries().SetDirectory(directory, image);
+  REQUIRE_OK(second);
+  CHECK(!*second);
   CHECK(Stat("directory").mode == 0042770);
   CHECK(Stat("directory").mtime == 4);
   CHECK((*fs->ListXattrs(directory) == std::vector<std::string>{"user.new"}));
