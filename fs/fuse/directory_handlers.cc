@@ -98,10 +98,11 @@ Result<std::vector<Record>> CollectRecords(fuse_req_t request, InodeNumber direc
 }
 
 // The names are collected first and the inodes looked up afterwards, so that no lookup runs inside
-// ReadDirectory's visit. They are looked up by number, which is faster than by name. The name
-// cannot be removed in between, because the kernel locks the directory until it has the reply. The
-// kernel counts each entry with attributes as a lookup if it gets the reply. "." and ".." have no
-// attributes here and never count.
+// ReadDirectory's visit. They are looked up by number, which is faster than by name. A program
+// cannot remove a name in between, because the kernel locks the directory until it has the reply.
+// An import can. But then the kernel forgets the name again: FuseBinding::ForgetName waits for this
+// lock. The kernel counts each entry with attributes as a lookup if it gets the reply. "." and ".."
+// have no attributes here and never count.
 void ReadDirectoryPlus(fuse_req_t request, fuse_ino_t directory, size_t size, off_t cookie,
                        fuse_file_info* /*file*/) {
   FileSystem& file_system = FileSystemOf(request);

@@ -39,13 +39,14 @@ Status OpenedDirectories::Add(InodeNumber directory) {
   const MutexLock lock(mutex_);
   if (directories_.size() >= kMost)
     return {StatusCode::kInvalidArgument, "too many directories are open at once"};
-  directories_.insert(directory);
+  ++directories_[directory];
   return Status::Ok();
 }
 
 void OpenedDirectories::Remove(InodeNumber directory) {
   const MutexLock lock(mutex_);
-  directories_.erase(directory);
+  const auto found = directories_.find(directory);
+  if (found != directories_.end() && --found->second == 0) directories_.erase(found);
 }
 
 bool OpenedDirectories::Contains(InodeNumber directory) const {
@@ -102,12 +103,17 @@ Status ImportLane::CheckOpened(InodeNumber directory) const {
   return {StatusCode::kNotPermitted, "the directory is not part of this import"};
 }
 
+Status ImportLane::NoteOpened(InodeNumber directory) {
+  if (context_.rights.superuser()) return Status::Ok();
+  return context_.opened.Add(directory);
+}
+
 Result<Answer> ImportLane::Attach(InodeNumber directory) {
   SILTFS_ASSIGN_OR_RETURN(const Attributes attributes,
                           context_.file_system.GetAttributes(directory));
   if (!IsDirectory(attributes)) return Status(StatusCode::kNotADirectory, "is not a directory");
   SILTFS_RETURN_IF_ERROR(context_.rights.CheckReach(directory));
-  SILTFS_RETURN_IF_ERROR(context_.opened.Add(directory));
+  SILTFS_RETURN_IF_ERROR(NoteOpened(directory));
   return Answer{.number = directory};
 }
 
@@ -122,7 +128,7 @@ Result<InodeNumber> ImportLane::OpenInReference(InodeNumber reference, std::stri
   }
   context_.file_system.Forget(found->inode, 1);
   if (!IsDirectory(*found)) return InodeNumber{0};
-  SILTFS_RETURN_IF_ERROR(context_.opened.Add(found->inode));
+  SILTFS_RETURN_IF_ERROR(NoteOpened(found->inode));
   return found->inode;
 }
 
@@ -153,8 +159,17 @@ Result<Answer> ImportLane::OpenDirectory(const Request& request, ByteView bytes)
     announcer_.NameChanged(image.parent, image.name, missing ? 0 : found->inode);
     answer.number = made->inode;
   }
-  if (answer.number != 0) SILTFS_RETURN_IF_ERROR(context_.opened.Add(answer.number));
+  if (answer.number != 0) SILTFS_RETURN_IF_ERROR(NoteOpened(answer.number));
   return answer;
+}
+
+Status ImportLane::PrepareOffer(DecodedRecord& record) const {
+  SILTFS_RETURN_IF_ERROR(CheckOpened(record.image.parent));
+  if (context_.rights.superuser()) return Status::Ok();
+  if (!IsName(record.image.name))
+    return Status(StatusCode::kInvalidArgument, "is not a valid name");
+  SILTFS_RETURN_IF_ERROR(context_.rights.CheckSearch(record.image.parent));
+  return context_.rights.Adapt(record.image, record.xattrs);
 }
 
 Status ImportLane::Prepare(DecodedRecord& record) const {
@@ -198,12 +213,18 @@ std::vector<Result<PutOutcome>> ImportLane::PutEntries(std::vector<DecodedRecord
   return outcomes;
 }
 
-Result<PutOutcome> ImportLane::PutLink(const DecodedRecord& record) {
+Result<PutOutcome> ImportLane::PutLink(const DecodedRecord& record, bool replace_directories) {
   const EntryImage& image = record.image;
   SILTFS_RETURN_IF_ERROR(CheckOpened(image.parent));
   SILTFS_RETURN_IF_ERROR(context_.rights.CheckOwner(record.number));
   SILTFS_RETURN_IF_ERROR(context_.rights.CheckChange(image.parent, image.name));
-  auto linked = context_.file_system.entries().Link(record.number, image.parent, image.name);
+  EntryStore& entries = context_.file_system.entries();
+  auto linked = entries.Link(record.number, image.parent, image.name);
+  if (linked.status().Is(StatusCode::kIsADirectory) && replace_directories) {
+    TreeRemover remover(context_.file_system, context_.rights, announcer_, context_.stopped);
+    SILTFS_RETURN_IF_ERROR(remover.Remove(image.parent, image.name).status());
+    linked = entries.Link(record.number, image.parent, image.name);
+  }
   if (linked.ok() && linked->effect != PutEffect::kUnchanged)
     announcer_.AttributesChanged(record.number);
   return linked;
@@ -226,16 +247,17 @@ Result<Answer> ImportLane::Put(const Request& request, MutableByteView slot) {
   SILTFS_ASSIGN_OR_RETURN(auto records, ReadRecords(request, slot, request.count));
   std::vector<Result<PutOutcome>> outcomes;
   outcomes.reserve(records.size());
+  const bool replace_directories = (request.flags & transfer::kReplaceDirectories) != 0;
   for (size_t i = 0; i < records.size();) {
     if (context_.stopped()) return Status(StatusCode::kAborted, "the store is being closed");
     size_t end = i;
     while (end < records.size() && records[end].kind == RecordKind::kEntry) ++end;
     if (end > i) {
-      auto put = PutEntries(records, i, end, (request.flags & transfer::kReplaceDirectories) != 0);
+      auto put = PutEntries(records, i, end, replace_directories);
       std::move(put.begin(), put.end(), std::back_inserter(outcomes));
       i = end;
     } else if (records[i].kind == RecordKind::kLink) {
-      outcomes.push_back(PutLink(records[i++]));
+      outcomes.push_back(PutLink(records[i++], replace_directories));
     } else {
       outcomes.push_back(FinishDirectory(records[i++]));
     }
@@ -246,25 +268,39 @@ Result<Answer> ImportLane::Put(const Request& request, MutableByteView slot) {
   return Conclude(records, outcomes, slot);
 }
 
+Result<PutOutcome> ImportLane::OfferOne(DecodedRecord& record, InodeNumber reference,
+                                        bool probably_new) {
+  SILTFS_RETURN_IF_ERROR(PrepareOffer(record));
+  record.extents.clear();
+  record.xattrs.clear();
+  const CallerRights& rights = context_.rights;
+  EntryStore& entries = context_.file_system.entries();
+  if (!rights.superuser()) {
+    // An unchanged file is left alone also where the user may not write.
+    auto outcome = entries.Offer(record.Image(), /*reference=*/0, probably_new);
+    const bool needed = outcome.ok() && outcome->effect == PutEffect::kNeeded;
+    const bool may_share = needed && reference != 0 &&
+                           rights.CheckChange(record.image.parent, record.image.name).ok() &&
+                           rights.CheckRead(reference, record.image.name).ok();
+    if (!may_share) return outcome;
+  }
+  return entries.Offer(record.Image(), reference, probably_new);
+}
+
 Result<Answer> ImportLane::Offer(const Request& request, MutableByteView slot) {
   SILTFS_ASSIGN_OR_RETURN(auto records, ReadRecords(request, slot, request.count));
   if (request.number != 0) SILTFS_RETURN_IF_ERROR(CheckOpened(request.number));
   std::vector<Result<PutOutcome>> outcomes;
   outcomes.reserve(records.size());
   for (DecodedRecord& record : records) {
-    Status may = Prepare(record);
-    InodeNumber reference = request.number;
-    if (may.ok() && reference != 0 &&
-        !context_.rights.CheckRead(reference, record.image.name).ok()) {
-      reference = 0;
+    auto outcome = OfferOne(record, request.number, (request.flags & transfer::kNew) != 0);
+    if (EndsImport(outcome.status())) return outcome.status();
+    if (outcome.status().Is(StatusCode::kIsADirectory) ||
+        outcome.status().Is(StatusCode::kCorruption)) {
+      // The source can be read, so Put decides.
+      outcome = PutOutcome{.effect = PutEffect::kNeeded};
     }
-    record.extents.clear();
-    record.xattrs.clear();
-    outcomes.push_back(may.ok()
-                           ? context_.file_system.entries().Offer(
-                                 record.Image(), reference, (request.flags & transfer::kNew) != 0)
-                           : Result<PutOutcome>(std::move(may)));
-    if (EndsImport(outcomes.back().status())) return outcomes.back().status();
+    outcomes.push_back(std::move(outcome));
   }
   return Conclude(records, outcomes, slot);
 }

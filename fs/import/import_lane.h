@@ -11,7 +11,7 @@
 
 #include <functional>
 #include <optional>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "fs/import/change_announcer.h"
@@ -31,13 +31,14 @@ class OpenedDirectories {
   // A client that opens more directories without finishing them is refused (kInvalidArgument).
   static constexpr size_t kMost = 1u << 18;
 
+  // A directory that was added twice must be removed twice.
   Status Add(InodeNumber directory);
   void Remove(InodeNumber directory);
   bool Contains(InodeNumber directory) const;
 
  private:
   mutable Mutex mutex_;
-  std::unordered_set<InodeNumber> directories_ SILTFS_GUARDED_BY(mutex_);
+  std::unordered_map<InodeNumber, unsigned> directories_ SILTFS_GUARDED_BY(mutex_);
 };
 
 // What the lanes of an import share.
@@ -76,11 +77,16 @@ class ImportLane final : public transfer::LaneHandler {
                                                            ByteView slot, size_t count);
   // Whether the user may use the directory of this number.
   Status CheckOpened(InodeNumber directory) const;
+  Status NoteOpened(InodeNumber directory);
+  // Checks the user's rights for a file that may be left alone, and adapts it to them.
+  Status PrepareOffer(transfer::DecodedRecord& record) const;
+  Result<PutOutcome> OfferOne(transfer::DecodedRecord& record, InodeNumber reference,
+                              bool probably_new);
   // Checks the user's rights for an entry, and adapts the entry to them.
   Status Prepare(transfer::DecodedRecord& record) const;
   std::vector<Result<PutOutcome>> PutEntries(std::vector<transfer::DecodedRecord>& records,
                                              size_t begin, size_t end, bool replace_directories);
-  Result<PutOutcome> PutLink(const transfer::DecodedRecord& record);
+  Result<PutOutcome> PutLink(const transfer::DecodedRecord& record, bool replace_directories);
   Result<PutOutcome> FinishDirectory(transfer::DecodedRecord& record);
   // Announces what changed, and writes the outcomes into the slot.
   transfer::Answer Conclude(const std::vector<transfer::DecodedRecord>& records,

@@ -126,6 +126,44 @@ same_trees "$src/tree" "$src/other" "$mnt/e/"
 import 0 --delete "$src/other/" "$mnt/e"
 [[ $(ls "$mnt/e") == small-elsewhere ]] || fail "the kernel lists removed names"
 
+step "files with several names are imported again, with a reference, and below each other"
+mkdir -p "$src/links/below"
+echo one >"$src/links/a"
+ln "$src/links/a" "$src/links/b"
+ln "$src/links/a" "$src/links/below/c"
+for target in links links; do
+  import 0 "$src/links/" "$mnt/$target"
+  same_trees "$src/links/" "$mnt/$target/"
+done
+import 0 --reference "$mnt/links" "$src/links/" "$mnt/links-again"
+same_trees "$src/links/" "$mnt/links-again/"
+
+step "a tree is not imported into itself"
+import 3 "$mnt/links/" "$mnt/links/new"
+[[ ! -e $mnt/links/new/new ]] || fail "the target was imported into itself"
+rm -r "$mnt/links/new"
+
+step "a pattern protects names in directories that the source lacks"
+mkdir -p "$mnt/links/gone/sub"
+touch "$mnt/links/gone/a.keep" "$mnt/links/gone/b" "$mnt/links/gone/sub/c"
+import 0 --delete --exclude '*.keep' "$src/links/" "$mnt/links"
+[[ $(cd "$mnt/links" && find gone | sort | tr '\n' ' ') == "gone gone/a.keep " ]] ||
+  fail "left: $(find "$mnt/links/gone")"
+import 0 --delete "$src/links/" "$mnt/links"
+[[ ! -e $mnt/links/gone ]] || fail "the directory is not removed"
+
+step "only ** crosses slashes in a pattern"
+mkdir -p "$src/links/s/a/gen" "$src/links/s/a/b/gen"
+touch "$src/links/s/a/gen/x" "$src/links/s/a/b/gen/x"
+import 0 --exclude 's/*/gen/**' "$src/links/" "$mnt/patterns"
+[[ ! -e $mnt/patterns/s/a/gen/x && -e $mnt/patterns/s/a/b/gen/x ]] || fail "$(find "$mnt/patterns")"
+
+step "with a reference, too, a file replaces a directory"
+mkdir -p "$mnt/replaced/a/sub"
+import 0 --delete --reference "$mnt/links" "$src/links/" "$mnt/replaced"
+[[ -f $mnt/replaced/a ]] || fail "the directory is still there"
+rm -r "$src/links"
+
 step "what cannot be read is listed"
 import 3 "$src/other" "$work/missing" "$mnt/f"
 holds "$(figure errors) == 1"

@@ -3,6 +3,28 @@
 #include <fnmatch.h>
 
 namespace siltfs {
+namespace {
+
+bool MatchesPlain(const std::string& pattern, const std::string& subject) {
+  return fnmatch(pattern.c_str(), subject.c_str(), FNM_PATHNAME) == 0;
+}
+
+// "**" matches any text, with slashes; fnmatch knows only the rest of a pattern.
+bool MatchesText(const std::string& pattern, const std::string& subject) {
+  const size_t stars = pattern.find("**");
+  if (stars == std::string::npos) return MatchesPlain(pattern, subject);
+  const std::string front = pattern.substr(0, stars);
+  const std::string rest = pattern.substr(stars + 2);
+  for (size_t begin = 0; begin <= subject.size(); ++begin) {
+    if (!MatchesPlain(front, subject.substr(0, begin))) continue;
+    for (size_t end = begin; end <= subject.size(); ++end) {
+      if (MatchesText(rest, subject.substr(end))) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 ExcludePatterns::ExcludePatterns(const std::vector<std::string>& patterns) {
   for (std::string text : patterns) {
@@ -13,7 +35,6 @@ ExcludePatterns::ExcludePatterns(const std::vector<std::string>& patterns) {
     }
     pattern.whole_path = text.find('/') != std::string::npos;
     if (text.starts_with('/')) text.erase(0, 1);
-    pattern.crosses_slashes = text.find("**") != std::string::npos;
     pattern.text = std::move(text);
     patterns_.push_back(std::move(pattern));
   }
@@ -25,8 +46,7 @@ bool ExcludePatterns::Matches(const std::string& path, bool directory) const {
   for (const Pattern& pattern : patterns_) {
     if (pattern.directories_only && !directory) continue;
     const std::string& subject = pattern.whole_path ? path : name;
-    const int flags = pattern.crosses_slashes ? 0 : FNM_PATHNAME;
-    if (fnmatch(pattern.text.c_str(), subject.c_str(), flags) == 0) return true;
+    if (MatchesText(pattern.text, subject)) return true;
   }
   return false;
 }

@@ -28,7 +28,6 @@ class ExcludePatterns {
     std::string text;
     bool whole_path = false;
     bool directories_only = false;
-    bool crosses_slashes = false;
   };
   std::vector<Pattern> patterns_;
 };

@@ -36,7 +36,14 @@ Result<std::vector<EntryRecord::Extent>> ExtentsOf(const SourceFile& file,
   for (uint64_t at = 0; at < size && extents.size() <= kMaxExtents;) {
     SILTFS_ASSIGN_OR_RETURN(const auto data, file.NextData(at, size));
     if (!data) break;
-    extents.push_back({data->begin, static_cast<uint32_t>(data->end - data->begin)});
+    const auto length = static_cast<uint32_t>(data->end - data->begin);
+    const bool follows =
+        !extents.empty() && extents.back().offset + extents.back().length == data->begin;
+    if (follows) {
+      extents.back().length += length;
+    } else {
+      extents.push_back({data->begin, length});
+    }
     at = data->end;
   }
   return extents;
@@ -46,6 +53,9 @@ Result<std::vector<EntryRecord::Extent>> ExtentsOf(const SourceFile& file,
 
 Status ImportWorker::OfferAll(const DirectoryNodePtr& node, std::vector<Offered>& offered) {
   std::vector<Offered> needed;
+  // Names of files whose first name is put elsewhere or later. They wait until this worker has no
+  // file that it has claimed and not sent. Two workers might otherwise wait for each other.
+  std::vector<Offered> links;
   const bool dry_run = job_.options().dry_run;
   for (size_t next = 0; next < offered.size();) {
     std::string payload;
@@ -53,8 +63,10 @@ Status ImportWorker::OfferAll(const DirectoryNodePtr& node, std::vector<Offered>
     for (; next < offered.size(); ++next) {
       Offered& one = offered[next];
       if (one.attributes.links > 1 && !dry_run && !one.first_of_linked) {
-        SILTFS_ASSIGN_OR_RETURN(const bool linked, PutAsLink(node, one.name, one.attributes));
-        if (linked) continue;
+        if (!job_.ClaimFirst(one.attributes)) {
+          links.push_back(one);
+          continue;
+        }
         one.first_of_linked = true;
       }
       EntryRecord record = EntryRecordOf(*node, one.name, one.attributes, {});
@@ -92,16 +104,30 @@ Status ImportWorker::OfferAll(const DirectoryNodePtr& node, std::vector<Offered>
     }
   }
   offered.clear();
+  std::stable_partition(needed.begin(), needed.end(),
+                        [](const Offered& one) { return one.first_of_linked; });
   for (const Offered& one : needed) {
     if (job_.stopped()) return Status::Ok();
     if (dry_run) {
       ++job_.totals().files;
       job_.TellChange("put " + PathIn(*node, one.name));
     } else {
-      SILTFS_RETURN_IF_ERROR(PutFile(node, one.name, one.first_of_linked));
+      SILTFS_RETURN_IF_ERROR(PutOffered(node, one));
     }
   }
+  for (Offered& one : links) {
+    if (job_.stopped()) return Status::Ok();
+    SILTFS_ASSIGN_OR_RETURN(const bool linked, PutAsLink(node, one.name, one.attributes));
+    if (linked) continue;
+    one.first_of_linked = true;
+    SILTFS_RETURN_IF_ERROR(PutOffered(node, one));
+  }
   return Status::Ok();
+}
+
+Status ImportWorker::PutOffered(const DirectoryNodePtr& node, const Offered& one) {
+  if (one.attributes.IsRegular()) return PutFile(node, one.name, one.first_of_linked);
+  return PutSpecial(node, one.name, one.attributes, one.first_of_linked);
 }
 
 Result<bool> ImportWorker::PutAsLink(const DirectoryNodePtr& node, const std::string& name,
@@ -154,7 +180,8 @@ Status ImportWorker::PutFile(const DirectoryNodePtr& node, const std::string& na
   };
   const Status outcome = put();
   if (outcome.ok() || outcome.Is(StatusCode::kAborted) || outcome.Is(StatusCode::kNoSpace) ||
-      outcome.Is(StatusCode::kReadOnly) || outcome.Is(StatusCode::kCorruption)) {
+      outcome.Is(StatusCode::kReadOnly) || outcome.Is(StatusCode::kCorruption) ||
+      outcome.Is(StatusCode::kInterrupted)) {
     return outcome;
   }
   if (claim) job_.Resolve(*claim, 0);
@@ -257,7 +284,7 @@ Result<bool> ImportWorker::SendLarge(const DirectoryNodePtr& node, const std::st
     Fail(*node, name, ChangedStatus());
     record.source.reset();
   }
-  const uint8_t flags = job_.options().remove ? transfer::kReplaceDirectories : 0;
+  const uint8_t flags = job_.replaces_directories() ? transfer::kReplaceDirectories : 0;
   SILTFS_ASSIGN_OR_RETURN(const Answer answer,
                           Call({.type = RequestType::kFinishFile, .flags = flags, .count = 1},
                                transfer::EncodeRecord(record)));
@@ -269,10 +296,9 @@ Result<bool> ImportWorker::SendLarge(const DirectoryNodePtr& node, const std::st
 }
 
 Status ImportWorker::PutSpecial(const DirectoryNodePtr& node, const std::string& name,
-                                const SourceAttributes& attributes) {
-  bool claimed = false;
+                                const SourceAttributes& attributes, bool claimed) {
   const auto put = [&]() -> Status {
-    if (attributes.links > 1) {
+    if (attributes.links > 1 && !claimed) {
       SILTFS_ASSIGN_OR_RETURN(const bool linked, PutAsLink(node, name, attributes));
       if (linked) return Status::Ok();
       claimed = true;

@@ -67,6 +67,11 @@ ImportJob::Claim ImportJob::ClaimLinked(const SourceAttributes& file, InodeNumbe
   return Claim::kKnown;
 }
 
+bool ImportJob::ClaimFirst(const SourceAttributes& file) {
+  const MutexLock lock(mutex_);
+  return linked_.try_emplace({file.file_system, file.inode}, Linked{0, file.links}).second;
+}
+
 void ImportJob::Resolve(const SourceAttributes& file, InodeNumber inode) {
   const LinkKey key(file.file_system, file.inode);
   const MutexLock lock(mutex_);

@@ -64,6 +64,9 @@ struct DirectoryNode {
   // Its own entries and its subdirectories that are not imported yet. The thread that makes it 0
   // finishes the directory.
   std::atomic<uint64_t> pending{1};
+  // An entry could not be read. Then nothing is removed from the target: the entry may have been
+  // renamed, and the target may have its only copy.
+  mutable std::atomic<bool> incomplete{false};
 };
 using DirectoryNodePtr = std::shared_ptr<DirectoryNode>;
 
@@ -94,6 +97,9 @@ class ImportJob {
     options_.target_inode = inode;
   }
   const ExcludePatterns& exclude() const { return exclude_; }
+  // Whether a file may replace a directory with all that is in it. Patterns may protect names
+  // there.
+  bool replaces_directories() const { return options_.remove && exclude_.empty(); }
   ImportTotals& totals() { return totals_; }
 
   void AddError(std::string path, std::string cause);
@@ -121,6 +127,8 @@ class ImportJob {
     kKnown,    // `inode` is the file in the store
   };
   Claim ClaimLinked(const SourceAttributes& file, InodeNumber& inode);
+  // As ClaimLinked, but only for the first name: false, without any effect, for other names.
+  bool ClaimFirst(const SourceAttributes& file);
   // `inode` 0: the file could not be put; the next name tries again.
   void Resolve(const SourceAttributes& file, InodeNumber inode);
   // Waits until the file is no longer pending. The caller has no pending files of its own.

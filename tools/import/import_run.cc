@@ -174,6 +174,8 @@ Result<uint64_t> ImportRun::RunWorkers(const Target& target, InodeNumber referen
     if (!target.missing.empty()) {
       SILTFS_ASSIGN_OR_RETURN(
           into, workers[0]->OpenTarget(into, target.missing, !job_->options().dry_run));
+      // The new directory may lie in a source, which must not be copied into itself.
+      if (into != 0) job_->SetTarget(target.directory.device, into);
     }
     if (reference != 0) SILTFS_RETURN_IF_ERROR(workers[0]->Attach(reference));
     SILTFS_ASSIGN_OR_RETURN(auto items, OpenSources(into, reference));

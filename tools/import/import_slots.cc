@@ -40,7 +40,7 @@ Status ImportWorker::Flush() {
   // The other slot must be free before it is filled.
   while (!posted_.empty()) SILTFS_RETURN_IF_ERROR(TakeAnswer());
   if (filling_.sent.empty()) return Status::Ok();  // TakeAnswer has flushed
-  const uint8_t flags = job_.options().remove ? transfer::kReplaceDirectories : 0;
+  const uint8_t flags = job_.replaces_directories() ? transfer::kReplaceDirectories : 0;
   SILTFS_RETURN_IF_ERROR(lane_.Post({.type = RequestType::kPut,
                                      .flags = flags,
                                      .slot = static_cast<uint8_t>(filling_.slot),
@@ -131,6 +131,7 @@ void ImportWorker::Settle(const DirectoryNodePtr& node, const std::string& name,
 }
 
 void ImportWorker::Fail(const DirectoryNode& node, const std::string& name, const Status& status) {
+  node.incomplete = true;
   job_.AddError(PathIn(node, name), std::string(status.cause()));
 }
 

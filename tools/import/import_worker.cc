@@ -184,11 +184,12 @@ Status ImportWorker::ImportContents(const DirectoryNodePtr& node) {
     } else if (options.dry_run) {
       offered.push_back({entry.name, *attributes});
     } else {
-      SILTFS_RETURN_IF_ERROR(PutSpecial(node, entry.name, *attributes));
+      SILTFS_RETURN_IF_ERROR(PutSpecial(node, entry.name, *attributes, /*claimed=*/false));
     }
   }
   SILTFS_RETURN_IF_ERROR(OfferAll(node, offered));
-  if (options.remove && node->existed) SILTFS_RETURN_IF_ERROR(RemoveOthers(*node, *names));
+  if (options.remove && node->existed && !node->incomplete)
+    SILTFS_RETURN_IF_ERROR(RemoveOthers(*node, *names));
   node->pending += below.size();
   if (!below.empty()) job_.Push(std::move(below));
   return Status::Ok();
@@ -201,57 +202,80 @@ Status ImportWorker::ImportEntry(const DirectoryNodePtr& node, const std::string
     return OfferAll(node, offered);
   }
   if (attributes.IsRegular()) return PutFile(node, name, /*claimed=*/false);
-  return PutSpecial(node, name, attributes);
+  return PutSpecial(node, name, attributes, /*claimed=*/false);
+}
+
+Result<std::vector<transfer::ListedName>> ImportWorker::ListTarget(InodeNumber directory) {
+  std::vector<transfer::ListedName> names;
+  for (uint64_t cookie = 0;;) {
+    SILTFS_ASSIGN_OR_RETURN(
+        const Answer answer,
+        Call({.type = RequestType::kList, .number = directory, .second = cookie}, {}));
+    SILTFS_RETURN_IF_ERROR(transfer::StatusOfAnswer(answer));
+    SILTFS_ASSIGN_OR_RETURN(
+        const auto present,
+        transfer::DecodeListedNames(lane_.slot(2).first(answer.bytes), answer.count));
+    names.insert(names.end(), present.begin(), present.end());
+    cookie = answer.second;
+    if (answer.count == 0 || cookie == 0) return names;
+  }
 }
 
 Status ImportWorker::RemoveOthers(const DirectoryNode& node,
                                   const std::vector<SourceDirectory::Name>& names) {
   std::unordered_set<std::string> kept;
   for (const SourceDirectory::Name& name : names) kept.insert(name.name);
-  std::vector<std::string> others;
-  for (uint64_t cookie = 0;;) {
-    SILTFS_ASSIGN_OR_RETURN(
-        const Answer answer,
-        Call({.type = RequestType::kList, .number = node.target, .second = cookie}, {}));
-    const Status listed = transfer::StatusOfAnswer(answer);
-    if (!listed.ok()) {
-      job_.AddError(node.path,
-                    "the directory in the store cannot be listed: " + std::string(listed.cause()));
-      return Status::Ok();
-    }
-    SILTFS_ASSIGN_OR_RETURN(
-        const auto present,
-        transfer::DecodeListedNames(lane_.slot(2).first(answer.bytes), answer.count));
-    for (const transfer::ListedName& name : present) {
-      const bool directory = (name.mode & 0170000) == kDirectoryType;
-      const std::string relative =
-          node.relative.empty() ? name.name : node.relative + "/" + name.name;
-      if (!kept.contains(name.name) && !job_.exclude().Matches(relative, directory))
-        others.push_back(name.name);
-    }
-    cookie = answer.second;
-    if (answer.count == 0 || cookie == 0) break;
+  const auto present = ListTarget(node.target);
+  if (!present.ok()) {
+    if (present.status().Is(StatusCode::kAborted)) return present.status();
+    job_.AddError(node.path, "the directory in the store cannot be listed: " +
+                                 std::string(present.status().cause()));
+    return Status::Ok();
   }
-  for (const std::string& name : others) {
+  for (const transfer::ListedName& name : *present) {
     if (job_.stopped()) break;
-    if (job_.options().dry_run) {
-      job_.TellChange("remove " + PathIn(node, name));
-      continue;
-    }
-    transfer::EntryRecord record;
-    record.parent = node.target;
-    record.name = name;
-    SILTFS_ASSIGN_OR_RETURN(const Answer answer,
-                            Call({.type = RequestType::kRemove}, transfer::EncodeRecord(record)));
-    const Status removed = transfer::StatusOfAnswer(answer);
-    if (removed.ok()) {
-      job_.totals().removed += answer.number;
-    } else {
-      job_.AddError(PathIn(node, name),
-                    "cannot be removed from the store: " + std::string(removed.cause()));
-    }
+    if (kept.contains(name.name)) continue;
+    const std::string relative =
+        node.relative.empty() ? name.name : node.relative + "/" + name.name;
+    const auto removed = RemoveOther(node.target, name, relative, PathIn(node, name.name));
+    if (removed.ok()) continue;
+    if (removed.status().Is(StatusCode::kAborted)) return removed.status();
+    job_.AddError(PathIn(node, name.name),
+                  "cannot be removed from the store: " + std::string(removed.status().cause()));
   }
   return Status::Ok();
+}
+
+Result<bool> ImportWorker::RemoveOther(InodeNumber parent, const transfer::ListedName& name,
+                                       const std::string& relative, const std::string& path) {
+  const bool directory = (name.mode & 0170000) == kDirectoryType;
+  if (job_.exclude().Matches(relative, directory)) return false;
+  if (directory && !job_.exclude().empty()) {
+    // A pattern may protect names in the directory.
+    SILTFS_ASSIGN_OR_RETURN(const InodeNumber inode, OpenTarget(parent, name.name, false));
+    SILTFS_ASSIGN_OR_RETURN(const auto present, ListTarget(inode));
+    bool all = true;
+    for (const transfer::ListedName& below : present) {
+      if (job_.stopped()) return false;
+      SILTFS_ASSIGN_OR_RETURN(
+          const bool removed,
+          RemoveOther(inode, below, relative + "/" + below.name, path + "/" + below.name));
+      all = all && removed;
+    }
+    if (!all) return false;
+  }
+  if (job_.options().dry_run) {
+    job_.TellChange("remove " + path);
+    return true;
+  }
+  transfer::EntryRecord record;
+  record.parent = parent;
+  record.name = name.name;
+  SILTFS_ASSIGN_OR_RETURN(const Answer answer,
+                          Call({.type = RequestType::kRemove}, transfer::EncodeRecord(record)));
+  SILTFS_RETURN_IF_ERROR(transfer::StatusOfAnswer(answer));
+  job_.totals().removed += answer.number;
+  return true;
 }
 
 }  // namespace siltfs

@@ -56,7 +56,12 @@ class ImportWorker {
   Status ImportContents(const DirectoryNodePtr& node);
   Status ImportEntry(const DirectoryNodePtr& node, const std::string& name,
                      const SourceAttributes& attributes);
+  // Removes what the source lacks and no pattern protects.
   Status RemoveOthers(const DirectoryNode& node, const std::vector<SourceDirectory::Name>& names);
+  // True if nothing is left of the name. `relative`: for patterns; `path`: for messages.
+  Result<bool> RemoveOther(InodeNumber parent, const transfer::ListedName& name,
+                           const std::string& relative, const std::string& path);
+  Result<std::vector<transfer::ListedName>> ListTarget(InodeNumber directory);
 
   // Files and other entries.
   struct Offered {
@@ -67,7 +72,8 @@ class ImportWorker {
   Status OfferAll(const DirectoryNodePtr& node, std::vector<Offered>& offered);
   Status PutFile(const DirectoryNodePtr& node, const std::string& name, bool claimed);
   Status PutSpecial(const DirectoryNodePtr& node, const std::string& name,
-                    const SourceAttributes& attributes);
+                    const SourceAttributes& attributes, bool claimed);
+  Status PutOffered(const DirectoryNodePtr& node, const Offered& one);
   // True if the name was put as another name of a known file; otherwise the caller puts the file.
   Result<bool> PutAsLink(const DirectoryNodePtr& node, const std::string& name,
                          const SourceAttributes& attributes);
