@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <set>
 #include <utility>
@@ -28,6 +30,25 @@ timespec ToTime(int64_t nanoseconds) {
     --seconds;
   }
   return {static_cast<time_t>(seconds), rest};
+}
+
+// Makes something under a temporary name: `make` gets the name, and returns -1 with an errno if it
+// cannot. An interrupted export leaves such names, maybe with the same process number, so a name
+// that is taken is skipped. Returns the name, or an error of `action` at `name`.
+template <typename Make>
+Result<std::string> MakeTemporary(const Make& make, std::string_view action,
+                                  const std::string& name) {
+  static std::atomic<uint64_t> next{0};
+  static const uint64_t random = [] {
+    uint64_t bits = 0;
+    if (getrandom(&bits, sizeof(bits), GRND_NONBLOCK) != sizeof(bits)) bits = 0;
+    return bits;
+  }();
+  for (int attempts = 1000;;) {
+    std::string temporary = fmt::format(".siltfs-export-{}-{:x}-{}", getpid(), random, next++);
+    if (make(temporary.c_str()) >= 0) return temporary;
+    if (errno != EEXIST || --attempts == 0) return ErrorOf(action, name);
+  }
 }
 
 bool IsSuperuser() { return geteuid() == 0; }
@@ -161,6 +182,17 @@ Result<std::shared_ptr<const TargetDirectory>> TargetDirectory::OpenOrMake(
   return std::make_shared<const TargetDirectory>(std::move(fd));
 }
 
+Result<uint64_t> TargetDirectory::FileSystemAround(const std::string& path) {
+  std::filesystem::path around = path;
+  struct stat info = {};
+  while (stat(around.empty() ? "." : around.c_str(), &info) != 0) {
+    if (errno != ENOENT || around.empty() || !around.has_relative_path())
+      return ErrorOf("read the attributes", path);
+    around = around.parent_path();
+  }
+  return info.st_dev;
+}
+
 Result<std::optional<SourceAttributes>> TargetDirectory::Find(const std::string& name) const {
   struct stat info = {};
   if (fstatat(fd_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -197,29 +229,33 @@ Result<std::shared_ptr<const TargetDirectory>> TargetDirectory::OpenDirectory(
   return ErrorOf("open the directory", name);
 }
 
-std::string TargetDirectory::TemporaryName() const {
-  static std::atomic<uint64_t> next{0};
-  return fmt::format(".siltfs-export-{}-{}", getpid(), next++);
-}
-
-Result<std::shared_ptr<TargetFile>> TargetDirectory::NewFile() const {
-  const std::string name = TemporaryName();
-  Descriptor fd(
-      openat(fd_.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd.valid()) return ErrorOf("make a file", name);
-  return std::make_shared<TargetFile>(shared_from_this(), name, std::move(fd));
+Result<std::shared_ptr<TargetFile>> TargetDirectory::NewFile(const std::string& name) const {
+  int fd = -1;
+  SILTFS_ASSIGN_OR_RETURN(
+      std::string temporary,
+      MakeTemporary(
+          [&](const char* unused) {
+            return fd = openat(fd_.get(), unused,
+                               O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+          },
+          "make the file", name));
+  return std::make_shared<TargetFile>(shared_from_this(), std::move(temporary), Descriptor(fd));
 }
 
 Status TargetDirectory::PlaceSpecial(const std::string& name, const SourceAttributes& attributes,
                                      const std::string& target,
                                      const std::vector<SourceXattr>& xattrs) const {
-  const std::string temporary = TemporaryName();
   const int directory = fd_.get();
   const bool is_link = attributes.IsSymlink();
-  const int made = is_link ? symlinkat(target.c_str(), directory, temporary.c_str())
-                           : mknodat(directory, temporary.c_str(),
-                                     (attributes.mode & S_IFMT) | 0600, attributes.device);
-  if (made != 0) return ErrorOf("make the entry", name);
+  SILTFS_ASSIGN_OR_RETURN(const std::string temporary,
+                          MakeTemporary(
+                              [&](const char* unused) {
+                                return is_link ? symlinkat(target.c_str(), directory, unused)
+                                               : mknodat(directory, unused,
+                                                         (attributes.mode & S_IFMT) | 0600,
+                                                         attributes.device);
+                              },
+                              "make the entry", name));
   const auto place = [&]() -> Status {
     if (fchownat(directory, temporary.c_str(), attributes.uid, attributes.gid,
                  AT_SYMLINK_NOFOLLOW) != 0 &&
@@ -250,9 +286,13 @@ Status TargetDirectory::PlaceSpecial(const std::string& name, const SourceAttrib
 
 Status TargetDirectory::PlaceLink(const std::string& name, const TargetDirectory& directory,
                                   const std::string& existing) const {
-  const std::string temporary = TemporaryName();
-  if (linkat(directory.fd_.get(), existing.c_str(), fd_.get(), temporary.c_str(), 0) != 0)
-    return ErrorOf("make the link", name);
+  SILTFS_ASSIGN_OR_RETURN(const std::string temporary, MakeTemporary(
+                                                           [&](const char* unused) {
+                                                             return linkat(directory.fd_.get(),
+                                                                           existing.c_str(),
+                                                                           fd_.get(), unused, 0);
+                                                           },
+                                                           "make the link", name));
   if (renameat(fd_.get(), temporary.c_str(), fd_.get(), name.c_str()) != 0) {
     const Status failed = ErrorOf("give the link its name", name);
     unlinkat(fd_.get(), temporary.c_str(), 0);

@@ -47,13 +47,17 @@ class TargetDirectory : public std::enable_shared_from_this<TargetDirectory> {
  public:
   // Opens the directory at `path`; makes it if only the last name of the path is missing.
   static Result<std::shared_ptr<const TargetDirectory>> OpenOrMake(const std::string& path);
+  // The file system (SourceAttributes::file_system) of the path, or of its nearest parent that
+  // exists.
+  static Result<uint64_t> FileSystemAround(const std::string& path);
   explicit TargetDirectory(Descriptor fd) : fd_(std::move(fd)) {}
 
   // Attributes of a name; nullopt if there is none.
   Result<std::optional<SourceAttributes>> Find(const std::string& name) const;
   // Opens the directory of this name. Makes it if it is missing, and replaces what is no directory.
   Result<std::shared_ptr<const TargetDirectory>> OpenDirectory(const std::string& name) const;
-  Result<std::shared_ptr<TargetFile>> NewFile() const;
+  // A file that will get this name.
+  Result<std::shared_ptr<TargetFile>> NewFile(const std::string& name) const;
   // Makes an entry of another type than file and directory, or another name of a file, under a
   // temporary name, and renames it.
   Status PlaceSpecial(const std::string& name, const SourceAttributes& attributes,
@@ -66,8 +70,6 @@ class TargetDirectory : public std::enable_shared_from_this<TargetDirectory> {
 
  private:
   friend class TargetFile;
-
-  std::string TemporaryName() const;
 
   const Descriptor fd_;
 };

@@ -70,11 +70,33 @@ mount_it
 export_it 10 "$mnt/missing" "$out"
 export_it 10 "$work" "$out"
 export_it 1 "$mnt" "$work/no/parent"
+export_it 1 "$mnt/tree" "$mnt/tree/deep" # into itself
+export_it 1 "$mnt/tree" "$mnt/new/"
+grep -q 'mounted store' "$work/err" || fail "another cause: $(cat "$work/err")"
+[[ ! -e $mnt/new ]] || fail "a refused target is made"
 rm "$out/tree/nothing"
 mkdir "$out/tree/nothing" # a file cannot replace a directory
 export_it 3 "$mnt" "$out"
 holds "$(figure errors) == 1"
 jq -e '.error_list[0].path' "$work/json" | grep -q nothing || fail "the error does not name the file"
+rm -r "$out"
+
+step "an error of one file does not end the export"
+mkdir "$mnt/owners"
+for i in $(seq 20); do echo "file $i" >"$mnt/owners/file-$i"; done
+chown 1234 "$mnt/owners/file-5" # no user of the namespace, which is EINVAL
+code=0
+unshare --user --map-root-user "$siltfs" export --json "$mnt/owners" "$out" >"$work/json" || code=$?
+((code == 3)) || fail "it ends with $code"
+holds "$(figure errors) == 1 and $(figure files) == 19"
+no_temporary_files
+rm -r "$out"
+
+step "names that another export has left are skipped"
+mkdir "$out"
+bash -c 'for i in $(seq 0 50); do : >"$3/.siltfs-export-$$-$i"; done; exec "$1" export "$2" "$3"' \
+  - "$siltfs" "$mnt/owners" "$out" >/dev/null
+cmp "$mnt/owners/file-20" "$out/file-20"
 rm -r "$out"
 
 step "a killed client leaves whole files, and the next run continues"

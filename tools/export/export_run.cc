@@ -74,6 +74,15 @@ Result<std::shared_ptr<const TargetDirectory>> ExportRun::Open(const Directory& 
 }
 
 Status ExportRun::Run() {
+  // What is written into the exported tree would be exported again, without end.
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t around,
+                          TargetDirectory::FileSystemAround(arguments_.target));
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t exported,
+                          TargetDirectory::FileSystemAround(arguments_.address.mountpoint));
+  if (around == exported) {
+    return Status(StatusCode::kIoError, "is in the mounted store, and must be outside of it")
+        .At(arguments_.target);
+  }
   auto root = TargetDirectory::OpenOrMake(arguments_.target);
   if (root.status().Is(StatusCode::kNotFound)) {  // the code is for a missing store
     return Status(StatusCode::kIoError, std::string(root.status().cause())).At(arguments_.target);
@@ -226,7 +235,7 @@ Status ExportRun::BeginFile(const DirectoryPtr& directory,
     ++job_.totals().files_unchanged;
     return Status::Ok();
   }
-  auto made = target->NewFile();
+  auto made = target->NewFile(name);
   if (!made.ok()) {
     job_.AddError(file->path, made.status());
     return Status::Ok();

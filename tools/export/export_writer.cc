@@ -16,7 +16,8 @@ bool SameChunk(const ExportPart& a, const ExportPart& b) {
   return a.piece.chunk.name == b.piece.chunk.name && a.piece.length == b.piece.length;
 }
 
-// An error of the whole transfer, not of one file.
+// Whether the daemon's answer is an error of the whole transfer, not of one file. Errors of the
+// target are always those of one file.
 bool EndsExport(const Status& status) {
   return status.Is(StatusCode::kAborted) || status.Is(StatusCode::kInvalidArgument);
 }
@@ -120,8 +121,9 @@ Status ExportWriter::WriteFile(const ExportPart& part) {
 
 Status ExportWriter::Done(const ExportFilePtr& file) {
   if (--file->pending > 0 || file->failed || job_.stopped()) return Status::Ok();
-  Status finished = Finish(*file);
-  if (EndsExport(finished)) return finished;
+  Status finished = file->target->SetSize(file->attributes.size);
+  if (finished.ok() && job_.verify()) SILTFS_RETURN_IF_ERROR(Verify(*file, finished));
+  if (finished.ok()) finished = file->target->Place(file->name, file->attributes, file->xattrs);
   if (finished.ok()) {
     ++job_.totals().files;
   } else {
@@ -132,13 +134,7 @@ Status ExportWriter::Done(const ExportFilePtr& file) {
   return Status::Ok();
 }
 
-Status ExportWriter::Finish(ExportFile& file) {
-  SILTFS_RETURN_IF_ERROR(file.target->SetSize(file.attributes.size));
-  if (job_.verify()) SILTFS_RETURN_IF_ERROR(Verify(file));
-  return file.target->Place(file.name, file.attributes, file.xattrs);
-}
-
-Status ExportWriter::Verify(const ExportFile& file) {
+Status ExportWriter::Verify(const ExportFile& file, Status& verified) {
   if (!namer_) {
     SILTFS_ASSIGN_OR_RETURN(ChunkNamer made, ChunkNamer::Create(ChunkNamer::StoreUuid{}));
     namer_.emplace(std::move(made));
@@ -146,8 +142,12 @@ Status ExportWriter::Verify(const ExportFile& file) {
   Bytes bytes;
   for (const auto& [offset, place] : file.chunks) {
     bytes.resize(place.length);
-    SILTFS_ASSIGN_OR_RETURN(const size_t got, file.target->Read(offset, bytes));
-    if (got == bytes.size() && namer_->NameOf(bytes) == place.name) continue;
+    const auto got = file.target->Read(offset, bytes);
+    if (!got.ok()) {
+      verified = got.status();
+      return Status::Ok();
+    }
+    if (*got == bytes.size() && namer_->NameOf(bytes) == place.name) continue;
     // A chunk whose SHA-1 collides has another name, so its bytes are compared.
     Encoder encoded;
     transfer::EncodePlace(place, encoded);
@@ -157,9 +157,14 @@ Status ExportWriter::Verify(const ExportFile& file) {
                                        .bytes = static_cast<uint32_t>(encoded.size()),
                                        .count = 1}));
     SILTFS_ASSIGN_OR_RETURN(const Answer answer, lane_.Await());
-    SILTFS_RETURN_IF_ERROR(transfer::StatusOfAnswer(answer));
-    if (!std::ranges::equal(bytes, lane_.slot(1).first(answer.bytes)))
-      return {StatusCode::kIoError, "was not written correctly, its bytes differ when read back"};
+    Status read = transfer::StatusOfAnswer(answer);
+    if (EndsExport(read)) return read;
+    if (read.ok() && !std::ranges::equal(bytes, lane_.slot(1).first(answer.bytes)))
+      read = {StatusCode::kIoError, "was not written correctly, its bytes differ when read back"};
+    if (!read.ok()) {
+      verified = std::move(read);
+      return Status::Ok();
+    }
   }
   return Status::Ok();
 }

@@ -30,8 +30,8 @@ class ExportWriter {
   Status WriteFile(const ExportPart& part);
   // Writes the bytes to all of the parts, which have the same chunk.
   Status Write(std::span<ExportPart> same, ByteView bytes);
-  Status Finish(ExportFile& file);
-  Status Verify(const ExportFile& file);
+  // `verified` gets an error of the file; one that ends the export is returned.
+  Status Verify(const ExportFile& file, Status& verified);
 
   ExportJob& job_;
   LaneClient& lane_;
