@@ -97,8 +97,8 @@ Result<Answer> ExportLane::ReadEntries(InodeNumber directory, uint64_t cookie,
       answer.second = listed.cookie;
       continue;
     }
-    SILTFS_RETURN_IF_ERROR(record.status());
-    if (record->size() > slot.size()) {
+    if (record.status().Is(StatusCode::kAborted)) return record.status();
+    if (!record.ok() || record->size() > slot.size()) {  // the other entries can be exported
       answer.flags = transfer::kIncomplete;
     } else if (record->size() > slot.size() - answer.bytes) {
       all = false;

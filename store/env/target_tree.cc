@@ -58,8 +58,16 @@ bool MaySet(const std::string& name) {
   return IsSuperuser() || name.starts_with("user.") || name.starts_with("system.");
 }
 
-// Sets the attributes of the list through `set`, and removes the others through `remove`. `present`
-// are the names that are there now.
+// Other attributes of a new file are labels that the system has put there, such as
+// security.selinux, and stay.
+bool MayRemove(const std::string& name) {
+  return name.starts_with("user.") || name.starts_with("trusted.") ||
+         name == "security.capability" || name == "system.posix_acl_access" ||
+         name == "system.posix_acl_default";
+}
+
+// Sets the attributes of the list through `set`, and removes others through `remove`. `present` are
+// the names that are there now.
 Status SetXattrs(const std::vector<SourceXattr>& xattrs, const std::set<std::string>& present,
                  const std::function<int(const SourceXattr&)>& set,
                  const std::function<int(const char*)>& remove, const std::string& name) {
@@ -70,7 +78,8 @@ Status SetXattrs(const std::vector<SourceXattr>& xattrs, const std::set<std::str
       return ErrorOf("set the extended attribute " + xattr.name, name);
   }
   for (const std::string& other : others) {
-    if (MaySet(other) && remove(other.c_str()) != 0 && errno != ENODATA && errno != ENOTSUP)
+    if (MaySet(other) && MayRemove(other) && remove(other.c_str()) != 0 && errno != ENODATA &&
+        errno != ENOTSUP)
       return ErrorOf("remove the extended attribute " + other, name);
   }
   return Status::Ok();
@@ -257,24 +266,29 @@ Status TargetDirectory::PlaceSpecial(const std::string& name, const SourceAttrib
                               },
                               "make the entry", name));
   const auto place = [&]() -> Status {
-    if (fchownat(directory, temporary.c_str(), attributes.uid, attributes.gid,
-                 AT_SYMLINK_NOFOLLOW) != 0 &&
+    // Another user who may write here could put a link in the place of the node. So its attributes
+    // are set through a descriptor, whose path leads to the node itself, even if that is a link.
+    const Descriptor node(openat(directory, temporary.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    struct stat now = {};
+    if (!node.valid() || fstat(node.get(), &now) != 0) return ErrorOf("open the entry", name);
+    if ((now.st_mode & S_IFMT) != (attributes.mode & S_IFMT))
+      return Status(StatusCode::kIoError, "was replaced while it was made").At(name);
+    if (fchownat(node.get(), "", attributes.uid, attributes.gid, AT_EMPTY_PATH) != 0 &&
         IsSuperuser()) {
       return ErrorOf("set the owner", name);
     }
-    const std::string path = fmt::format("/proc/self/fd/{}/{}", directory, temporary);
+    const std::string path = fmt::format("/proc/self/fd/{}", node.get());
     SILTFS_RETURN_IF_ERROR(SetXattrs(
         xattrs, {},
         [&](const SourceXattr& xattr) {
-          return lsetxattr(path.c_str(), xattr.name.c_str(), xattr.value.data(), xattr.value.size(),
-                           0);
+          return setxattr(path.c_str(), xattr.name.c_str(), xattr.value.data(), xattr.value.size(),
+                          0);
         },
         [](const char*) { return 0; }, name));
-    if (!is_link && fchmodat(directory, temporary.c_str(), attributes.mode & 07777, 0) != 0)
+    if (!is_link && chmod(path.c_str(), attributes.mode & 07777) != 0)
       return ErrorOf("set the mode", name);
     const timespec times[2] = {ToTime(attributes.atime), ToTime(attributes.mtime)};
-    if (utimensat(directory, temporary.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0)
-      return ErrorOf("set the times", name);
+    if (utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) return ErrorOf("set the times", name);
     if (renameat(directory, temporary.c_str(), directory, name.c_str()) != 0)
       return ErrorOf("give the entry its name", name);
     return Status::Ok();

@@ -41,7 +41,11 @@ echo longer than before >>"$out/tree/deep/file-11"
 rm "$out/tree/link" "$out/tree/deep/file-12"
 ln -s elsewhere "$out/tree/link"
 mkdir "$out/more"
+setfattr -n security.label -v local "$out/tree/deep" # as a security module does
+setfattr -n user.other -v x "$out/tree/deep"
 export_it 0 "$mnt" "$out"
+getfattr -n security.label "$out/tree/deep" >"$work/label" 2>&1 || fail "a label is removed"
+setfattr -x security.label "$out/tree/deep"
 same_trees "$src/tree" "$src/other" "$out/"
 
 step "data that the kernel still holds are exported"
@@ -85,11 +89,21 @@ step "an error of one file does not end the export"
 mkdir "$mnt/owners"
 for i in $(seq 20); do echo "file $i" >"$mnt/owners/file-$i"; done
 chown 1234 "$mnt/owners/file-5" # no user of the namespace, which is EINVAL
+ln "$mnt/owners/file-5" "$mnt/owners/link-to-5"
+mkdir "$out"
+echo old | tee "$out/file-5" >"$out/link-to-5"
 code=0
 unshare --user --map-root-user "$siltfs" export --json "$mnt/owners" "$out" >"$work/json" || code=$?
 ((code == 3)) || fail "it ends with $code"
-holds "$(figure errors) == 1 and $(figure files) == 19"
+holds "$(figure errors) == 2 and $(figure files) == 19"
+[[ ! $out/file-5 -ef $out/link-to-5 ]] || fail "a link to an old file"
 no_temporary_files
+rm -r "$out"
+
+step "few open files are enough"
+for i in $(seq 21 300); do echo "file $i" >"$mnt/owners/file-$i"; done
+(ulimit -n 80 && export_it 0 --verify "$mnt/owners" "$out")
+same_trees "$mnt/owners/" "$out/"
 rm -r "$out"
 
 step "names that another export has left are skipped"

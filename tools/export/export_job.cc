@@ -22,6 +22,21 @@ void ExportJob::AddError(const std::string& path, const Status& status) {
   report_(path, std::string(status.cause()));
 }
 
+void ExportJob::AddError(const std::string& path, const Status& status, InodeNumber inode) {
+  AddError(path, status);
+  const MutexLock lock(report_mutex_);
+  failed_.insert(inode);
+}
+
+void ExportJob::Fail(ExportFile& file, const Status& status) {
+  if (!file.failed.exchange(true)) AddError(file.path, status, file.inode);
+}
+
+bool ExportJob::HasFailed(InodeNumber inode) const {
+  const MutexLock lock(report_mutex_);
+  return failed_.contains(inode);
+}
+
 void ExportJob::Post(ExportBatch batch) {
   const MutexLock lock(mutex_);
   while (!stopped_ && taken_ < batch_.size()) changed_.Wait(mutex_);

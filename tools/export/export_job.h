@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,11 @@ class ExportJob {
   bool verify() const { return verify_; }
   ExportTotals& totals() { return totals_; }
   void AddError(const std::string& path, const Status& status);
+  // The error of an entry that is not exported. `inode` is noted, because it may have other names.
+  void AddError(const std::string& path, const Status& status, InodeNumber inode);
+  // The same for a file, once.
+  void Fail(ExportFile& file, const Status& status);
+  bool HasFailed(InodeNumber inode) const;
 
   // For the collector: waits until the writers have taken all of the batch before, and then gives
   // them this one.
@@ -95,7 +101,8 @@ class ExportJob {
   size_t taken_ SILTFS_GUARDED_BY(mutex_) = 0;
   bool ended_ SILTFS_GUARDED_BY(mutex_) = false;
   Status outcome_ SILTFS_GUARDED_BY(mutex_);
-  Mutex report_mutex_;
+  mutable Mutex report_mutex_;
+  std::set<InodeNumber> failed_ SILTFS_GUARDED_BY(report_mutex_);
 };
 
 }  // namespace siltfs

@@ -170,7 +170,8 @@ Status ExportRun::ExportDirectory(const DirectoryPtr& directory) {
     }
     if ((answer.flags & transfer::kIncomplete) != 0) {
       job_.AddError(directory->path, {StatusCode::kUnsupported,
-                                      "an entry has too large extended attributes, left out"});
+                                      "an entry is left out: it cannot be read, or its extended "
+                                      "attributes are too large"});
     }
     // The slot is used again for the entries, so the records are copied.
     const auto bytes = lane_->slot(kCallSlot).first(answer.bytes);
@@ -214,7 +215,7 @@ Status ExportRun::ExportEntry(const DirectoryPtr& directory,
   if (placed.ok()) {
     ++job_.totals().files;
   } else {
-    job_.AddError(path, placed);
+    job_.AddError(path, placed, record.number);
   }
   return Status::Ok();
 }
@@ -237,13 +238,17 @@ Status ExportRun::BeginFile(const DirectoryPtr& directory,
   }
   auto made = target->NewFile(name);
   if (!made.ok()) {
-    job_.AddError(file->path, made.status());
+    job_.AddError(file->path, made.status(), file->inode);
     return Status::Ok();
   }
   file->target = *std::move(made);
   to_locate_.push_back(file);
-  if (to_locate_.size() < kLocateFiles) return Status::Ok();
+  if (to_locate_.size() < std::min(kLocateFiles, MostFiles())) return Status::Ok();
   return LocateAll();
+}
+
+size_t ExportRun::MostFiles() const {
+  return std::clamp<size_t>(arguments_.open_files / 10, 8, kBatchFiles);
 }
 
 Status ExportRun::LocateAll() {
@@ -265,9 +270,8 @@ Status ExportRun::LocateAll() {
         return {StatusCode::kCorruption, "the daemon's answer is not understood"};
       const ExportFilePtr& file = to_locate_[next + located.file];
       if (located.code != StatusCode::kOk) {
-        if (!file->failed.exchange(true))
-          job_.AddError(file->path, {located.code, "cannot be read: " +
-                                                       std::string(StatusCodeName(located.code))});
+        job_.Fail(*file,
+                  {located.code, "cannot be read: " + std::string(StatusCodeName(located.code))});
         continue;
       }
       if (located.piece.kind == ContentPiece::Kind::kHole) continue;
@@ -288,9 +292,7 @@ Status ExportRun::LocateAll() {
     offset = answer.second;
   }
   to_locate_.clear();
-  const size_t most =
-      std::min<size_t>(kBatchFiles, std::max<size_t>(arguments_.open_files / 4, 16));
-  if (batch_files_ >= most) return PostBatch();
+  if (batch_files_ >= MostFiles()) return PostBatch();
   return Status::Ok();
 }
 
@@ -310,6 +312,10 @@ void ExportRun::MakeLinks() {
     if (job_.stopped()) return;
     const auto& [first, name] = linked_.at(link.inode);
     const auto make = [&]() -> Status {
+      // The first name may still belong to an old file.
+      if (job_.HasFailed(link.inode))
+        return {StatusCode::kIoError,
+                "cannot be linked, because " + first->path + "/" + name + " was not exported"};
       SILTFS_ASSIGN_OR_RETURN(const auto existing, Open(*first));
       SILTFS_ASSIGN_OR_RETURN(const auto directory, Open(*link.directory));
       return directory->PlaceLink(link.name, *existing, name);

@@ -62,6 +62,9 @@ class ExportRun {
   Status BeginFile(const DirectoryPtr& directory,
                    const std::shared_ptr<const TargetDirectory>& target, const std::string& name,
                    const transfer::DecodedRecord& record);
+  // How many files a batch may have, so that all open files are within the limit: those to locate,
+  // those of three batches, and those of the program.
+  size_t MostFiles() const;
   // Finds the chunks of the files that wait for it, and posts batches.
   Status LocateAll();
   Status PostBatch();

@@ -63,7 +63,7 @@ Status ExportWriter::WriteChunks(std::span<ExportPart> parts) {
       size_t same = 1;
       while (same < parts.size() && SameChunk(parts[0], parts[same])) ++same;
       for (const ExportPart& part : parts.first(same)) {
-        if (!part.file->failed.exchange(true)) job_.AddError(part.file->path, read);
+        job_.Fail(*part.file, read);
         SILTFS_RETURN_IF_ERROR(Done(part.file));
       }
       parts = parts.subspan(same);
@@ -89,8 +89,7 @@ Status ExportWriter::Write(std::span<ExportPart> same, ByteView bytes) {
   for (const ExportPart& part : same) {
     if (!part.file->failed) {
       const Status written = part.file->target->Write(part.piece.offset, bytes);
-      if (!written.ok() && !part.file->failed.exchange(true))
-        job_.AddError(part.file->path, written);
+      if (!written.ok()) job_.Fail(*part.file, written);
       job_.totals().bytes_new += bytes.size();
     }
     SILTFS_RETURN_IF_ERROR(Done(part.file));
@@ -109,7 +108,7 @@ Status ExportWriter::WriteFile(const ExportPart& part) {
     if (written.ok() && answer.bytes == 0) break;  // it was truncated meanwhile
     if (written.ok()) written = part.file->target->Write(at, lane_.slot(0).first(answer.bytes));
     if (!written.ok()) {
-      if (!part.file->failed.exchange(true)) job_.AddError(part.file->path, written);
+      job_.Fail(*part.file, written);
       break;
     }
     at += answer.bytes;
@@ -127,8 +126,7 @@ Status ExportWriter::Done(const ExportFilePtr& file) {
   if (finished.ok()) {
     ++job_.totals().files;
   } else {
-    file->failed = true;
-    job_.AddError(file->path, finished);
+    job_.Fail(*file, finished);
   }
   file->target.reset();  // closes it
   return Status::Ok();
