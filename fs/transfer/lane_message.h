@@ -70,6 +70,7 @@ enum class RequestType : uint8_t {
   kReadEntries,  // number: a directory, second: as for kList. Answer: `count` records with
                  // attributes and inode numbers in the slot (parent: the number of links); second:
                  // the next cookie, 0 at the end; flags: kIncomplete if an entry is too large
+                 // or cannot be read
   kReadSelf,     // number: a directory. Answer: its record
   kLocate,       // `count` inode numbers of files; second: the offset from which on the first file
                  // is wanted. Answer: `count` pieces; number: how many of the files are complete;

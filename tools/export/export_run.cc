@@ -310,7 +310,9 @@ Status ExportRun::PostBatch() {
 void ExportRun::MakeLinks() {
   for (const Link& link : links_) {
     if (job_.stopped()) return;
-    const auto& [first, name] = linked_.at(link.inode);
+    const auto& linked = linked_.at(link.inode);  // clang cannot capture a structured binding
+    const auto& first = linked.first;
+    const std::string& name = linked.second;
     const auto make = [&]() -> Status {
       // The first name may still belong to an old file.
       if (job_.HasFailed(link.inode))
