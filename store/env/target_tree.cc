@@ -266,8 +266,9 @@ Status TargetDirectory::PlaceSpecial(const std::string& name, const SourceAttrib
                               },
                               "make the entry", name));
   const auto place = [&]() -> Status {
-    // Another user with write permission here could put a link in the place of the node. So its attributes
-    // are set through a descriptor, whose path leads to the node itself, even if that is a link.
+    // Another user with write permission here could put a link in the place of the node. So its
+    // attributes are set through a descriptor, whose path leads to the node itself, even if that is
+    // a link.
     const Descriptor node(openat(directory, temporary.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat now = {};
     if (!node.valid() || fstat(node.get(), &now) != 0) return ErrorOf("open the entry", name);
