@@ -213,7 +213,11 @@ Status KernelRing::Collect(std::vector<RingSlot*>& arrived) {
       continue;
     }
     Status noted = NoteFailure(slot, outcome);
-    if (failure.ok()) failure = std::move(noted);
+    if (failure.ok()) {
+      failure = std::move(noted);
+    } else {
+      noted.IgnoreError("the first failure is reported");
+    }
   }
   return failure;
 }

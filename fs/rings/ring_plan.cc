@@ -26,6 +26,8 @@ std::optional<unsigned> ParseNumber(std::string_view text) {
   return number;
 }
 
+Status NotAList() { return {StatusCode::kCorruption, "not a list of processors"}; }
+
 Result<std::vector<unsigned>> ReadProcessorList(const std::string& path) {
   std::ifstream file(path);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -37,7 +39,6 @@ Result<std::vector<unsigned>> ReadProcessorList(const std::string& path) {
 }  // namespace
 
 Result<std::vector<unsigned>> ParseProcessorList(std::string_view text) {
-  const Status wrong(StatusCode::kCorruption, "not a list of processors");
   while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   std::vector<unsigned> list;
   while (true) {
@@ -46,8 +47,8 @@ Result<std::vector<unsigned>> ParseProcessorList(std::string_view text) {
     const size_t dash = range.find('-');
     const auto first = ParseNumber(range.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : ParseNumber(range.substr(dash + 1));
-    if (!first || !last || *first > *last) return wrong;
-    if (!list.empty() && *first <= list.back()) return wrong;
+    if (!first || !last || *first > *last) return NotAList();
+    if (!list.empty() && *first <= list.back()) return NotAList();
     for (unsigned number = *first; number <= *last; ++number) list.push_back(number);
     if (comma == text.size()) return list;
     text.remove_prefix(comma + 1);
