@@ -1,5 +1,6 @@
 #include "fs/export/export_lane.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -159,7 +160,8 @@ Result<Answer> ExportLane::Locate(const Request& request, MutableByteView slot) 
   }
   answer.second = offset;
   answer.bytes = static_cast<uint32_t>(out.size());
-  std::memcpy(slot.data(), out.view().data(), out.size());
+  const auto encoded = out.view();
+  std::copy(encoded.begin(), encoded.end(), slot.begin());
   return answer;
 }
 

@@ -1,7 +1,6 @@
 #include "fs/import/import_lane.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -324,7 +323,8 @@ Answer ImportLane::Conclude(const std::vector<DecodedRecord>& records,
     }
     transfer::EncodeOutcome(told, slot.size(), outcomes.size() - i - 1, out);
   }
-  std::memcpy(slot.data(), out.view().data(), out.size());
+  const auto encoded = out.view();
+  std::copy(encoded.begin(), encoded.end(), slot.begin());
   return {.bytes = static_cast<uint32_t>(out.size()),
           .count = static_cast<uint32_t>(outcomes.size())};
 }
@@ -393,7 +393,8 @@ Result<Answer> ImportLane::List(const Request& request, MutableByteView slot) {
       }));
   if (answer.count == 0) answer.second = 0;
   answer.bytes = static_cast<uint32_t>(out.size());
-  std::memcpy(slot.data(), out.view().data(), out.size());
+  const auto encoded = out.view();
+  std::copy(encoded.begin(), encoded.end(), slot.begin());
   return answer;
 }
 

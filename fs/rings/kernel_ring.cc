@@ -57,7 +57,8 @@ void RingSlot::SetReply(std::span<const iovec> parts) {
       break;
     }
     uint8_t* const place = payload_.data() + used;
-    if (part.iov_base != place) std::memmove(place, part.iov_base, part.iov_len);
+    if (part.iov_len > 0 && part.iov_base != place)
+      std::memmove(place, part.iov_base, part.iov_len);
     used += part.iov_len;
   }
   header.len = static_cast<uint32_t>(sizeof header + used);

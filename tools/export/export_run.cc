@@ -1,7 +1,6 @@
 #include "tools/export/export_run.h"
 
 #include <algorithm>
-#include <cstring>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -60,7 +59,7 @@ void ExportRun::Interrupt() {
 }
 
 Result<Answer> ExportRun::Call(Request request, std::string_view payload) {
-  std::memcpy(lane_->slot(kCallSlot).data(), payload.data(), payload.size());
+  std::copy(payload.begin(), payload.end(), lane_->slot(kCallSlot).begin());
   request.slot = kCallSlot;
   request.bytes = static_cast<uint32_t>(payload.size());
   SILTFS_RETURN_IF_ERROR(lane_->Post(request));

@@ -1,4 +1,5 @@
 // The slots of an ImportWorker: records, answers, and the end of directories.
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -83,7 +84,7 @@ Result<Answer> ImportWorker::Call(Request request, std::string_view payload) {
   while (!posted_.empty()) SILTFS_RETURN_IF_ERROR(TakeAnswer());
   if (payload.size() > transfer::kSlotBytes)
     return Status(StatusCode::kUnsupported, "its extended attributes are too large");
-  std::memcpy(lane_.slot(kCallSlot).data(), payload.data(), payload.size());
+  std::copy(payload.begin(), payload.end(), lane_.slot(kCallSlot).begin());
   request.slot = kCallSlot;
   request.bytes = static_cast<uint32_t>(payload.size());
   SILTFS_RETURN_IF_ERROR(lane_.Post(request));
