@@ -206,7 +206,7 @@ until [[ -e $mnt/i/src ]]; do kill -0 $client 2>/dev/null || break; done
 kill -INT $client
 code=0
 wait $client || code=$?
-((code == 130 || code == 0)) || fail "interrupted, it ends with $code"
+((code == 130 || code == 0)) || fail "interrupted, it ends with $code: $(cat "$work/err")"
 unmount_and_check
 
 step "an unmount ends an import"

@@ -45,6 +45,8 @@ void ImportJob::Stop(Status why) {
   if (outcome_.ok()) {
     outcome_ = std::move(why);
     outcome_.IgnoreError("outcome() returns it");
+  } else {
+    why.IgnoreError("the first reason counts");
   }
   stopped_ = true;
   changed_.NotifyAll();
