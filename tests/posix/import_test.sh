@@ -217,7 +217,7 @@ until [[ -e $mnt/k/src ]]; do kill -0 $client 2>/dev/null || break; done
 unmount_and_check
 code=0
 wait $client || code=$?
-((code == 0 || code == 1)) || fail "it ends with $code"
+((code == 0 || code == 1)) || fail "it ends with $code: $(cat "$work/err")"
 ((code == 0)) || [[ $(wc -l <"$work/err") == 1 ]] || fail "not one sentence: $(cat "$work/err")"
 
 step "a killed daemon ends an import, and the next run continues"

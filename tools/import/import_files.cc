@@ -271,7 +271,7 @@ Result<bool> ImportWorker::SendLarge(const DirectoryNodePtr& node, const std::st
   Result<bool> sent = send();
   while (waiting > 0) {
     const Status written = await();
-    if (sent.ok() && !written.ok()) sent = written;
+    if (!written.ok() && sent.ok()) sent = written;
   }
   SILTFS_RETURN_IF_ERROR(sent.status());
   if (!*sent) {
