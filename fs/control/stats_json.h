@@ -19,8 +19,7 @@ struct DaemonInfo {
   std::string transport;  // of FUSE requests: "io_uring" or "dev_fuse"; empty if not known yet
 };
 
-// `daemon` is empty if the store is not mounted; "mountpoint", "pid" and
-// "transport" are then null.
+// `daemon` is empty if the store is not mounted; "mountpoint", "pid" and "transport" are then null.
 nlohmann::json ToJson(const FileSystemStats& stats, const std::string& store,
                       const std::optional<DaemonInfo>& daemon);
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "fs/fuse/request_kind.h"
-#include "fs/rings/adaptive_poll.h"
+#include "fs/fuse/adaptive_poll.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs::fuse {

@@ -34,25 +34,6 @@ bool EndsImport(const Status& status) {
 
 }  // namespace
 
-Status OpenedDirectories::Add(InodeNumber directory) {
-  const MutexLock lock(mutex_);
-  if (directories_.size() >= kMost)
-    return {StatusCode::kInvalidArgument, "too many directories are open at once"};
-  ++directories_[directory];
-  return Status::Ok();
-}
-
-void OpenedDirectories::Remove(InodeNumber directory) {
-  const MutexLock lock(mutex_);
-  const auto found = directories_.find(directory);
-  if (found != directories_.end() && --found->second == 0) directories_.erase(found);
-}
-
-bool OpenedDirectories::Contains(InodeNumber directory) const {
-  const MutexLock lock(mutex_);
-  return directories_.contains(directory);
-}
-
 Answer ImportLane::Handle(const Request& request, MutableByteView slot) {
   Result<Answer> answer = context_.stopped()
                               ? Status(StatusCode::kAborted, "the store is being closed")

@@ -4,42 +4,24 @@
 // A user other than the superuser may name only directories that an earlier request of the same
 // import has opened. For each of these the daemon has checked that the user may reach it.
 //
-// Not thread-safe: a lane belongs to one thread. OpenedDirectories is shared by the lanes of an
-// import, from any thread. Ownership: borrows the context. What a lane leaves when it ends, such as
-// a file that is being written, is released by its destructor.
+// Not thread-safe: a lane belongs to one thread. Ownership: borrows the context. What a lane leaves
+// when it ends, such as a file that is being written, is released by its destructor.
 #pragma once
 
 #include <functional>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "fs/import/change_announcer.h"
+#include "fs/import/opened_directories.h"
 #include "fs/interface/entry_store.h"
 #include "fs/interface/file_system.h"
 #include "fs/interface/kernel_cache.h"
 #include "fs/transfer/caller_rights.h"
 #include "fs/transfer/entry_record.h"
 #include "fs/transfer/lane_session.h"
-#include "store/base/thread_annotations.h"
 
 namespace siltfs {
-
-// The directories that an import has opened and not finished.
-class OpenedDirectories {
- public:
-  // A client that opens more directories without finishing them is refused (kInvalidArgument).
-  static constexpr size_t kMost = 1u << 18;
-
-  // A directory that was added twice must be removed twice.
-  Status Add(InodeNumber directory);
-  void Remove(InodeNumber directory);
-  bool Contains(InodeNumber directory) const;
-
- private:
-  mutable Mutex mutex_;
-  std::unordered_map<InodeNumber, unsigned> directories_ SILTFS_GUARDED_BY(mutex_);
-};
 
 // What the lanes of an import share.
 struct ImportContext {

@@ -10,37 +10,14 @@
 #include <functional>
 #include <utility>
 
-#include "store/env/posix_error.h"
+#include "store/env/posix_tree.h"
 
 namespace siltfs {
 namespace {
 
-Status ErrorOf(std::string_view action, const std::string& name) {
-  return PosixError(action, errno).At(name);
-}
-
-int64_t Nanoseconds(const timespec& time) {
-  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
-SourceAttributes FromStat(const struct stat& info) {
-  return {.file_system = info.st_dev,
-          .inode = info.st_ino,
-          .mode = info.st_mode,
-          .links = static_cast<uint32_t>(info.st_nlink),
-          .uid = info.st_uid,
-          .gid = info.st_gid,
-          .device = info.st_rdev,
-          .size = static_cast<uint64_t>(info.st_size),
-          .allocated_bytes = static_cast<uint64_t>(info.st_blocks) * 512,
-          .atime = Nanoseconds(info.st_atim),
-          .mtime = Nanoseconds(info.st_mtim),
-          .ctime = Nanoseconds(info.st_ctim)};
-}
-
 Result<SourceAttributes> StatOf(const Descriptor& fd, const std::string& name) {
   struct stat info = {};
-  if (fstat(fd.get(), &info) != 0) return ErrorOf("read the attributes", name);
+  if (fstat(fd.get(), &info) != 0) return TreeError("read the attributes", name);
   return FromStat(info);
 }
 
@@ -64,7 +41,7 @@ Result<std::optional<std::string>> ReadGrowing(
     }
     if (errno == ENOTSUP || errno == ENODATA) return std::optional<std::string>();
     if (errno != ERANGE || buffer.size() >= 256 << 10)
-      return ErrorOf("read the extended attributes", name);
+      return TreeError("read the extended attributes", name);
     buffer.resize(buffer.size() * 8);
   }
 }
@@ -104,17 +81,7 @@ Result<std::vector<SourceXattr>> SourceFile::Xattrs() const {
 }
 
 Result<size_t> SourceFile::Read(uint64_t offset, MutableByteView out) const {
-  size_t done = 0;
-  while (done < out.size()) {
-    const ssize_t got = RetryInterrupted([&] {
-      return pread(fd_.get(), out.data() + done, out.size() - done,
-                   static_cast<off_t>(offset + done));
-    });
-    if (got < 0) return ErrorOf("read", name_);
-    if (got == 0) break;
-    done += static_cast<size_t>(got);
-  }
-  return done;
+  return ReadFully(fd_, offset, out, name_);
 }
 
 Result<std::optional<SourceFile::Range>> SourceFile::NextData(uint64_t offset,
@@ -124,10 +91,10 @@ Result<std::optional<SourceFile::Range>> SourceFile::NextData(uint64_t offset,
   if (data < 0) {
     if (errno == ENXIO) return std::optional<Range>();
     if (errno == EINVAL) return std::optional<Range>({offset, size});
-    return ErrorOf("find the data", name_);
+    return TreeError("find the data", name_);
   }
   const off_t hole = lseek(fd_.get(), data, SEEK_HOLE);
-  if (hole < 0) return ErrorOf("find the holes", name_);
+  if (hole < 0) return TreeError("find the holes", name_);
   const Range range{static_cast<uint64_t>(data),
                     std::min<uint64_t>(static_cast<uint64_t>(hole), size)};
   return range.begin < range.end ? std::optional<Range>(range) : std::optional<Range>();
@@ -135,7 +102,7 @@ Result<std::optional<SourceFile::Range>> SourceFile::NextData(uint64_t offset,
 
 Result<std::shared_ptr<const SourceDirectory>> SourceDirectory::Open(const std::string& path) {
   Descriptor fd = OpenQuietly(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY);
-  if (!fd.valid()) return ErrorOf("open the directory", path);
+  if (!fd.valid()) return TreeError("open the directory", path);
   return std::make_shared<const SourceDirectory>(std::move(fd));
 }
 
@@ -148,9 +115,9 @@ Result<std::vector<SourceXattr>> SourceDirectory::Xattrs() const {
 Result<std::vector<SourceDirectory::Name>> SourceDirectory::List() const {
   // A stream owns its descriptor, so it gets a new one, with a position of its own.
   Descriptor own = OpenQuietly(fd_.get(), ".", O_RDONLY | O_DIRECTORY);
-  if (!own.valid()) return ErrorOf("list the directory", ".");
+  if (!own.valid()) return TreeError("list the directory", ".");
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(fdopendir(own.get()), closedir);
-  if (!stream) return ErrorOf("list the directory", ".");
+  if (!stream) return TreeError("list the directory", ".");
   own.Release();
   std::vector<Name> names;
   while (true) {
@@ -162,7 +129,7 @@ Result<std::vector<SourceDirectory::Name>> SourceDirectory::List() const {
     const uint32_t type = entry->d_type == DT_UNKNOWN ? 0 : DTTOIF(entry->d_type);
     names.push_back({std::string(name), entry->d_ino, type});
   }
-  if (errno != 0) return ErrorOf("list the directory", ".");
+  if (errno != 0) return TreeError("list the directory", ".");
   std::sort(names.begin(), names.end(),
             [](const Name& a, const Name& b) { return a.inode < b.inode; });
   return names;
@@ -171,14 +138,14 @@ Result<std::vector<SourceDirectory::Name>> SourceDirectory::List() const {
 Result<SourceAttributes> SourceDirectory::AttributesOf(const std::string& name) const {
   struct stat info = {};
   if (fstatat(fd_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
-    return ErrorOf("read the attributes", name);
+    return TreeError("read the attributes", name);
   return FromStat(info);
 }
 
 Result<std::string> SourceDirectory::ReadLink(const std::string& name) const {
   std::string target(4096, '\0');
   const ssize_t size = readlinkat(fd_.get(), name.c_str(), target.data(), target.size());
-  if (size < 0) return ErrorOf("read the symbolic link", name);
+  if (size < 0) return TreeError("read the symbolic link", name);
   target.resize(static_cast<size_t>(size));
   return target;
 }
@@ -197,7 +164,7 @@ Result<std::vector<SourceXattr>> SourceDirectory::XattrsOf(const std::string& na
 Result<std::shared_ptr<const SourceDirectory>> SourceDirectory::OpenDirectory(
     const std::string& name) const {
   Descriptor fd = OpenQuietly(fd_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (!fd.valid()) return ErrorOf("open the directory", name);
+  if (!fd.valid()) return TreeError("open the directory", name);
   return std::make_shared<const SourceDirectory>(std::move(fd));
 }
 
@@ -207,7 +174,7 @@ Result<SourceFile> SourceDirectory::OpenFile(const std::string& name) const {
   if (!fd.valid()) {
     if (errno == ELOOP || errno == ENXIO)
       return Status(StatusCode::kStale, "is no longer a regular file").At(name);
-    return ErrorOf("open", name);
+    return TreeError("open", name);
   }
   return SourceFile(name, std::move(fd));
 }

@@ -13,14 +13,10 @@
 #include <set>
 #include <utility>
 
-#include "store/env/posix_error.h"
+#include "store/env/posix_tree.h"
 
 namespace siltfs {
 namespace {
-
-Status ErrorOf(std::string_view action, const std::string& name) {
-  return PosixError(action, errno).At(name);
-}
 
 timespec ToTime(int64_t nanoseconds) {
   int64_t seconds = nanoseconds / 1'000'000'000;
@@ -47,7 +43,7 @@ Result<std::string> MakeTemporary(const Make& make, std::string_view action,
   for (int attempts = 1000;;) {
     std::string temporary = fmt::format(".siltfs-export-{}-{:x}-{}", getpid(), random, next++);
     if (make(temporary.c_str()) >= 0) return temporary;
-    if (errno != EEXIST || --attempts == 0) return ErrorOf(action, name);
+    if (errno != EEXIST || --attempts == 0) return TreeError(action, name);
   }
 }
 
@@ -75,12 +71,12 @@ Status SetXattrs(const std::vector<SourceXattr>& xattrs, const std::set<std::str
   for (const SourceXattr& xattr : xattrs) {
     others.erase(xattr.name);
     if (MaySet(xattr.name) && set(xattr) != 0)
-      return ErrorOf("set the extended attribute " + xattr.name, name);
+      return TreeError("set the extended attribute " + xattr.name, name);
   }
   for (const std::string& other : others) {
     if (MaySet(other) && MayRemove(other) && remove(other.c_str()) != 0 && errno != ENODATA &&
         errno != ENOTSUP)
-      return ErrorOf("remove the extended attribute " + other, name);
+      return TreeError("remove the extended attribute " + other, name);
   }
   return Status::Ok();
 }
@@ -114,10 +110,10 @@ Status SetAttributesOf(const Descriptor& fd, const SourceAttributes& attributes,
                        const std::vector<SourceXattr>& xattrs, const std::string& name) {
   uint32_t mode = attributes.mode & 07777;
   struct stat now = {};
-  if (fstat(fd.get(), &now) != 0) return ErrorOf("read the attributes", name);
+  if (fstat(fd.get(), &now) != 0) return TreeError("read the attributes", name);
   const bool owner_differs = now.st_uid != attributes.uid || now.st_gid != attributes.gid;
   if (owner_differs && fchown(fd.get(), attributes.uid, attributes.gid) != 0) {
-    if (errno != EPERM || IsSuperuser()) return ErrorOf("set the owner", name);
+    if (errno != EPERM || IsSuperuser()) return TreeError("set the owner", name);
     mode &= ~static_cast<uint32_t>(S_ISUID | S_ISGID);
     if (now.st_gid != attributes.gid &&
         fchown(fd.get(), static_cast<uid_t>(-1), attributes.gid) != 0)
@@ -125,10 +121,10 @@ Status SetAttributesOf(const Descriptor& fd, const SourceAttributes& attributes,
   }
   SILTFS_RETURN_IF_ERROR(SetXattrsOf(fd, xattrs, name));
   if ((now.st_mode & 07777) != mode || owner_differs || !xattrs.empty()) {
-    if (fchmod(fd.get(), mode) != 0) return ErrorOf("set the mode", name);
+    if (fchmod(fd.get(), mode) != 0) return TreeError("set the mode", name);
   }
   const timespec times[2] = {ToTime(attributes.atime), ToTime(attributes.mtime)};
-  if (futimens(fd.get(), times) != 0) return ErrorOf("set the times", name);
+  if (futimens(fd.get(), times) != 0) return TreeError("set the times", name);
   return Status::Ok();
 }
 
@@ -146,7 +142,7 @@ Status TargetFile::Write(uint64_t offset, ByteView bytes) const {
   while (!bytes.empty()) {
     const ssize_t put = RetryInterrupted(
         [&] { return pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset)); });
-    if (put < 0) return ErrorOf("write", temporary_);
+    if (put < 0) return TreeError("write", temporary_);
     bytes = bytes.subspan(static_cast<size_t>(put));
     offset += static_cast<uint64_t>(put);
   }
@@ -154,22 +150,12 @@ Status TargetFile::Write(uint64_t offset, ByteView bytes) const {
 }
 
 Result<size_t> TargetFile::Read(uint64_t offset, MutableByteView out) const {
-  size_t done = 0;
-  while (done < out.size()) {
-    const ssize_t got = RetryInterrupted([&] {
-      return pread(fd_.get(), out.data() + done, out.size() - done,
-                   static_cast<off_t>(offset + done));
-    });
-    if (got < 0) return ErrorOf("read", temporary_);
-    if (got == 0) break;
-    done += static_cast<size_t>(got);
-  }
-  return done;
+  return ReadFully(fd_, offset, out, temporary_);
 }
 
 Status TargetFile::SetSize(uint64_t size) const {
   if (ftruncate(fd_.get(), static_cast<off_t>(size)) == 0) return Status::Ok();
-  return ErrorOf("set the size", temporary_);
+  return TreeError("set the size", temporary_);
 }
 
 Status TargetFile::Place(const std::string& name, const SourceAttributes& attributes,
@@ -177,7 +163,7 @@ Status TargetFile::Place(const std::string& name, const SourceAttributes& attrib
   SILTFS_RETURN_IF_ERROR(SetAttributesOf(fd_, attributes, xattrs, name));
   const int directory = directory_->fd_.get();
   if (renameat(directory, temporary_.c_str(), directory, name.c_str()) != 0)
-    return ErrorOf("give the file its name", name);
+    return TreeError("give the file its name", name);
   temporary_.clear();
   return Status::Ok();
 }
@@ -185,9 +171,9 @@ Status TargetFile::Place(const std::string& name, const SourceAttributes& attrib
 Result<std::shared_ptr<const TargetDirectory>> TargetDirectory::OpenOrMake(
     const std::string& path) {
   const bool made = mkdir(path.c_str(), 0700) == 0;
-  if (!made && errno != EEXIST) return ErrorOf("make the directory", path);
+  if (!made && errno != EEXIST) return TreeError("make the directory", path);
   Descriptor fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid()) return ErrorOf("open the directory", path);
+  if (!fd.valid()) return TreeError("open the directory", path);
   return std::make_shared<const TargetDirectory>(std::move(fd));
 }
 
@@ -196,7 +182,7 @@ Result<uint64_t> TargetDirectory::FileSystemAround(const std::string& path) {
   struct stat info = {};
   while (stat(around.empty() ? "." : around.c_str(), &info) != 0) {
     if (errno != ENOENT || around.empty() || !around.has_relative_path())
-      return ErrorOf("read the attributes", path);
+      return TreeError("read the attributes", path);
     around = around.parent_path();
   }
   return info.st_dev;
@@ -206,36 +192,24 @@ Result<std::optional<SourceAttributes>> TargetDirectory::Find(const std::string&
   struct stat info = {};
   if (fstatat(fd_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return std::optional<SourceAttributes>();
-    return ErrorOf("read the attributes", name);
+    return TreeError("read the attributes", name);
   }
-  return std::optional<SourceAttributes>(
-      {.file_system = info.st_dev,
-       .inode = info.st_ino,
-       .mode = info.st_mode,
-       .links = static_cast<uint32_t>(info.st_nlink),
-       .uid = info.st_uid,
-       .gid = info.st_gid,
-       .device = info.st_rdev,
-       .size = static_cast<uint64_t>(info.st_size),
-       .allocated_bytes = 0,
-       .atime = 0,
-       .mtime = static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec,
-       .ctime = 0});
+  return std::optional(FromStat(info));
 }
 
 Result<std::shared_ptr<const TargetDirectory>> TargetDirectory::OpenDirectory(
     const std::string& name) const {
   for (const bool first : {true, false}) {
     if (mkdirat(fd_.get(), name.c_str(), 0700) != 0 && errno != EEXIST)
-      return ErrorOf("make the directory", name);
+      return TreeError("make the directory", name);
     Descriptor fd(openat(fd_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (fd.valid()) return std::make_shared<const TargetDirectory>(std::move(fd));
     const bool other_type = errno == ENOTDIR || errno == ELOOP;
-    if (!other_type || !first) return ErrorOf("open the directory", name);
+    if (!other_type || !first) return TreeError("open the directory", name);
     if (unlinkat(fd_.get(), name.c_str(), 0) != 0 && errno != ENOENT)
-      return ErrorOf("replace the file", name);
+      return TreeError("replace the file", name);
   }
-  return ErrorOf("open the directory", name);
+  return TreeError("open the directory", name);
 }
 
 Result<std::shared_ptr<TargetFile>> TargetDirectory::NewFile(const std::string& name) const {
@@ -271,12 +245,12 @@ Status TargetDirectory::PlaceSpecial(const std::string& name, const SourceAttrib
     // a link.
     const Descriptor node(openat(directory, temporary.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat now = {};
-    if (!node.valid() || fstat(node.get(), &now) != 0) return ErrorOf("open the entry", name);
+    if (!node.valid() || fstat(node.get(), &now) != 0) return TreeError("open the entry", name);
     if ((now.st_mode & S_IFMT) != (attributes.mode & S_IFMT))
       return Status(StatusCode::kIoError, "was replaced while it was made").At(name);
     if (fchownat(node.get(), "", attributes.uid, attributes.gid, AT_EMPTY_PATH) != 0 &&
         IsSuperuser()) {
-      return ErrorOf("set the owner", name);
+      return TreeError("set the owner", name);
     }
     const std::string path = fmt::format("/proc/self/fd/{}", node.get());
     SILTFS_RETURN_IF_ERROR(SetXattrs(
@@ -287,11 +261,11 @@ Status TargetDirectory::PlaceSpecial(const std::string& name, const SourceAttrib
         },
         [](const char*) { return 0; }, name));
     if (!is_link && chmod(path.c_str(), attributes.mode & 07777) != 0)
-      return ErrorOf("set the mode", name);
+      return TreeError("set the mode", name);
     const timespec times[2] = {ToTime(attributes.atime), ToTime(attributes.mtime)};
-    if (utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) return ErrorOf("set the times", name);
+    if (utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) return TreeError("set the times", name);
     if (renameat(directory, temporary.c_str(), directory, name.c_str()) != 0)
-      return ErrorOf("give the entry its name", name);
+      return TreeError("give the entry its name", name);
     return Status::Ok();
   };
   Status placed = place();
@@ -309,7 +283,7 @@ Status TargetDirectory::PlaceLink(const std::string& name, const TargetDirectory
                                                            },
                                                            "make the link", name));
   if (renameat(fd_.get(), temporary.c_str(), fd_.get(), name.c_str()) != 0) {
-    const Status failed = ErrorOf("give the link its name", name);
+    const Status failed = TreeError("give the link its name", name);
     unlinkat(fd_.get(), temporary.c_str(), 0);
     return failed;
   }

@@ -102,6 +102,9 @@ rm -r "$out"
 
 step "few open files are enough"
 for i in $(seq 21 300); do echo "file $i" >"$mnt/owners/file-$i"; done
+# For a new file the kernel may show a time that is some milliseconds before the time in the store,
+# until the file's times are set.
+touch "$mnt"/owners/*
 (ulimit -n 80 && export_it 0 --verify "$mnt/owners" "$out")
 same_trees "$mnt/owners/" "$out/"
 rm -r "$out"

@@ -2,6 +2,9 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
+#include <optional>
+
 namespace siltfs {
 namespace {
 
@@ -9,17 +12,38 @@ bool MatchesPlain(const std::string& pattern, const std::string& subject) {
   return fnmatch(pattern.c_str(), subject.c_str(), FNM_PATHNAME) == 0;
 }
 
-// "**" matches any text, with slashes; fnmatch knows only the rest of a pattern.
-bool MatchesText(const std::string& pattern, const std::string& subject) {
-  const size_t stars = pattern.find("**");
-  if (stars == std::string::npos) return MatchesPlain(pattern, subject);
-  const std::string front = pattern.substr(0, stars);
-  const std::string rest = pattern.substr(stars + 2);
-  for (size_t begin = 0; begin <= subject.size(); ++begin) {
-    if (!MatchesPlain(front, subject.substr(0, begin))) continue;
-    for (size_t end = begin; end <= subject.size(); ++end) {
-      if (MatchesText(rest, subject.substr(end))) return true;
+// Returns the earliest end of a place that the text matches and that begins from `first` to `last`;
+// nullopt if there is none.
+std::optional<size_t> EarliestEnd(const std::string& text, const std::string& subject, size_t first,
+                                  size_t last) {
+  for (size_t end = first; end <= subject.size(); ++end) {
+    for (size_t begin = first; begin <= std::min(last, end); ++begin) {
+      if (MatchesPlain(text, subject.substr(begin, end - begin))) return end;
     }
+  }
+  return std::nullopt;
+}
+
+// Whether the text of a pattern, with "**" for any text with slashes, matches the whole subject.
+// fnmatch matches the parts between the "**". As "**" matches anything, only the earliest end of a
+// part counts for the parts that follow.
+bool MatchesText(const std::string& pattern, const std::string& subject) {
+  size_t stars = pattern.find("**");
+  if (stars == std::string::npos) return MatchesPlain(pattern, subject);
+  // The first part begins where the subject begins; later parts begin anywhere after `least`.
+  size_t least = 0;
+  size_t last_begin = 0;
+  for (size_t part = 0; stars != std::string::npos; stars = pattern.find("**", part)) {
+    const std::string text = pattern.substr(part, stars - part);
+    const auto end = EarliestEnd(text, subject, least, last_begin);
+    if (!end) return false;
+    least = *end;
+    last_begin = subject.size();
+    part = stars + 2;
+  }
+  const std::string rest = pattern.substr(pattern.rfind("**") + 2);
+  for (size_t begin = least; begin <= subject.size(); ++begin) {
+    if (MatchesPlain(rest, subject.substr(begin))) return true;
   }
   return false;
 }

@@ -1,4 +1,4 @@
-#include "fs/rings/adaptive_poll.h"
+#include "fs/fuse/adaptive_poll.h"
 
 #include <fcntl.h>
 #include <unistd.h>

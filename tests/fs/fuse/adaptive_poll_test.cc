@@ -1,5 +1,5 @@
 // Adaptive polling: when a thread polls for the next request before it sleeps.
-#include "fs/rings/adaptive_poll.h"
+#include "fs/fuse/adaptive_poll.h"
 
 #include "tests/support/catch.h"
 
