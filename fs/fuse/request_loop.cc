@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "fs/fuse/request_kind.h"
 #include "fs/fuse/adaptive_poll.h"
+#include "fs/fuse/request_kind.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs::fuse {
