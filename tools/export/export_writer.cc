@@ -69,6 +69,8 @@ Status ExportWriter::WriteChunks(std::span<ExportPart> parts) {
       parts = parts.subspan(same);
       continue;
     }
+    if (answer.count == 0)
+      return {StatusCode::kCorruption, "the daemon's answer is not understood"};
     job_.totals().bytes_read += answer.bytes;
     size_t at = 0;
     for (uint32_t i = 0; i < answer.count && !parts.empty(); ++i) {
