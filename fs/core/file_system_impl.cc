@@ -44,7 +44,7 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       entries_(store_, content_, ids_.get(), inodes_, lifetimes_, changes_, names_, folds_),
       contents_(store_, inodes_),
       maintenance_(store_, std::move(parts.reserve_directory), *index_, chunk_parts_->damage,
-                   jobs_.get(), content_, changes_) {}
+                   jobs_.get(), content_, changes_, lifetimes_) {}
 
 FileSystemImpl::~FileSystemImpl() {
   fold_thread_.Stop();

@@ -99,6 +99,7 @@ Result<RecompressionReport> StoreMaintenanceImpl::Recompress() {
 
 Result<GarbageReport> StoreMaintenanceImpl::CollectGarbage(bool dry_run) {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
+  lifetimes_.AwaitRemovals(store_.options().deletion_patience);
   store_.chunks().WaitUntilSealed();
   SILTFS_ASSIGN_OR_RETURN(const GarbageOutcome outcome,
                           dry_run ? jobs_->collector().Estimate() : jobs_->collector().Collect());

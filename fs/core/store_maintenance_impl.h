@@ -7,6 +7,7 @@
 #include "fs/content/file_content.h"
 #include "fs/core/maintenance_jobs.h"
 #include "fs/inodes/change_applier.h"
+#include "fs/inodes/inode_lifetimes.h"
 #include "fs/inodes/store_context.h"
 #include "fs/interface/stats.h"
 #include "fs/interface/store_maintenance.h"
@@ -20,14 +21,15 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
   // `jobs` is null when read-only.
   StoreMaintenanceImpl(const StoreContext& store, std::string reserve_directory, ChunkIndex& index,
                        const DamageList& damage, MaintenanceJobs* jobs, const FileContent& content,
-                       ChangeApplier& changes)
+                       ChangeApplier& changes, InodeLifetimes& lifetimes)
       : store_(store),
         reserve_directory_(std::move(reserve_directory)),
         index_(index),
         damage_(damage),
         jobs_(jobs),
         content_(content),
-        changes_(changes) {}
+        changes_(changes),
+        lifetimes_(lifetimes) {}
 
   Result<FileSystemStats> GetStats() override;
   Result<RecompressionReport> Recompress() override;
@@ -57,6 +59,7 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
   MaintenanceJobs* const jobs_;
   const FileContent& content_;
   ChangeApplier& changes_;
+  InodeLifetimes& lifetimes_;
 };
 
 }  // namespace siltfs

@@ -41,7 +41,11 @@ void NoteOpen(HandlerContext& context, InodeNumber inode, fuse_file_info& file) 
 }
 
 void NoteRelease(HandlerContext& context, InodeNumber inode, const fuse_file_info& file) {
-  if (file.fh == static_cast<uint64_t>(Access::kWrite)) context.open_for_writing.Remove(inode);
+  if (file.fh == static_cast<uint64_t>(Access::kWrite) && context.open_for_writing.Remove(inode)) {
+    const Result<Attributes> attributes = context.file_system.GetAttributes(inode);
+    const bool told_blocks = attributes.ok() && attributes->allocated_bytes == 0;
+    if (told_blocks && attributes->links > 0) AnnounceAttributes(context, inode);
+  }
   context.file_system.ReleaseFile(inode);
 }
 
@@ -124,7 +128,7 @@ class SetIdBits {
 
   // Call it after the change, before answering `request`.
   void AnnounceLoss() const {
-    if (before_ != 0 && Read() != before_) AnnounceNewMode(request_, inode_);
+    if (before_ != 0 && Read() != before_) AnnounceAttributes(ContextOf(request_), inode_);
   }
 
  private:

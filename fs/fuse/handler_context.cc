@@ -26,8 +26,7 @@ Result<Attributes> ReadToTell(fuse_req_t request, const Attributes& found) {
 
 // Makes the kernel ignore late replies to the requests that it has sent for attributes of this
 // inode until now, and ask for the attributes again. False if the kernel could not be notified.
-bool Invalidate(fuse_req_t request, InodeNumber inode) {
-  HandlerContext& context = ContextOf(request);
+bool Invalidate(HandlerContext& context, InodeNumber inode) {
   // A negative offset means that only the attributes become invalid. So the kernel waits neither
   // for pages nor for the inode's lock, which the thread that waits for this request's answer may
   // hold.
@@ -90,13 +89,13 @@ Result<Attributes> GetAttributesToTell(fuse_req_t request, InodeNumber inode) {
 void AnnounceChange(fuse_req_t request, InodeNumber directory) {
   AttributeReplyTracker& told = ContextOf(request).attribute_replies;
   if (!told.TakeOthers(directory, ThreadOf(request))) return;
-  if (!Invalidate(request, directory)) {
+  if (!Invalidate(ContextOf(request), directory)) {
     told.NoteReply(directory, AttributeReplyTracker::kUnknownThread);
   }
 }
 
-void AnnounceNewMode(fuse_req_t request, InodeNumber inode) {
-  static_cast<void>(Invalidate(request, inode));
+void AnnounceAttributes(HandlerContext& context, InodeNumber inode) {
+  static_cast<void>(Invalidate(context, inode));
 }
 
 AttributeReply AttributesToReply(const HandlerContext& context, const Attributes& attributes) {

@@ -73,7 +73,8 @@ HandlerContext& ContextOf(fuse_req_t request);
 // is open for writing may have data that the kernel has not sent. So such a file is never reported
 // with 0 blocks: programs would assume one large hole (tar --sparse would read no byte of it). If
 // any other file has 0 blocks, the kernel must not cache its attributes, because the file may be
-// opened for writing next.
+// opened for writing next. If the file has 0 blocks at its release, the kernel is made to ask
+// again: between close and release, a reply may still tell another number.
 struct AttributeReply;
 AttributeReply AttributesToReply(const HandlerContext& context, const Attributes& attributes);
 
@@ -88,10 +89,10 @@ Result<Attributes> GetAttributesToTell(fuse_req_t request, InodeNumber inode);
 // Call it after a change of `directory`, before answering `request`, which asked for the change.
 // Ensures that the kernel applies no late reply with the directory's old attributes.
 void AnnounceChange(fuse_req_t request, InodeNumber directory);
-// Makes the kernel ask again for the permission bits of `inode`, which may be of any type. Call it
-// after a change of the bits that the kernel does not notice: a new access control list changes
-// them, and so does a write by a caller that may not keep set-id bits.
-void AnnounceNewMode(fuse_req_t request, InodeNumber inode);
+// Makes the kernel ask again for the attributes of `inode`, which may be of any type. Call it after
+// a change that the kernel does not notice. A new access control list changes the permission bits,
+// and so does a write by a caller that may not keep set-id bits.
+void AnnounceAttributes(HandlerContext& context, InodeNumber inode);
 
 // Each function answers `request` once. If the kernel does not accept the answer, because the
 // caller was interrupted, the function undoes the lookup that the core counted for the answer.

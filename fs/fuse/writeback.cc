@@ -181,10 +181,12 @@ void FilesOpenForWriting::Add(InodeNumber inode) {
   ++counts_[inode];
 }
 
-void FilesOpenForWriting::Remove(InodeNumber inode) {
+bool FilesOpenForWriting::Remove(InodeNumber inode) {
   const MutexLock lock(mutex_);
   const auto found = counts_.find(inode);
-  if (found != counts_.end() && --found->second == 0) counts_.erase(found);
+  if (found == counts_.end() || --found->second > 0) return false;
+  counts_.erase(found);
+  return true;
 }
 
 bool FilesOpenForWriting::Contains(InodeNumber inode) const {

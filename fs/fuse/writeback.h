@@ -54,7 +54,8 @@ uint64_t DeviceOf(const std::string& mountpoint);
 class FilesOpenForWriting {
  public:
   void Add(InodeNumber inode);
-  void Remove(InodeNumber inode);
+  // Returns whether this was the last handle of the file that could write.
+  bool Remove(InodeNumber inode);
   bool Contains(InodeNumber inode) const;
   std::vector<InodeNumber> All() const;
 

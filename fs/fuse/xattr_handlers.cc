@@ -104,7 +104,7 @@ void SetXattr(fuse_req_t request, fuse_ino_t inode, const char* name, const char
     if (!*keeps_set_gid) mode = XattrMode::kSetWithoutSetGid;
   }
   const Status status = FileSystemOf(request).SetXattr(inode, name, {value, size}, mode);
-  if (status.ok() && name == kAccessAclName) AnnounceNewMode(request, inode);
+  if (status.ok() && name == kAccessAclName) AnnounceAttributes(ContextOf(request), inode);
   ReplyOutcome(request, status);
 }
 

@@ -73,6 +73,17 @@ void InodeLifetimes::SetOrphan(InodeNumber number, bool orphan) {
     orphans_.insert(number);
   } else {
     orphans_.erase(number);
+    if (orphans_.empty()) no_orphans_.NotifyAll();
+  }
+}
+
+void InodeLifetimes::AwaitRemovals(std::chrono::nanoseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  MutexLock lock(orphans_mutex_);
+  while (!orphans_.empty()) {
+    const auto left = end - std::chrono::steady_clock::now();
+    if (left <= left.zero()) return;
+    no_orphans_.WaitFor(orphans_mutex_, left);
   }
 }
 

@@ -7,6 +7,7 @@
 // changes are durable with their commit.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <unordered_set>
 
@@ -47,6 +48,8 @@ class InodeLifetimes {
   // Deletes the inode if it is an orphan, is not open and has a lookup count of 0. The caller holds
   // no inode's lock.
   void RemoveIfUnused(InodeNumber number);
+  // Waits until there is no orphan, at most for `limit`.
+  void AwaitRemovals(std::chrono::nanoseconds limit) SILTFS_EXCLUDES(orphans_mutex_);
   // Removes the orphans that the last mount left. Call it before any other operation.
   Status RemoveOrphans();
 
@@ -61,6 +64,7 @@ class InodeLifetimes {
   ChangeApplier& changes_;
   LookupCounts lookups_;
   mutable Mutex orphans_mutex_;
+  CondVar no_orphans_;
   std::unordered_set<InodeNumber> orphans_ SILTFS_GUARDED_BY(orphans_mutex_);
 };
 

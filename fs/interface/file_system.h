@@ -162,6 +162,9 @@ struct FileSystemOptions {
   std::chrono::milliseconds recompress_after{5000};
   // Collects garbage in the background once enough content was removed or replaced.
   bool collect_in_background = false;
+  // StoreMaintenance::CollectGarbage waits this long at most for deleted files that are still in
+  // use. The kernel reports only some time after a deletion that a file is no longer in use.
+  std::chrono::milliseconds deletion_patience{1000};
   // Keeps disk space allocated as a reserve for a full disk (store/env/space_reserve.h). Without
   // the reserve, the store only leaves a part of the disk free.
   bool keep_reserve = false;

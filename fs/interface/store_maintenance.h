@@ -37,6 +37,7 @@ class StoreMaintenance {
   virtual void StopRecompression() = 0;
 
   // Frees the space of chunks that no file refers to any more, in segments with enough dead bytes.
+  // First waits for the deletion of files without a name (FileSystemOptions::deletion_patience).
   // With `dry_run`, only estimates the result. Takes long. Returns kInterrupted once StopCollecting
   // was called, kCorruption if a file's recipe cannot be read, and kNoSpace if the copies of live
   // chunks do not fit on the disk.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "fs/interface/store_maintenance.h"
@@ -100,6 +101,44 @@ TEST_CASE("an open file without a name lives until it is closed") {
   fs.ReleaseFile(*inode);
   CHECK(store.Collect().bytes_freed > 250'000);
   store.RequireAll();
+}
+
+// The kernel releases and forgets a deleted file some time after the program that deleted it has
+// gone on.
+TEST_CASE("a collection waits until deleted files are released and forgotten") {
+  GarbageStore store;
+  store.deletion_patience = std::chrono::hours(1);
+  FileSystem& fs = store.Begin();
+  for (uint64_t i = 0; i < 2; ++i) store.WriteRandom(i, 300'000);
+  const auto open = Resolve(fs, "random 0");
+  REQUIRE_OK(open);
+  REQUIRE_OK(fs.OpenFile(*open, false));
+  const auto known = fs.Lookup(kRootInode, "random 1");
+  REQUIRE_OK(known);
+  for (uint64_t i = 0; i < 2; ++i) store.Delete(fmt::format("random {}", i));
+  store.WriteRandom(2, 200'000);
+  std::thread kernel([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    fs.ReleaseFile(*open);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    fs.Forget(known->inode, 1);
+  });
+  const GarbageReport report = store.Collect();
+  kernel.join();
+  CHECK(report.bytes_freed > 450'000);
+}
+
+TEST_CASE("a collection does not wait for ever for a deleted file that stays open") {
+  GarbageStore store;
+  store.deletion_patience = std::chrono::milliseconds(1);
+  FileSystem& fs = store.Begin();
+  store.WriteRandom(1, 300'000);
+  const auto open = Resolve(fs, "random 1");
+  REQUIRE_OK(open);
+  REQUIRE_OK(fs.OpenFile(*open, false));
+  store.Delete("random 1");
+  CHECK(store.Collect().bytes_freed < 100'000);
+  fs.ReleaseFile(*open);
 }
 
 TEST_CASE("recompressed segments are collected like others, and their copies stay recompressed") {

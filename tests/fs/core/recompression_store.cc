@@ -53,6 +53,7 @@ Result<std::unique_ptr<FileSystem>> RecompressionStore::Open(Env& on, bool read_
   options.segments = SealedSegments(on);
   options.read_only = read_only;
   options.commit_interval = std::chrono::hours(1);
+  options.deletion_patience = deletion_patience;
   return FileSystem::Open(on, options);
 }
 

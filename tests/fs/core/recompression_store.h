@@ -2,6 +2,7 @@
 // better in larger blocks.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,6 +35,7 @@ struct RecompressionStore {
   void RequireStatistics(Env& on) const;
 
   Env& env;
+  std::chrono::milliseconds deletion_patience{0};  // of the next Open
   const std::string path;
   std::map<std::string, Bytes> files;
 };
