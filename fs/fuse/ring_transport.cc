@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <memory>
+#include <thread>
 #include <utility>
 
+#include "fs/fuse/adaptive_poll.h"
 #include "fs/fuse/request_kind.h"
 #include "fs/rings/ring_server.h"
 
@@ -13,10 +16,16 @@ namespace {
 
 Result<std::unique_ptr<RingServer>> MakeServer(const RingTransportOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(const Processors processors, ReadProcessors());
+  const auto any_idle = [runnable = std::make_shared<RunnableThreads>(),
+                         count = std::thread::hardware_concurrency()] {
+    const auto running = runnable->Count();
+    return running && *running < count;
+  };
   return RingServer::Make({.plan = PlanRings(processors),
                            .workers = options.workers,
                            .pace = PaceOf,
                            .answer = options.answer,
+                           .any_idle = any_idle,
                            .failed = options.failed});
 }
 

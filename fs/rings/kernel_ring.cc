@@ -174,6 +174,7 @@ void KernelRing::Wake() {
 Status KernelRing::Wait(std::vector<RingSlot*>& arrived,
                         std::optional<std::chrono::nanoseconds> limit) {
   int outcome = 0;
+  if (io_uring_sq_ready(&ring_) == 0 && io_uring_cq_ready(&ring_) > 0) return Collect(arrived);
   if (limit) {
     __kernel_timespec time = {.tv_sec = 0, .tv_nsec = limit->count()};
     io_uring_cqe* first = nullptr;

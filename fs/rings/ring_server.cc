@@ -51,8 +51,9 @@ class OnProcessor {
 
 Result<std::unique_ptr<RingServer>> RingServer::Make(RingServerOptions options) {
   std::unique_ptr<RingServer> server(new RingServer(std::move(options)));
+  const bool local_wake_permitted = LocalWake::Permitted();
   for (const RingPlan::Ring& planned : server->options_.plan.rings) {
-    auto ring = std::make_unique<Ring>();
+    auto ring = std::make_unique<Ring>(local_wake_permitted, server->options_.any_idle);
     ring->processor = planned.processor;
     SILTFS_ASSIGN_OR_RETURN(ring->kernel,
                             KernelRing::Make(server->rings_.size(), planned.slot_queues,
@@ -169,11 +170,14 @@ Status RingServer::AwaitRequests(Ring& ring) {
     const MutexLock lock(ring.mutex);
     for (RingSlot* slot : ring.finished) {
       if (slot->unawaited) --ring.unawaited;
-      ring.kernel->Commit(*slot);
+      Commit(ring, *slot);
     }
     ring.finished.clear();
     ring.leader_waits = true;
   }
+  // Only for a single reply: another one would wait while the program of the first one runs.
+  if (ring.replies == 1) ring.local_wake.HandIn([&ring] { ring.kernel->Submit(); });
+  ring.replies = 0;
   // Unawaited answers do not wake the leader.
   const auto limit =
       ring.unawaited > 0 ? std::optional<std::chrono::nanoseconds>(kUnawaitedLimit) : std::nullopt;
@@ -182,6 +186,11 @@ Status RingServer::AwaitRequests(Ring& ring) {
   const MutexLock lock(ring.mutex);
   ring.leader_waits = false;
   return waited;
+}
+
+void RingServer::Commit(Ring& ring, RingSlot& slot) {
+  if (!slot.unawaited) ++ring.replies;
+  ring.kernel->Commit(slot);
 }
 
 bool RingServer::AnswerArrived(Ring& ring) {
@@ -210,7 +219,10 @@ bool RingServer::AnswerArrived(Ring& ring) {
     }
     if (!leads) return false;
     // The next answer may be delayed, so it must not hold back the reply to this request.
-    if (!ring.arrived.empty()) ring.kernel->Submit();
+    if (!ring.arrived.empty()) {
+      ring.kernel->Submit();
+      ring.replies = 0;
+    }
   }
   return true;
 }
@@ -235,7 +247,7 @@ bool RingServer::AnswerAsLeader(Ring& ring, RingSlot& slot, MutableByteView mess
   const bool leads = ring.answering.compare_exchange_strong(number, 0);
   if (FinishHalf(slot)) {
     if (leads) {
-      ring.kernel->Commit(slot);
+      Commit(ring, slot);
     } else {
       HandBack(slot);
     }
@@ -315,6 +327,7 @@ bool RingServer::CheckRings() {
     uint64_t answering = ring->answering;
     const uint64_t answered = ring->answered;
     if (answering != 0 || answered != ring->seen_answered) idle = false;
+    if (ring->local_wake.Rescue()) idle = false;
     const bool stuck = answering != 0 && answering == ring->seen_answering;
     ring->seen_answering = answering;
     ring->seen_answered = answered;

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "fs/rings/kernel_ring.h"
+#include "fs/rings/local_wake.h"
 #include "fs/rings/request_pace.h"
 #include "fs/rings/ring_plan.h"
 #include "store/base/result.h"
@@ -44,6 +45,8 @@ struct RingServerOptions {
   // Answers a request: causes, at once or later and on any thread, a call of Reply with the
   // request's number. A reply body that is built in `reply_area` is not copied.
   std::function<void(MutableByteView message, MutableByteView reply_area)> answer;
+  // Whether a processor of the system is idle. From any thread.
+  std::function<bool()> any_idle = [] { return false; };
   // Called once, on a thread of the server, when a ring has failed. Requests may then wait for ever
   // unless the callee ends the mount.
   std::function<void(const Status& cause)> failed;
@@ -72,13 +75,18 @@ class RingServer {
 
  private:
   struct Ring {
+    Ring(bool local_wake_permitted, const std::function<bool()>& any_idle)
+        : local_wake(local_wake_permitted, any_idle) {}
+
     unsigned processor = 0;
     std::unique_ptr<KernelRing> kernel;
+    LocalWake local_wake;
     // These belong to the leader.
     bool registered = false;
     std::vector<RingSlot*> arrived;  // not answered yet; the last one is next
     size_t unawaited = 0;            // slots that workers have, or have finished
     unsigned uncertain_to_pass = 0;  // so many uncertain requests go to the workers
+    size_t replies = 0;              // prepared, and awaited by a program
     // The number of the request that the leader answers itself; 0 if it answers none. The thread
     // that resets it, the leader or the watching thread, decides which thread leads from then on.
     std::atomic<uint64_t> answering = 0;
@@ -99,6 +107,7 @@ class RingServer {
   void Lead(Ring& ring) SILTFS_EXCLUDES(mutex_);
   // Hands in replies and waits for requests.
   Status AwaitRequests(Ring& ring);
+  static void Commit(Ring& ring, RingSlot& slot);
   // False if another thread has taken the lead.
   bool AnswerArrived(Ring& ring) SILTFS_EXCLUDES(mutex_);
   bool AnswerAsLeader(Ring& ring, RingSlot& slot, MutableByteView message) SILTFS_EXCLUDES(mutex_);
@@ -113,8 +122,8 @@ class RingServer {
   // Answers a request that contradicts itself.
   void Refuse(RingSlot& slot);
   void Watch() SILTFS_EXCLUDES(mutex_);
-  // Takes the lead from leaders that answer one request for too long, and has unawaited requests
-  // answered. True if no ring was active.
+  // Takes the lead from leaders that answer one request for too long, gives leaders the usual
+  // policy back, and has unawaited requests answered. True if no ring was active.
   bool CheckRings() SILTFS_REQUIRES(mutex_);
   void Fail(const Status& cause);
   // Claims the reply to the request with this number; null if no request awaits it.
