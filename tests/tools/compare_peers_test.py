@@ -28,8 +28,8 @@ class Run(fixture.Scratch):
         os.makedirs(self.path("scratch"), exist_ok=True)
         if not os.path.isdir(self.path("corpus")):
             fixture.make_corpus(self.path("corpus"))
-        return ["--siltfs", BIN, "--scratch", self.path("scratch"), "--out", self.path("out", "peers"), *more,
-                self.path("corpus")]
+        return ["--touch-memory", "1M", "--siltfs", BIN, "--scratch", self.path("scratch"),
+                "--out", self.path("out", "peers"), *more, self.path("corpus")]
 
     def run_program(self, *more):
         program = os.path.join(SOURCE, "tools", "bench", "compare-peers")

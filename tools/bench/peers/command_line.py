@@ -9,7 +9,7 @@ import time
 
 from peers import cgroups, corpus, fio, machine, metadata, mounts, plots, report, summary, working_tree
 from peers.rounds import SYSTEMS, WORKLOADS, Rounds, say
-from peers.surroundings import Surroundings
+from peers.surroundings import TOUCHED_BYTES, Surroundings
 
 _DEFAULT_OUT = os.path.join("docs", "benchmarks", "peers")
 
@@ -48,6 +48,8 @@ def _parse(documentation, arguments):
     parser.add_argument("--mount-options", default="", help="options of siltfs mount, with commas between")
     parser.add_argument("--memory-limit", type=size,
                         help="measure siltfs a second time, with this memory limit for its daemon, such as 192M")
+    parser.add_argument("--touch-memory", type=size, default=TOUCHED_BYTES, metavar="SIZE",
+                        help="how much free memory is touched before each step (3G)")
     parser.add_argument("--scratch", default=os.environ.get("TMPDIR", "/var/tmp"),
                         help="where stores are made and data restored (%(default)s)")
     parser.add_argument("--passthrough-hp", metavar="PROGRAM", help="path of libfuse's example")
@@ -93,7 +95,8 @@ def _empty_record(options, surroundings, generations, small_files):
 
 
 def _measure(options):
-    with Surroundings(options.scratch, not options.no_cgroups, options.memory_limit, options.patience) as surroundings:
+    with Surroundings(options.scratch, not options.no_cgroups, options.memory_limit, options.patience,
+                      options.touch_memory) as surroundings:
         surroundings.call("CORPUS", options.corpus)
         surroundings.call("BIN", options.siltfs)
         for program in filter(None, (options.passthrough_hp, options.passthrough_ll)):

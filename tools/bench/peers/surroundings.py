@@ -10,7 +10,7 @@ import zlib
 
 from peers import measure, mounts
 
-_TOUCHED_BYTES = 3 << 30
+TOUCHED_BYTES = 3 << 30
 
 
 def label_of(scratch):
@@ -23,9 +23,10 @@ class Surroundings:
     """A context manager that makes its own directory in the scratch directory, and removes it at
     the end."""
 
-    def __init__(self, scratch, use_cgroups=True, memory_limit=None, patience=3600):
+    def __init__(self, scratch, use_cgroups=True, memory_limit=None, patience=3600, touched_bytes=TOUCHED_BYTES):
         self.scratch = os.path.realpath(scratch)
         self.patience = patience
+        self.touched_bytes = touched_bytes
         self.label = label_of(self.scratch) + str(os.getpid())
         self.groups, self.groups_note = measure.choose_groups(use_cgroups, self.label, memory_limit)
         if memory_limit:
@@ -90,7 +91,7 @@ class Surroundings:
         """Touches as much free memory as a step may use. It is called before each step. A virtual
         machine may have returned free memory to its host. Without this call, the time to get it
         back would count for the first step that uses more memory than the steps before it."""
-        size = min(_TOUCHED_BYTES, _available_bytes() // 2)
+        size = min(self.touched_bytes, _available_bytes() // 2)
         with contextlib.suppress(OSError):
             mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE).close()
 
