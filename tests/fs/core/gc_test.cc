@@ -117,10 +117,11 @@ TEST_CASE("a collection waits until deleted files are released and forgotten") {
   REQUIRE_OK(known);
   for (uint64_t i = 0; i < 2; ++i) store.Delete(fmt::format("random {}", i));
   store.WriteRandom(2, 200'000);
+  constexpr std::chrono::milliseconds kLongerThanACollection{300};
   std::thread kernel([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(kLongerThanACollection);
     fs.ReleaseFile(*open);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::this_thread::sleep_for(kLongerThanACollection);
     fs.Forget(known->inode, 1);
   });
   const GarbageReport report = store.Collect();
