@@ -42,6 +42,7 @@ void NoteOpen(HandlerContext& context, InodeNumber inode, fuse_file_info& file) 
 
 void NoteRelease(HandlerContext& context, InodeNumber inode, const fuse_file_info& file) {
   if (file.fh == static_cast<uint64_t>(Access::kWrite) && context.open_for_writing.Remove(inode)) {
+    // See AttributesToReply. A file without a name is not looked up again.
     const Result<Attributes> attributes = context.file_system.GetAttributes(inode);
     const bool told_blocks = attributes.ok() && attributes->allocated_bytes == 0;
     if (told_blocks && attributes->links > 0) AnnounceAttributes(context, inode);
