@@ -119,7 +119,11 @@ void RequestLoop::Watch(ThreadNumber me) {
       break;
     }
     const uint64_t now = answered_by_leaders_;
-    if (now == seen && answering_ == 0) break;
+    if (now == seen && answering_ == 0) {
+      watched_ = false;
+      // A leader that saw `watched_` set may have begun a request since the check.
+      if (answering_ == 0 || watched_.exchange(true)) return;
+    }
     seen = now;
   }
   watched_ = false;
