@@ -30,17 +30,18 @@ bool LocalWake::Permitted() {
   return permitted;
 }
 
-void LocalWake::HandIn(const std::function<void()>& hand_in) {
+void LocalWake::HandIn(const std::function<void()>& watch, const std::function<void()>& hand_in) {
   if (!permitted_) return hand_in();
   const Clock::time_point begin = now_();
   if (!Useful(begin)) return hand_in();
   thread_ = gettid();
   stay_ = ++stays_;
+  watch();
   const bool stays = SetPolicy(0, SCHED_IDLE);
   hand_in();
-  stay_ = 0;
   // Rescue may change the policy at any time, but only to SCHED_OTHER.
   if (stays) SetPolicy(0, SCHED_OTHER);
+  stay_ = 0;  // not earlier, because Rescue must help until the policy is changed
   if (now_() - begin <= kShortStay) {
     next_skip_ = kFewSkipped;
     return;

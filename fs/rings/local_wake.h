@@ -47,8 +47,10 @@ class LocalWake {
             std::function<Clock::time_point()> now = Clock::now)
       : permitted_(permitted), any_idle_(std::move(any_idle)), now_(std::move(now)) {}
 
-  // Calls `hand_in`, which must not wait, and usually with the policy SCHED_IDLE.
-  void HandIn(const std::function<void()>& hand_in);
+  // Calls `hand_in`, which must not wait, and usually with the policy SCHED_IDLE. Calls `watch`
+  // when such a stay begins, still with the usual policy: from then on Rescue must be called
+  // regularly.
+  void HandIn(const std::function<void()>& watch, const std::function<void()>& hand_in);
 
   // Ends a stay in SCHED_IDLE that has lasted since the last call. False if there is none.
   bool Rescue();

@@ -176,7 +176,9 @@ Status RingServer::AwaitRequests(Ring& ring) {
     ring.leader_waits = true;
   }
   // Only for a single reply: another one would wait while the program of the first one runs.
-  if (ring.replies == 1) ring.local_wake.HandIn([&ring] { ring.kernel->Submit(); });
+  if (ring.replies == 1) {
+    ring.local_wake.HandIn([this] { WakeWatcher(); }, [&ring] { ring.kernel->Submit(); });
+  }
   ring.replies = 0;
   // Unawaited answers do not wake the leader.
   const auto limit =
@@ -239,10 +241,7 @@ bool RingServer::AnswerUncertain(Ring& ring, RingSlot& slot, MutableByteView mes
 bool RingServer::AnswerAsLeader(Ring& ring, RingSlot& slot, MutableByteView message) {
   uint64_t number = ++ring.answered;
   ring.answering = number;
-  if (!watched_ && !watched_.exchange(true)) {
-    const MutexLock lock(mutex_);
-    watch_wanted_.NotifyOne();
-  }
+  WakeWatcher();
   Answer(slot, message);
   const bool leads = ring.answering.compare_exchange_strong(number, 0);
   if (FinishHalf(slot)) {
@@ -307,12 +306,20 @@ RingSlot* RingServer::Claim(uint64_t number) {
   return nullptr;
 }
 
+void RingServer::WakeWatcher() {
+  if (watched_ || watched_.exchange(true)) return;
+  const MutexLock lock(mutex_);
+  watch_wanted_.NotifyOne();
+}
+
 void RingServer::Watch() {
   const MutexLock lock(mutex_);
   while (!stopping_) {
     if (watched_) {
       watch_wanted_.WaitFor(mutex_, options_.patience);
-      if (CheckRings()) watched_ = false;
+      // In this order, a leader that saw `watched_` set has begun its request before the check.
+      watched_ = false;
+      if (!CheckRings()) watched_ = true;
     } else {
       watch_wanted_.Wait(mutex_);
     }

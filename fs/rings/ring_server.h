@@ -121,6 +121,8 @@ class RingServer {
   void HandBack(RingSlot& slot);
   // Answers a request that contradicts itself.
   void Refuse(RingSlot& slot);
+  // Call it after the start of what the watching thread must see.
+  void WakeWatcher() SILTFS_EXCLUDES(mutex_);
   void Watch() SILTFS_EXCLUDES(mutex_);
   // Takes the lead from leaders that answer one request for too long, gives leaders the usual
   // policy back, and has unawaited requests answered. True if no ring was active.

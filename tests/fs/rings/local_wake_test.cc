@@ -24,11 +24,18 @@ struct Fixture {
   // The policy in which a reply is handed in that takes `duration`.
   int PolicyDuring(std::chrono::nanoseconds duration = {}) {
     int policy = -1;
-    wake.HandIn([&] {
-      policy = sched_getscheduler(0);
-      now += duration;
-    });
+    bool watched = false;
+    wake.HandIn(
+        [&] {
+          watched = wake.Rescue();
+          REQUIRE(sched_getscheduler(0) == SCHED_OTHER);
+        },
+        [&] {
+          policy = sched_getscheduler(0);
+          now += duration;
+        });
     REQUIRE(sched_getscheduler(0) == SCHED_OTHER);
+    REQUIRE(watched == (policy == SCHED_IDLE));
     return policy;
   }
   unsigned CountSkipped() {
@@ -54,7 +61,7 @@ TEST_CASE("A thread of another policy keeps it") {
 TEST_CASE("Without permission a reply is handed in with the usual policy") {
   LocalWake wake(false, [] { return true; });
   int policy = -1;
-  wake.HandIn([&] { policy = sched_getscheduler(0); });
+  wake.HandIn([] {}, [&] { policy = sched_getscheduler(0); });
   CHECK(policy == SCHED_OTHER);
 }
 
@@ -89,17 +96,19 @@ TEST_CASE_METHOD(Fixture, "While no processor is idle, replies are handed in wit
 
 TEST_CASE_METHOD(Fixture, "A stay that lasts is ended by the watching thread") {
   CHECK_FALSE(wake.Rescue());
-  wake.HandIn([this] {
-    CHECK(wake.Rescue());
-    CHECK(sched_getscheduler(0) == SCHED_IDLE);  // it may just have begun
-    CHECK(wake.Rescue());
-    CHECK(sched_getscheduler(0) == SCHED_OTHER);
-  });
+  wake.HandIn([] {},
+              [this] {
+                CHECK(wake.Rescue());
+                CHECK(sched_getscheduler(0) == SCHED_IDLE);  // it may just have begun
+                CHECK(wake.Rescue());
+                CHECK(sched_getscheduler(0) == SCHED_OTHER);
+              });
   CHECK_FALSE(wake.Rescue());
-  wake.HandIn([this] {
-    CHECK(wake.Rescue());
-    CHECK(sched_getscheduler(0) == SCHED_IDLE);  // another stay than the last one
-  });
+  wake.HandIn([] {},
+              [this] {
+                CHECK(wake.Rescue());
+                CHECK(sched_getscheduler(0) == SCHED_IDLE);  // another stay than the last one
+              });
 }
 
 }  // namespace
