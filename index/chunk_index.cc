@@ -173,23 +173,17 @@ Status ChunkIndex::Verify(const std::function<void(const IndexFinding&)>& report
   return VerifyImpl(report);
 }
 
-Status ChunkIndex::ForEach(const std::function<Status(const IndexEntry&)>& visit) {
-  SILTFS_RETURN_IF_ERROR(CheckOpen());
-  return ForEachImpl(visit);
-}
-
-Status ChunkIndex::ForEachInOrder(
-    const std::function<Status(uint64_t order, const IndexEntry&)>& visit) {
+Status ChunkIndex::ForEach(const Visit& visit) {
   SILTFS_RETURN_IF_ERROR(CheckOpen());
   uint64_t last = 0;
   // A caller that merges by this order would treat an entry out of order as absent.
-  return ForEachInOrderImpl([&](uint64_t order, const IndexEntry& entry) -> Status {
-    if (order < last) {
+  return ForEachImpl([&](const OrderedEntry& entry) -> Status {
+    if (entry.order < last) {
       return {StatusCode::kCorruption,
-              fmt::format("the chunk index has the entry of {} out of order", entry.name.ToHex())};
+              fmt::format("the chunk index has the entry {:016x} out of order", entry.order)};
     }
-    last = order;
-    return visit(order, entry);
+    last = entry.order;
+    return visit(entry);
   });
 }
 

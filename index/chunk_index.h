@@ -2,8 +2,9 @@
 // interface; each engine has a folder of its own.
 //
 // Guarantees. The index is a cache; only the chunk tables in the segments are authoritative. An
-// entry is a hint: the caller confirms it in the segment. A lost or stale entry costs space or a
-// read, never data. So a commit syncs nothing of the index. An engine reports the block sequence
+// entry is a hint: the caller confirms it in the segment, by name. Two names may share an entry
+// (OrderOf); a lookup of either gives the location that was put last. A lost, stale or shared entry
+// costs space or a read, never data. So a commit syncs nothing of the index. An engine reports the block sequence
 // number up to which its entries are durable; after a crash the store puts the entries of later
 // blocks again.
 //
@@ -52,6 +53,12 @@ inline constexpr uint64_t kNoMemoryLimit = UINT64_MAX;
 
 struct IndexEntry {
   ChunkName name;
+  Location location;
+};
+
+// An entry as the index has it. An engine need not store names.
+struct OrderedEntry {
+  uint64_t order = 0;  // ChunkIndex::OrderOf the name
   Location location;
 };
 
@@ -139,8 +146,8 @@ class ChunkIndex {
   Status Flush();
 
   // Returns when the engine has finished opening. Get and stats() need not wait for that. Calls
-  // that change the index, ForEach, ForEachInOrder and Verify wait. kCorruption if the engine's own
-  // files are too damaged.
+  // that change the index, ForEach and Verify wait. kCorruption if the engine's own files are too
+  // damaged.
   Status WaitUntilOpen();
 
   // Limits the engine's memory from now on; kNoMemoryLimit: no limit. The engine frees the excess
@@ -153,19 +160,17 @@ class ChunkIndex {
   // decreases.
   uint64_t durable_sequence() const;
 
-  // Calls `visit` once for each entry that is live at some moment during the call, in no particular
-  // order. Stops at the first failure of `visit`. `visit` may call the index.
-  Status ForEach(const std::function<Status(const IndexEntry&)>& visit);
-
-  // The position of this name in ForEachInOrder's order. Different names mostly have different
-  // positions. Constant as long as the index is open.
+  // The position of this name's entry in ForEach's order. Different names mostly have different
+  // positions; an engine that stores no names may let names with the same position share an entry.
+  // Constant as long as the index is open.
   uint64_t OrderOf(const ChunkName& name) const { return OrderOfImpl(name); }
 
-  // Like ForEach, but calls `visit` in rising order of OrderOf. Takes no more memory than ForEach.
-  // The engine cannot remove the files that the call is reading; these are the files of one part of
-  // the index at a time (in SILT: of a partition). kCorruption if the files have entries in
-  // another order.
-  Status ForEachInOrder(const std::function<Status(uint64_t order, const IndexEntry&)>& visit);
+  // Calls `visit` once for each entry that is live at some moment during the call, in rising order
+  // of OrderOf. Stops at the first failure of `visit`. `visit` may call the index. The engine cannot
+  // remove the files that the call is reading; these are the files of one part of the index at a
+  // time (in SILT: of a partition). kCorruption if the files have entries in another order.
+  using Visit = std::function<Status(const OrderedEntry&)>;
+  Status ForEach(const Visit& visit);
 
   // Sets `gone`, which returns true for a segment that no longer exists. Callers treat an entry
   // that leads into a gone segment as a miss. So engines leave out such entries, and no others,
@@ -219,10 +224,8 @@ class ChunkIndex {
   virtual Status WaitUntilOpenImpl() { return Status::Ok(); }
   virtual Status SetMemoryLimitImpl(uint64_t /*bytes*/) { return Status::Ok(); }
   virtual uint64_t DurableSequenceImpl() const = 0;
-  virtual Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) = 0;
+  virtual Status ForEachImpl(const Visit& visit) = 0;
   virtual uint64_t OrderOfImpl(const ChunkName& name) const = 0;
-  virtual Status ForEachInOrderImpl(
-      const std::function<Status(uint64_t order, const IndexEntry&)>& visit) = 0;
   virtual void SetGoneImpl(std::function<bool(SegmentId)> /*gone*/) {}
   // Rewrites one part (numbered from 0) and returns whether another part follows.
   virtual Result<bool> DropGoneImpl(size_t /*part*/, uint64_t /*complete*/) { return false; }

@@ -12,11 +12,11 @@ namespace siltfs {
 namespace {
 
 // Counts all entries, and the stale ones. An entry is stale if its segment is missing or has no
-// chunk with this ordinal. Names are not compared here, because each use of an entry verifies them.
+// chunk with this ordinal. The index has no names to compare; each use of an entry verifies the name in the segment.
 Status CountEntries(CheckContext& context) {
   uint64_t entries = 0;
   uint64_t stale = 0;
-  const Status counted = context.index->ForEach([&](const IndexEntry& entry) {
+  const Status counted = context.index->ForEach([&](const OrderedEntry& entry) {
     stale += entry.location.ordinal < context.ChunksIn(entry.location.segment) ? 0 : 1;
     if (++entries % 4096 != 0) return Status::Ok();
     context.Progress({.phase = "index", .done = entries, .total = 0});

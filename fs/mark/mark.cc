@@ -86,10 +86,10 @@ class LiveCounter {
   }
 
   Status MergeWithIndex(OrderedReferences& references) {
-    return index_.ForEachInOrder([&](uint64_t order, const IndexEntry& entry) -> Status {
+    return index_.ForEach([&](const OrderedEntry& entry) -> Status {
       SILTFS_RETURN_IF_ERROR(pacer_.Step());
       if (options_.gone && options_.gone(entry.location.segment)) return Status::Ok();
-      SILTFS_ASSIGN_OR_RETURN(const bool live, references.Contains(order));
+      SILTFS_ASSIGN_OR_RETURN(const bool live, references.Contains(entry.order));
       if (live) {
         ++counts_.live;
         ++counts_.live_chunks[entry.location.segment];

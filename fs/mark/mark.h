@@ -80,7 +80,7 @@ struct LiveCounts {
 // Counts the live chunks of each segment: merges the sorted references with the index's entries in
 // the index's order. If the disk has no room to spill, metadata is walked several times. Each walk
 // collects the references of the next part of the index's order, as many as fit into memory. The
-// walks run within ChunkIndex::ForEachInOrder, which pins one part of the index's files at a time.
+// walks run within ChunkIndex::ForEach, which pins one part of the index's files at a time.
 Result<LiveCounts> CountLive(Env& env, const KvSnapshot& metadata, NodeStore& nodes,
                              ChunkIndex& index, const MarkOptions& options);
 

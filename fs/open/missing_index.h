@@ -20,13 +20,8 @@ class MissingIndex final : public ChunkIndex {
   Status FlushImpl(uint64_t) override { return Status::Ok(); }
 
   uint64_t DurableSequenceImpl() const override { return 0; }
-  Status ForEachImpl(const std::function<Status(const IndexEntry&)>&) override {
-    return Status::Ok();
-  }
+  Status ForEachImpl(const Visit&) override { return Status::Ok(); }
   uint64_t OrderOfImpl(const ChunkName& name) const override { return name.Prefix64(); }
-  Status ForEachInOrderImpl(const std::function<Status(uint64_t, const IndexEntry&)>&) override {
-    return Status::Ok();
-  }
   Status VerifyImpl(const std::function<void(const IndexFinding&)>&) override {
     return Status::Ok();
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "store/base/checksum.h"
 #include "store/base/coding.h"
@@ -38,7 +39,7 @@ Result<KeyValueManifest> Decode(ByteView bytes) {
   if (slot_bits < SlotLayout::kLeastBits || slot_bits > SlotLayout::kMostBits || reserved != 0) {
     return Damaged("has an invalid slot size");
   }
-  KeyValueManifest manifest{.layout = SlotLayout(slot_bits)};
+  KeyValueManifest manifest{.layout = SlotLayout::Named(slot_bits)};
   const ByteView secret = in.Raw(manifest.secret.size());
   std::copy(secret.begin(), secret.end(), manifest.secret.begin());
   return manifest;
@@ -63,7 +64,7 @@ Result<std::optional<KeyValueManifest>> ReadKeyValueManifest(Env& env,
 Status WriteKeyValueManifest(Env& env, const std::string& directory,
                              const KeyValueManifest& manifest) {
   Encoder out;
-  out.Raw(kMagic).U32(kVersion).U8(static_cast<uint8_t>(manifest.layout.bits())).U24(0);
+  out.Raw(kMagic).U32(kVersion).U8(static_cast<uint8_t>(std::countr_zero(manifest.layout.slot_size()))).U24(0);
   out.Raw(manifest.secret);
   out.U64(Checksum(out.view()));
   return ReplaceFile(env, JoinPath(directory, kFileName), out.view());

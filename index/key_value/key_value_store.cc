@@ -24,7 +24,7 @@ std::string ValuesDirectory(const std::string& store) { return JoinPath(store, "
 // Returns the bucket bits for LogStores with slots of this layout. They make a LogStore as large as
 // one that has 2^bits buckets and the smallest slots.
 unsigned BucketBitsFor(const SlotLayout& layout, unsigned bits) {
-  const unsigned doublings = layout.bits() - SlotLayout::kLeastBits;
+  const unsigned doublings = static_cast<unsigned>(std::countr_zero(layout.slot_size())) - SlotLayout::kLeastBits;
   return bits > doublings + 1 ? bits - doublings : 1;
 }
 
@@ -62,7 +62,7 @@ Result<KeyValueManifest> MakeStore(Env& env, const KeyValueOptions& options) {
     return Status(StatusCode::kNotFound, "is no key-value store").At(options.directory);
   }
   KeyValueManifest manifest;
-  manifest.layout = SlotLayout(static_cast<unsigned>(std::countr_zero(options.slot_size)));
+  manifest.layout = SlotLayout::Named(static_cast<unsigned>(std::countr_zero(options.slot_size)));
   SILTFS_RETURN_IF_ERROR(env.FillRandom(manifest.secret));
   // Write the manifest last, so that a store with a manifest has both directories.
   const std::string& directory = options.directory;
@@ -118,7 +118,7 @@ Result<std::unique_ptr<KeyValueStore>> KeyValueStore::Open(Env& env,
   SiltIndexOptions index = options.index;
   index.directory = IndexDirectory(options.directory);
   index.read_only = options.read_only;
-  index.slot_bits = manifest.layout.bits();
+  index.layout = manifest.layout;
   index.bucket_bits = BucketBitsFor(manifest.layout, options.index.bucket_bits);
   // The replay in SiltEngine::Open calls Holds, so it must end before ForgetRecovered below.
   index.serve_early = false;
@@ -258,7 +258,7 @@ Status KeyValueStore::Get(std::span<const ByteView> keys, std::span<std::optiona
 
 Status KeyValueStore::ForEach(const std::function<Status(const Item&)>& visit) {
   SILTFS_RETURN_IF_ERROR(CheckOpen());
-  return engine_->ForEach([&](const SlotEntry& entry) -> Status {
+  return engine_->ForEach([&](const OrderKey&, const SlotEntry& entry) -> Status {
     SILTFS_ASSIGN_OR_RETURN(const auto bytes, ReadCurrentItem(entry.name, Found(entry)));
     if (!bytes) return Status::Ok();
     auto item = DecodeItem(*bytes);
@@ -270,7 +270,7 @@ Status KeyValueStore::ForEach(const std::function<Status(const Item&)>& visit) {
 Status KeyValueStore::Verify(const std::function<void(const IndexFinding&)>& report) {
   SILTFS_RETURN_IF_ERROR(CheckOpen());
   SILTFS_RETURN_IF_ERROR(engine_->Verify(report));
-  Status visited = engine_->ForEach([&](const SlotEntry& entry) -> Status {
+  Status visited = engine_->ForEach([&](const OrderKey&, const SlotEntry& entry) -> Status {
     const auto say = [&](const char* code, const Status& why) {
       report({.code = code,
               .path = std::string(why.path().empty() ? options_.directory : why.path()),

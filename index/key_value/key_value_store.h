@@ -47,7 +47,7 @@ struct KeyValueOptions {
   bool read_only = false;
   // For a new store; an existing one keeps its size. A power of two, 32 to 2,048.
   size_t slot_size = 64;
-  // Options of the index; the store sets directory, read_only, slot_bits and serve_early.
+  // Options of the index; the store sets directory, read_only, layout and serve_early.
   // bucket_bits applies to slots of 32 bytes: LogStores with larger slots have fewer buckets, so
   // that their size is the same.
   SiltIndexOptions index;

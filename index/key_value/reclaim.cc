@@ -61,7 +61,7 @@ Result<ReclaimResult> KeyValueStore::Reclaim(const ReclaimOptions& options) {
   std::vector<ValueLog::SegmentInfo> segments = values_->segments();
   std::erase_if(segments, [](const auto& segment) { return segment.open; });
   LiveBytes live(segments);
-  SILTFS_RETURN_IF_ERROR(engine_->ForEach([&](const SlotEntry& entry) {
+  SILTFS_RETURN_IF_ERROR(engine_->ForEach([&](const OrderKey&, const SlotEntry& entry) {
     live.Add(entry);
     return Status::Ok();
   }));

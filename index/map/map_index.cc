@@ -60,24 +60,20 @@ class MapIndex final : public ChunkIndex {
     return durable_;
   }
 
-  Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) override {
+  Status ForEachImpl(const Visit& visit) override {
     ChunkMap entries;
     {
       ReaderLock lock(mutex_);
       entries = entries_;
     }
-    for (const auto& [name, location] : entries) SILTFS_RETURN_IF_ERROR(visit({name, location}));
+    for (const auto& [name, location] : entries) {
+      // Prefixes sort like the names.
+      SILTFS_RETURN_IF_ERROR(visit({OrderOfImpl(name), location}));
+    }
     return Status::Ok();
   }
 
   uint64_t OrderOfImpl(const ChunkName& name) const override { return name.Prefix64(); }
-
-  Status ForEachInOrderImpl(
-      const std::function<Status(uint64_t order, const IndexEntry&)>& visit) override {
-    return ForEachImpl([&](const IndexEntry& entry) {
-      return visit(entry.name.Prefix64(), entry);  // prefixes sort like the names
-    });
-  }
 
   void SetGoneImpl(std::function<bool(SegmentId)> gone) override {
     WriterLock lock(mutex_);

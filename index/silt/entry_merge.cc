@@ -3,13 +3,6 @@
 #include <algorithm>
 
 namespace siltfs {
-namespace {
-
-// Returns whether the slot is empty. It is empty if its place in the table was free, or if its
-// entry was in a damaged page of the converted log.
-bool IsHole(const IndexEntry& entry) { return entry.name == ChunkName{}; }
-
-}  // namespace
 
 uint64_t EntryMerge::UnsortedEntries() const {
   uint64_t entries = version_.HashEntries();
@@ -34,7 +27,7 @@ Status EntryMerge::Run(const Visit& visit) {
                             : uint64_t{options_.partition} << (64 - options_.partition_bits);
   const uint64_t width = last_offset / passes + 1;
 
-  SortedCursor sorted(version_.sorted.get(), options_.hash_secret);
+  SortedCursor sorted(version_.sorted.get(), options_.name_hash);
   SILTFS_RETURN_IF_ERROR(sorted.Next());
   for (uint64_t pass = 0; pass < passes; ++pass) {
     const uint64_t first = width * pass;
@@ -62,9 +55,9 @@ Status EntryMerge::Collect(uint64_t first_hash, uint64_t last_hash, bool count_d
 
 void EntryMerge::Take(const SlotEntry& entry, uint32_t age, uint64_t first_hash,
                       uint64_t last_hash) {
-  const uint64_t hash = HashOf(entry.name, options_.hash_secret);
-  if (hash < first_hash || hash > last_hash) return;
-  items_.push_back({.key = {hash, entry.name},
+  const OrderKey key = options_.name_hash.KeyOf(entry);
+  if (key.hash < first_hash || key.hash > last_hash) return;
+  items_.push_back({.key = key,
                     .location = entry.location,
                     .age = age,
                     .rest = static_cast<uint32_t>(items_.size())});
@@ -96,6 +89,8 @@ Status EntryMerge::CollectHash(const HashStore& store, uint32_t age, uint64_t fi
     }
     for (size_t i = 0; i < options_.layout.slots_per_page(); ++i) {
       const SlotEntry entry = DecodeSlot(SlotOfPage(options_.layout, page->bytes, i));
+      // A slot is empty if its place in the table was free, or if its entry was in a damaged page of
+      // the converted log.
       if (!IsHole(entry)) Take(entry, age, first_hash, last_hash);
     }
   }
@@ -126,8 +121,9 @@ Status EntryMerge::MergeRange(SortedCursor& sorted, uint64_t last_hash, const Vi
       SILTFS_RETURN_IF_ERROR(sorted.Next());
     }
     const size_t rest_size = options_.layout.rest_size();
-    const SlotEntry entry({.name = item.key.name, .location = item.location},
-                          ByteView(rests_).subspan(item.rest * rest_size, rest_size));
+    SlotEntry entry({.name = item.key.name, .location = item.location},
+                    ByteView(rests_).subspan(item.rest * rest_size, rest_size));
+    if (options_.layout.hashed()) entry.hash = item.key.hash;
     if (IsTombstone(entry)) {
       ++dropped_;
     } else {

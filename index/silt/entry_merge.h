@@ -21,7 +21,7 @@ namespace siltfs {
 class EntryMerge {
  public:
   struct Options {
-    uint64_t hash_secret = 0;
+    NameHash name_hash;
     unsigned partition_bits = 0;
     uint32_t partition = 0;
     size_t sort_memory_bytes = 4U << 20;

@@ -11,7 +11,7 @@ namespace siltfs {
 namespace {
 
 constexpr std::string_view kMagic = "SILTFRZ\n";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kChecksumSize = 8;
 constexpr uint32_t kWrittenAtOnce = 32;                       // pages
 constexpr uint32_t kChecksumsAtOnce = 8 * kFrozenBatchPages;  // page checksums read at once
@@ -23,11 +23,10 @@ std::string EncodeFooter(const FrozenFileInfo& info) {
   Encoder out;
   out.Raw(kMagic).U32(kVersion).U8(static_cast<uint8_t>(info.file.kind));
   out.U8(static_cast<uint8_t>(info.bucket_bits));
-  out.U8(static_cast<uint8_t>(info.layout.bits() - SlotLayout::kLeastBits)).U8(0);
+  out.U8(info.layout.number()).U8(0);
   out.U32(info.file.partition).U32(info.pages).U64(info.file.id);
   out.U64(info.entries).U64(info.tombstones).U64(info.payload_bytes).U64(info.payload_checksum);
-  out.Zeros(kFooterSize - kChecksumSize - out.size());
-  out.U64(Checksum(out.view()));
+  out.U64(info.pages_checksum).U64(Checksum(out.view()));
   return out.Take();
 }
 
@@ -40,14 +39,15 @@ Result<FrozenFileInfo> DecodeFooter(ByteView bytes) {
   Decoder in(bytes);
   if (AsText(in.Raw(kMagic.size())) != kMagic) return damaged("is no frozen store");
   const uint32_t version = in.U32();
-  if (version != kVersion) {
+  if (version > kVersion) {
     return Status(StatusCode::kNeedsNewer, fmt::format("is a frozen store of version {}", version));
   }
+  if (version < kVersion) return damaged("is a frozen store of an earlier version");
   FrozenFileInfo info;
   info.file.kind = static_cast<StoreKind>(in.U8());
   info.bucket_bits = in.U8();
-  const unsigned slot_bits = SlotLayout::kLeastBits + in.U8();
-  uint64_t reserved = in.U8();
+  const uint8_t layout = in.U8();
+  const uint8_t reserved = in.U8();
   info.file.partition = in.U32();
   info.pages = in.U32();
   info.file.id = in.U64();
@@ -55,11 +55,9 @@ Result<FrozenFileInfo> DecodeFooter(ByteView bytes) {
   info.tombstones = in.U64();
   info.payload_bytes = in.U64();
   info.payload_checksum = in.U64();
-  reserved |= in.U64();
-  if (reserved != 0 || slot_bits > SlotLayout::kMostBits) {
-    return damaged("has an invalid footer");
-  }
-  info.layout = SlotLayout(slot_bits);
+  info.pages_checksum = in.U64();
+  if (reserved != 0 || layout > SlotLayout::kMostNumber) return damaged("has an invalid footer");
+  info.layout = SlotLayout::OfNumber(layout);
   if (info.entries > uint64_t{info.pages} * info.layout.slots_per_page() ||
       info.tombstones > info.entries) {
     return damaged("has more entries than slots");
@@ -67,12 +65,9 @@ Result<FrozenFileInfo> DecodeFooter(ByteView bytes) {
   return info;
 }
 
-uint64_t FingerprintOf(ByteView page_checksums, std::string_view footer) {
-  return Checksum(AsBytes(footer), Checksum(page_checksums));
-}
-
 uint64_t OffsetOfPayload(const FrozenFileInfo& info) {
-  return OffsetOfPage(info.pages) + uint64_t{info.pages} * kChecksumSize;
+  const uint64_t checksums = info.layout.hashed() ? 0 : uint64_t{info.pages} * kChecksumSize;
+  return OffsetOfPage(info.pages) + checksums;
 }
 
 uint64_t SizeOf(const FrozenFileInfo& info) {
@@ -91,7 +86,8 @@ FrozenFileWriter::FrozenFileWriter(Env& env, const std::string& directory,
       file_(std::move(file)),
       id_(id),
       throttle_(throttle),
-      layout_(layout) {
+      layout_(layout),
+      in_page_(layout.slots_per_page()) {
   buffer_.reserve(OffsetOfPage(kWrittenAtOnce));
 }
 
@@ -117,11 +113,18 @@ Result<std::unique_ptr<FrozenFileWriter>> FrozenFileWriter::Create(Env& env,
       new FrozenFileWriter(env, directory, std::move(created), file, throttle, layout));
 }
 
-Result<MutableByteView> FrozenFileWriter::NextSlot() {
+Status FrozenFileWriter::BeginPage() {
   if (buffer_.size() == OffsetOfPage(kWrittenAtOnce)) SILTFS_RETURN_IF_ERROR(WriteBuffer());
-  buffer_.resize(buffer_.size() + layout_.slot_size());
+  buffer_.resize(buffer_.size() + kPageSize);
+  in_page_ = 0;
+  ++pages_;
+  return Status::Ok();
+}
+
+Result<MutableByteView> FrozenFileWriter::NextSlot() {
+  if (room_in_page() == 0) SILTFS_RETURN_IF_ERROR(BeginPage());
   ++slots_;
-  return MutableByteView(buffer_).last(layout_.slot_size());
+  return SlotOfPage(layout_, PageBytes(MutableByteView(buffer_).last<kPageSize>()), in_page_++);
 }
 
 Status FrozenFileWriter::Append(const SlotEntry& entry) {
@@ -135,16 +138,19 @@ Status FrozenFileWriter::AppendEmpty() {
   return slot.ok() ? Status::Ok() : std::move(slot).status();
 }
 
-// Writes the buffer, which holds whole pages or the last slots of the file. The rest of the last
-// page is filled with zeros.
 Status FrozenFileWriter::WriteBuffer() {
   if (buffer_.empty()) return Status::Ok();
-  buffer_.resize((buffer_.size() + kPageSize - 1) / kPageSize * kPageSize);
+  const uint64_t seed = PageSeedOf(id_);
+  auto number = static_cast<uint32_t>(written_ / kPageSize);
   Encoder checksums;
-  for (size_t page = 0; page < buffer_.size(); page += kPageSize) {
-    checksums.U64(Checksum(ByteView(buffer_).subspan(page, kPageSize)));
+  for (size_t at = 0; at < buffer_.size(); at += kPageSize) {
+    const PageBytes page(buffer_.data() + at, kPageSize);
+    if (layout_.hashed()) SealPage(page, number++, seed);
+    const uint64_t checksum = layout_.hashed() ? Decoder(page).U64() : Checksum(page);
+    checksums.U64(checksum);
+    pages_checksum_ = Checksum(checksums.view().last(kChecksumSize), pages_checksum_);
   }
-  page_checksums_ += checksums.text();
+  if (!layout_.hashed()) page_checksums_ += checksums.text();
   throttle_.Pay(buffer_.size());
   SILTFS_RETURN_IF_ERROR(file_->Write(written_, buffer_));
   file_->BeginSync(written_, buffer_.size());
@@ -161,8 +167,9 @@ Status FrozenFileWriter::Finish(FrozenFileInfo info, ByteView payload) {
   info.pages = static_cast<uint32_t>(written_ / kPageSize);
   info.payload_bytes = payload.size();
   info.payload_checksum = Checksum(payload);
+  info.pages_checksum = pages_checksum_;
   const std::string footer = EncodeFooter(info);
-  fingerprint_ = FingerprintOf(AsBytes(page_checksums_), footer);
+  fingerprint_ = Checksum(AsBytes(footer));
   Encoder out;
   out.Raw(page_checksums_).Raw(payload).Raw(footer);
   throttle_.Pay(out.size());
@@ -197,22 +204,17 @@ Result<std::shared_ptr<const FrozenFile>> FrozenFile::Open(Env& env, const std::
 
 uint64_t FrozenFile::size() const { return SizeOf(info_); }
 
-Result<uint64_t> FrozenFile::ReadFingerprint() const {
-  SILTFS_ASSIGN_OR_RETURN(
-      const Bytes checksums,
-      ReadStoreRange(*file_, OffsetOfPage(info_.pages), uint64_t{info_.pages} * kChecksumSize));
-  return FingerprintOf(checksums, EncodeFooter(info_));
-}
+uint64_t FrozenFile::fingerprint() const { return Checksum(AsBytes(EncodeFooter(info_))); }
 
 Result<Bytes> FrozenFile::ReadPayload(uint64_t most_bytes) const {
   if (info_.payload_bytes > most_bytes) {
-    return Status(StatusCode::kCorruption, "has a filter or trie of an invalid size")
+    return Status(StatusCode::kCorruption, "has a filter or page index of an invalid size")
         .At(file_->path(), OffsetOfPayload(info_));
   }
   SILTFS_ASSIGN_OR_RETURN(Bytes payload,
                           ReadStoreRange(*file_, OffsetOfPayload(info_), info_.payload_bytes));
   if (Checksum(payload) != info_.payload_checksum) {
-    return Status(StatusCode::kCorruption, "has a filter or trie with a wrong checksum")
+    return Status(StatusCode::kCorruption, "has a filter or page index with a wrong checksum")
         .At(file_->path(), OffsetOfPayload(info_));
   }
   return payload;
@@ -232,14 +234,15 @@ Result<MutableByteView> FrozenFileScan::Read(uint64_t offset, uint64_t size) {
   return out;
 }
 
-// Reads all pages and their checksums, which follow the pages, with one read. Used if the pages fit
-// one batch.
+// Reads all pages, and the checksums that follow pages with named slots, with one read. Used if the
+// pages fit one batch.
 Status FrozenFileScan::ReadAll() {
   const uint32_t pages = file_.info().pages;
+  batch_end_ = pages;
+  if (file_.layout().hashed()) return Read(0, OffsetOfPage(pages)).status();
   SILTFS_ASSIGN_OR_RETURN(const MutableByteView got, Read(0, OffsetOfPage(pages + 1)));
   const auto checksums = got.subspan(OffsetOfPage(pages), pages * kChecksumSize);
   checksums_.assign(checksums.begin(), checksums.end());
-  batch_end_ = pages;
   return Status::Ok();
 }
 
@@ -248,7 +251,8 @@ Status FrozenFileScan::ReadBatch() {
   if (info.pages <= kFrozenBatchPages) return ReadAll();
   const uint32_t end = std::min(info.pages, next_ + kFrozenBatchPages);
   SILTFS_RETURN_IF_ERROR(Read(OffsetOfPage(next_), OffsetOfPage(end - next_)).status());
-  if (end > checksums_first_ + checksums_.size() / kChecksumSize) {
+  const bool apart = !file_.layout().hashed();  // the checksums follow the pages
+  if (apart && end > checksums_first_ + checksums_.size() / kChecksumSize) {
     const uint32_t count = std::min(info.pages - next_, kChecksumsAtOnce);
     SILTFS_ASSIGN_OR_RETURN(
         checksums_, ReadStoreRange(file_.file(), OffsetOfPage(info.pages) + next_ * kChecksumSize,
@@ -265,11 +269,15 @@ Result<std::optional<FrozenFileScan::Page>> FrozenFileScan::Next() {
   if (next_ == batch_end_) SILTFS_RETURN_IF_ERROR(ReadBatch());
   const uint32_t i = next_ - batch_first_;
   const ConstPageBytes bytes(buffer_.data() + OffsetOfPage(i), kPageSize);
+  const bool damaged = IsDamaged(next_, bytes);
+  return std::optional(Page{.number = next_++, .damaged = damaged, .bytes = bytes});
+}
+
+bool FrozenFileScan::IsDamaged(uint32_t page, ConstPageBytes bytes) const {
+  if (file_.layout().hashed()) return !file_.MayBePage(page, bytes);
   const ByteView checksums(checksums_);
-  const uint64_t checksum =
-      Decoder(checksums.subspan((next_ - checksums_first_) * kChecksumSize)).U64();
-  return std::optional(
-      Page{.number = next_++, .damaged = Checksum(bytes) != checksum, .bytes = bytes});
+  return Decoder(checksums.subspan((page - checksums_first_) * kChecksumSize)).U64() !=
+         Checksum(bytes);
 }
 
 }  // namespace siltfs

@@ -1,10 +1,11 @@
 // The files of the immutable stores, HashStores and SortedStores: pages of slots, followed by the
-// checksums of the pages and the filter or trie. A file is written once from front to back, in
-// large writes. Format: docs/format.md, "SILT frozen store".
+// filter or page index. A file is written once from front to back, in large writes. Format:
+// docs/format.md, "SILT frozen store".
 //
-// Slots take the whole page, so the checksums follow the last page. The checksums are not kept in
-// memory. So a lookup does not verify the page that it reads; an entry is a hint that the caller
-// confirms. Scans of a whole store, by a merge or a verification, check every page.
+// A page with hashed slots has its checksum in its header, and every reader verifies it. Named slots
+// take the whole page, so their checksums follow the last page and are not kept in memory: a lookup
+// does not verify the page that it reads. Scans of a whole store, by a merge or a verification, check
+// every page of either kind.
 //
 // Thread-safety: a writer belongs to one thread; a FrozenFile is const. Durability: a file is
 // durable only after FrozenFileWriter::Sync and the caller's SyncDirectory.
@@ -14,6 +15,7 @@
 #include <optional>
 #include <string>
 
+#include "index/silt/page_header.h"
 #include "index/silt/slot.h"
 #include "index/silt/store_files.h"
 #include "index/silt/throttle.h"
@@ -22,8 +24,8 @@
 
 namespace siltfs {
 
-// Pages that a scan reads at once: a whole HashStore of the usual size.
-inline constexpr uint32_t kFrozenBatchPages = 66;
+// Pages that a scan reads at once.
+inline constexpr uint32_t kFrozenBatchPages = 64;
 
 // The footer of a frozen file.
 struct FrozenFileInfo {
@@ -33,8 +35,9 @@ struct FrozenFileInfo {
   uint32_t pages = 0;
   unsigned bucket_bits = 0;  // of a HashStore
   SlotLayout layout = kChunkSlots;
-  uint64_t payload_bytes = 0;  // the filter or trie
+  uint64_t payload_bytes = 0;  // the filter or page index
   uint64_t payload_checksum = 0;
+  uint64_t pages_checksum = 0;  // of the checksums of all pages
   friend bool operator==(const FrozenFileInfo&, const FrozenFileInfo&) = default;
 };
 
@@ -55,20 +58,26 @@ class FrozenFileWriter {
   // Appends an entry, or an empty slot.
   Status Append(const SlotEntry& entry);
   Status AppendEmpty();
-  uint64_t slots() const { return slots_; }
+  // The next slot begins a new page; the rest of the present page stays empty.
+  void EndPage() { in_page_ = layout_.slots_per_page(); }
+  // Number of slots that the present page has room for; 0 before the first slot.
+  size_t room_in_page() const { return layout_.slots_per_page() - in_page_; }
+  uint32_t pages() const { return pages_; }    // begun
+  uint64_t slots() const { return slots_; }    // appended
 
   // Ends the file with its filter or trie. Finish fills in `info`'s file, layout, pages and the
   // payload's fields.
   Status Finish(FrozenFileInfo info, ByteView payload);
   Status Sync();
   uint64_t bytes_written() const { return written_; }
-  // The same value as FrozenFile::ReadFingerprint. Valid after Finish.
+  // The same value as FrozenFile::fingerprint. Valid after Finish.
   uint64_t fingerprint() const { return fingerprint_; }
 
  private:
   FrozenFileWriter(Env& env, const std::string& directory, std::shared_ptr<File> file,
                    const StoreFileId& id, Throttle& throttle, const SlotLayout& layout);
   Result<MutableByteView> NextSlot();
+  Status BeginPage();
   Status WriteBuffer();
 
   Env& env_;
@@ -78,8 +87,11 @@ class FrozenFileWriter {
   Throttle& throttle_;
   const SlotLayout layout_;
   bool whole_ = false;
-  Bytes buffer_;
-  std::string page_checksums_;
+  Bytes buffer_;                // whole pages
+  std::string page_checksums_;  // of pages with named slots
+  uint64_t pages_checksum_ = 0;
+  size_t in_page_;  // slots used in the last page of the buffer
+  uint32_t pages_ = 0;
   uint64_t slots_ = 0;
   uint64_t written_ = 0;
   uint64_t fingerprint_ = 0;
@@ -100,8 +112,13 @@ class FrozenFile {
   uint64_t MostPayloadBytes() const { return (uint64_t{info_.pages} + 1) * kPageSize; }
   uint64_t size() const;  // bytes
   // Distinguishes this file from others of the same name, by the checksums of all its pages and its
-  // footer. Reads the checksums, 8 bytes per page.
-  Result<uint64_t> ReadFingerprint() const;
+  // footer.
+  uint64_t fingerprint() const;
+  // Returns whether a page with hashed slots is exactly as it was written. For named slots the
+  // result is always true, because a lookup does not have their checksum.
+  bool MayBePage(uint32_t number, ConstPageBytes bytes) const {
+    return !layout().hashed() || IsSealedPage(bytes, number, page_seed_);
+  }
   // The filter or trie. kCorruption if its checksum is wrong, or if it exceeds `most_bytes`, which
   // is checked before memory is allocated.
   Result<Bytes> ReadPayload(uint64_t most_bytes = UINT64_MAX) const;
@@ -109,10 +126,11 @@ class FrozenFile {
  private:
   friend class FrozenFileScan;
   FrozenFile(std::shared_ptr<File> file, FrozenFileInfo info)
-      : file_(std::move(file)), info_(info) {}
+      : file_(std::move(file)), info_(info), page_seed_(PageSeedOf(info.file)) {}
 
   const std::shared_ptr<File> file_;  // opened without the page cache, where possible
   const FrozenFileInfo info_;
+  const uint64_t page_seed_;
 };
 
 // Reads a frozen file's pages from front to back, checking each. Belongs to one thread; the file
@@ -137,12 +155,13 @@ class FrozenFileScan {
  private:
   Status ReadBatch();
   Status ReadAll();
+  bool IsDamaged(uint32_t page, ConstPageBytes bytes) const;
   Result<MutableByteView> Read(uint64_t offset, uint64_t size);
 
   const FrozenFile& file_;
   AlignedBuffer own_;
   AlignedBuffer& buffer_;
-  Bytes checksums_;  // of the pages from checksums_first_ on
+  Bytes checksums_;  // with named slots: of the pages from checksums_first_ on
   uint32_t checksums_first_ = 0;
   uint32_t next_ = 0;
   uint32_t batch_first_ = 0;

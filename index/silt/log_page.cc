@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kChecksumSize = 8;
 constexpr size_t kHeaderSize = 32;
-static_assert(kHeaderSize <= kEntrySize);  // so it fits the smallest slot
+// It fits in front of the second slot.
+static_assert(kHeaderSize <= kNamedEntrySize && kHeaderSize <= kChunkSlots.OffsetInPage(1));
 
 }  // namespace
 
@@ -27,8 +28,8 @@ SlotEntry DecodeLogSlot(const SlotLayout& layout, ConstPageBytes page, size_t in
 
 void SealLogPage(PageBytes page, const LogPageHeader& header) {
   Encoder out;
-  out.U64(header.log_id).U64(header.complete_sequence).U32(header.page_number);
-  out.U16(header.count).U16(0);
+  out.U32(header.page_number).U16(header.count).U16(0);
+  out.U64(header.log_id).U64(header.complete_sequence);
   assert(out.size() == kHeaderSize - kChecksumSize);
   std::copy(out.view().begin(), out.view().end(), page.begin() + kChecksumSize);
   Encoder checksum;
@@ -41,11 +42,11 @@ std::optional<LogPageHeader> CheckLogPage(const SlotLayout& layout, ConstPageByt
   Decoder in(page);
   if (in.U64() != Checksum(page.subspan<kChecksumSize>())) return std::nullopt;
   LogPageHeader header;
-  header.log_id = in.U64();
-  header.complete_sequence = in.U64();
   header.page_number = in.U32();
   header.count = in.U16();
   const uint16_t reserved = in.U16();
+  header.log_id = in.U64();
+  header.complete_sequence = in.U64();
   if (header.log_id != log_id || header.page_number != page_number ||
       header.count > LogSlotsPerPage(layout) || reserved != 0) {
     return std::nullopt;

@@ -1,9 +1,8 @@
 // The page of a LogStore's log: 4,096 bytes with their own checksum. So replay stops exactly at the
 // first page that is not as it was written. Format: docs/format.md, "SILT log page".
 //
-// A page is written only once, so a later write cannot tear a durable page. A slot's number in its
-// log is its byte offset divided by the slot size. The first slot of each page is the page's
-// header. Page numbers continue across all logs of a partition, so a log's first page shows whether
+// A page is written only once, so a later write cannot tear a durable page. The first slot of each
+// page belongs to the page's header, and has a slot number, too. Page numbers continue across all logs of a partition, so a log's first page shows whether
 // pages at the end of the previous log are missing. Functions only, safe to call from any thread.
 #pragma once
 

@@ -95,15 +95,17 @@ PageBytes LogStore::OpenPage() {
   return PageBytes(tail_.data() + offset, kPageSize);
 }
 
-void LogStore::Append(const SlotEntry& entry, uint64_t complete) {
-  EncodeLogSlot(layout(), OpenPage(), open_count_++, entry);
+void LogStore::Append(uint64_t hash, const SlotEntry& entry, uint64_t complete) {
+  SlotEntry hashed = entry;
+  hashed.hash = hash;
+  EncodeLogSlot(layout(), OpenPage(), open_count_++, hashed);
   if (IsTombstone(entry)) ++tombstones_;
   if (open_count_ == LogSlotsPerPage(layout())) SealPage(complete);
 }
 
 bool LogStore::Insert(uint64_t hash, const SlotEntry& entry, uint64_t complete) {
   if (!table_.Insert(hash, NextSlot())) return false;
-  Append(entry, complete);
+  Append(hash, entry, complete);
   return true;
 }
 
@@ -111,7 +113,7 @@ bool LogStore::Replace(uint64_t hash, const Resident& old, const SlotEntry& entr
                        uint64_t complete) {
   if (!table_.Replace(hash, old.slot, NextSlot())) return false;
   if (old.tombstone) --tombstones_;
-  Append(entry, complete);
+  Append(hash, entry, complete);
   return true;
 }
 
@@ -197,18 +199,18 @@ Result<bool> LogStore::ReplayPage(ConstPageBytes bytes, const Accepts& accepts) 
 }
 
 // Enters a replayed entry into the table. Returns false if the table is full.
-Result<bool> LogStore::EnterReplayed(uint32_t slot, const IndexEntry& entry) {
-  const uint64_t hash = HashOf(entry.name, config_.hash_secret);
-  for (uint32_t candidate : Find(hash)) {
+Result<bool> LogStore::EnterReplayed(uint32_t slot, const SlotEntry& entry) {
+  const OrderKey key = name_hash().KeyOf(entry);
+  for (uint32_t candidate : Find(key.hash)) {
     std::array<uint8_t, kPageSize> page;
     SILTFS_RETURN_IF_ERROR(ReadFile(layout().PageOf(candidate), page));
-    const IndexEntry old = DecodeLogSlot(layout(), page, LogIndexOfSlot(layout(), candidate));
-    if (old.name != entry.name) continue;
+    const SlotEntry old = DecodeLogSlot(layout(), page, LogIndexOfSlot(layout(), candidate));
+    if (!IsEntryOf(key, layout(), old)) continue;
     if (IsTombstone(old)) --tombstones_;
     if (IsTombstone(entry)) ++tombstones_;
-    return table_.Replace(hash, candidate, slot);
+    return table_.Replace(key.hash, candidate, slot);
   }
-  if (!table_.Insert(hash, slot)) return false;
+  if (!table_.Insert(key.hash, slot)) return false;
   if (IsTombstone(entry)) ++tombstones_;
   return true;
 }

@@ -34,7 +34,7 @@ class LogStore {
     uint64_t id = 0;
     uint32_t first_page = 0;  // the number of its first page in the partition
     unsigned bucket_bits = 0;
-    uint64_t hash_secret = 0;
+    NameHash name_hash;
     SlotLayout layout = kChunkSlots;
   };
 
@@ -43,7 +43,7 @@ class LogStore {
 
   uint64_t id() const { return config_.id; }
   unsigned bucket_bits() const { return config_.bucket_bits; }
-  uint64_t hash_secret() const { return config_.hash_secret; }
+  const NameHash& name_hash() const { return config_.name_hash; }
   const SlotLayout& layout() const { return config_.layout; }
 
   StoreFileId file_id() const { return {StoreKind::kLog, config_.partition, config_.id}; }
@@ -142,11 +142,11 @@ class LogStore {
   uint32_t NextSlot() const { return LogSlotNumber(layout(), sealed_pages_, open_count_); }
   ConstPageBytes TailPage(uint32_t page) const;
   PageBytes OpenPage();
-  void Append(const SlotEntry& entry, uint64_t complete);
+  void Append(uint64_t hash, const SlotEntry& entry, uint64_t complete);
   // Bytes past the file's end read as zeros, which no page check accepts.
   Status ReadFile(uint32_t first, MutableByteView out) const;
   Result<bool> ReplayPage(ConstPageBytes bytes, const Accepts& accepts);
-  Result<bool> EnterReplayed(uint32_t slot, const IndexEntry& entry);
+  Result<bool> EnterReplayed(uint32_t slot, const SlotEntry& entry);
 
   const Config config_;
   const std::shared_ptr<File> file_;

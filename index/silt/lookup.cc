@@ -7,21 +7,21 @@ namespace siltfs {
 void Lookup::Begin(const LogStore& active, const PartitionVersion* version) {
   active_ = &active;
   version_ = version;
-  candidates_ = active.Find(hash_);
+  candidates_ = active.Find(hash());
   Count(active.counters().probes);
   // Candidates are newest first, so slots in the tail come before slots on flash.
   for (; next_ < candidates_.size() && active.InTail(candidates_[next_]); ++next_) {
     slot_ = candidates_[next_];
     const SlotEntry entry = active.TailEntry(slot_);
-    if (entry.name != *name_) continue;
+    if (!IsEntryOf(key_, active.layout(), entry)) continue;
     Find(entry);
     return;
   }
   if (version_ == nullptr) return;
   for (const auto& store : version_->hashes) {
-    if (store->filter() != nullptr) store->filter()->Prefetch(hash_);
+    if (store->filter() != nullptr) store->filter()->Prefetch(hash());
   }
-  if (version_->sorted) version_->sorted->Prefetch(hash_);
+  if (version_->sorted) version_->sorted->Prefetch(hash());
 }
 
 void Lookup::NextStore() {
@@ -62,19 +62,18 @@ void Lookup::NextStore() {
 void Lookup::FindCandidates() {
   by_page_ = false;
   if (stage_ == Stage::kLogs) {
-    candidates_ = Log().Find(hash_);
+    candidates_ = Log().Find(hash());
   } else if (stage_ == Stage::kHashes) {
     const HashStore& store = *version_->hashes[older_];
     by_page_ = store.filter() == nullptr;
-    candidates_ = by_page_ ? store.PagesOf(hash_) : store.filter()->Find(hash_);
+    candidates_ = by_page_ ? store.PagesOf(hash()) : store.filter()->Find(hash());
   } else {
     by_page_ = true;
-    if (!version_->sorted->MayContain(hash_)) return;
-    const OrderKey key{hash_, *name_};
+    if (!version_->sorted->MayContain(hash())) return;
     if (version_->sorted->trie() != nullptr) {
-      candidates_.Add(version_->sorted->PageOf(key));
+      candidates_.Add(version_->sorted->PageOf(key_));
     } else {
-      search_ = SortedSearch(*version_->sorted, active_->hash_secret(), key);
+      search_ = SortedSearch(*version_->sorted, active_->name_hash(), key_);
       if (const auto page = search_.NextPage()) candidates_.Add(*page);
     }
   }
@@ -121,15 +120,14 @@ std::vector<Lookup::PageRead> Lookup::ReadsToCome(size_t most) const {
   for (size_t i = older_; i-- > 0 && reads.size() < most;) {
     const HashStore& store = *version_->hashes[i];
     const bool by_page = store.filter() == nullptr;
-    add_all(store, by_page ? store.PagesOf(hash_) : store.filter()->Find(hash_), 0, by_page);
+    add_all(store, by_page ? store.PagesOf(hash()) : store.filter()->Find(hash()), 0, by_page);
   }
   if (version_->SortedEntries() == 0) return reads;
   const SortedStore& sorted = *version_->sorted;
-  if (!sorted.MayContain(hash_)) return reads;
-  const OrderKey key{hash_, *name_};
+  if (!sorted.MayContain(hash())) return reads;
   if (sorted.trie() != nullptr) {
-    add(sorted.file(), sorted.PageOf(key));
-  } else if (const auto page = SortedSearch(sorted, active_->hash_secret(), key).NextPage()) {
+    add(sorted.file(), sorted.PageOf(key_));
+  } else if (const auto page = SortedSearch(sorted, active_->name_hash(), key_).NextPage()) {
     add(sorted.file(), *page);
   }
   return reads;
@@ -150,17 +148,35 @@ Status Lookup::Damage() const {
 }
 
 std::optional<SlotEntry> Lookup::EntryInPage(ConstPageBytes bytes) {
-  if (by_page_) return FindInPage(active_->layout(), *name_, bytes);
+  if (by_page_) return FindInPage(active_->layout(), key_, bytes);
   if (stage_ == Stage::kHashes) {
     const SlotEntry entry = version_->hashes[older_]->EntryInPage(slot_, bytes);
     // The slot is empty, but the filter has a tag for it. So the entry was in a damaged page of the
     // converted log.
-    if (entry.name == ChunkName{}) NoteDamage();
+    if (IsHole(entry)) NoteDamage();
     return entry;
   }
   auto entry = Log().EntryInPage(slot_, bytes);
   if (!entry) NoteDamage();
   return entry;
+}
+
+const FrozenFile* Lookup::Frozen() const {
+  if (stage_ == Stage::kSorted) return &version_->sorted->file();
+  return stage_ == Stage::kHashes ? &version_->hashes[older_]->file() : nullptr;
+}
+
+// Continues the search of a SortedStore without its trie. Returns true if the page has the key.
+bool Lookup::FindsBySearch(ConstPageBytes bytes, bool damaged) {
+  if (damaged) {
+    search_.TakeDamaged(slot_);
+  } else if (search_.Take(slot_, bytes)) {
+    return true;
+  }
+  candidates_ = {};
+  next_ = 0;
+  if (const auto page = search_.NextPage()) candidates_.Add(*page);
+  return false;
 }
 
 void Lookup::Take(const Status& status, ConstPageBytes bytes) {
@@ -173,15 +189,18 @@ void Lookup::Take(const Status& status, ConstPageBytes bytes) {
     status_.IgnoreError("the caller checks it when the lookup has ended");
     return;
   }
+  const FrozenFile* const frozen = Frozen();
+  const bool damaged =
+      frozen != nullptr &&
+      !frozen->MayBePage(by_page_ ? slot_ : active_->layout().PageOf(slot_), bytes);
+  if (damaged) NoteDamage();
   if (stage_ == Stage::kSorted && version_->sorted->trie() == nullptr &&
-      !search_.Take(slot_, bytes)) {
-    candidates_ = {};
-    next_ = 0;
-    if (const auto page = search_.NextPage()) candidates_.Add(*page);
+      !FindsBySearch(bytes, damaged)) {
     return;
   }
+  if (damaged) return;
   const auto entry = EntryInPage(bytes);
-  if (entry && entry->name == *name_) {
+  if (entry && IsEntryOf(key_, active_->layout(), *entry)) {
     Find(*entry);
   } else {
     Count(Counters().false_positives);

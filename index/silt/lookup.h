@@ -20,8 +20,7 @@ namespace siltfs {
 
 class Lookup {
  public:
-  // `name` must outlive the lookup.
-  Lookup(const ChunkName& name, uint64_t hash) : name_(&name), hash_(hash) {}
+  explicit Lookup(const OrderKey& key) : key_(key) {}
 
   // Searches the table and the tail of the active store; call under the partition's lock. `version`
   // must stay alive until the lookup has ended. If it is null, only the active store is searched.
@@ -43,7 +42,7 @@ class Lookup {
   // Passes in the page that was read.
   void Take(const Status& status, ConstPageBytes bytes);
 
-  uint64_t hash() const { return hash_; }
+  uint64_t hash() const { return key_.hash; }
   // Empty until an entry was found. May be a tombstone.
   const std::optional<IndexEntry>& found() const { return found_; }
   // The bytes after name and location in the slot of the found entry.
@@ -53,7 +52,7 @@ class Lookup {
     return found_ && stage_ == Stage::kActive ? std::optional(slot_) : std::nullopt;
   }
   uint32_t pages_read() const { return pages_read_; }
-  // Number of damaged pages of logs that this lookup has read, and of HashStore slots that are
+  // Number of pages that this lookup has read and found damaged, and of HashStore slots that are
   // empty because a log's page was damaged. Their entries count as absent.
   uint32_t damaged_pages() const { return damaged_pages_; }
   // kCorruption with the place of the first damaged page. Requires damaged_pages() > 0.
@@ -71,13 +70,15 @@ class Lookup {
     return stage_ == Stage::kActive ? *active_ : *version_->logs[older_];
   }
   std::optional<SlotEntry> EntryInPage(ConstPageBytes bytes);
+  // The frozen file of this stage; null if the store is a log.
+  const FrozenFile* Frozen() const;
+  bool FindsBySearch(ConstPageBytes bytes, bool damaged);
   StoreCounters& Counters() const;
   void Find(const SlotEntry& entry);
   PageRead CurrentPage() const;
   void NoteDamage();
 
-  const ChunkName* name_;
-  uint64_t hash_;
+  OrderKey key_;
   const LogStore* active_ = nullptr;
   const PartitionVersion* version_ = nullptr;  // null: only the active store is searched
   Stage stage_ = Stage::kActive;

@@ -36,9 +36,9 @@ Status CheckOptions(const SiltIndexOptions& options) {
     return refused(fmt::format("LogStores have 2^{} buckets; the exponent must be 1 to {}",
                                options.bucket_bits, kMaxBucketBits));
   }
-  if (options.slot_bits < SlotLayout::kLeastBits || options.slot_bits > SlotLayout::kMostBits) {
-    return refused(fmt::format("slots have 2^{} bytes; the exponent must be {} to {}",
-                               options.slot_bits, SlotLayout::kLeastBits, SlotLayout::kMostBits));
+  if (options.hash_bits < NameHash::kLeastBits || options.hash_bits > NameHash::kAllBits) {
+    return refused(fmt::format("hashes have {} bits; there must be {} to {}", options.hash_bits,
+                               NameHash::kLeastBits, NameHash::kAllBits));
   }
   if (options.partition_bits > kMaxPartitionBits) {
     return refused(fmt::format("there are 2^{} partitions; at most 2^{} are possible",
@@ -105,10 +105,10 @@ Status Recovery::Find() {
     SILTFS_RETURN_IF_ERROR(NeedFiles());
     SILTFS_RETURN_IF_ERROR(MakeManifest());
   }
-  if (manifest_.layout.bits() != options_.slot_bits) {
+  if (manifest_.layout != options_.layout) {
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("has slots of {} bytes, not of {}", manifest_.layout.slot_size(),
-                              SlotLayout(options_.slot_bits).slot_size()))
+                              options_.layout.slot_size()))
         .At(options_.directory);
   }
   if (manifest_.entries_lost && !options_.accept_lost_entries) {
@@ -129,10 +129,11 @@ Status Recovery::MakeManifest() {
     return Status(StatusCode::kCorruption, "has stores of a SILT index, but no manifest")
         .At(options_.directory);
   }
-  SILTFS_ASSIGN_OR_RETURN(manifest_.hash_secret, NewSecret(env_, options_));
+  SILTFS_ASSIGN_OR_RETURN(manifest_.name_hash.secret, NewSecret(env_, options_));
+  manifest_.name_hash.bits = options_.hash_bits;
   manifest_.bucket_bits = options_.bucket_bits;
   manifest_.partition_bits = options_.partition_bits;
-  manifest_.layout = SlotLayout(options_.slot_bits);
+  manifest_.layout = options_.layout;
   manifest_.partitions.resize(size_t{1} << options_.partition_bits);
   // Write the manifest before any log exists: a log without a manifest would look like damage.
   return options_.read_only ? Status::Ok() : WriteManifest();
@@ -271,7 +272,7 @@ LogStore::Config Recovery::ConfigOf(const StoreFileId& file, uint32_t first_page
           .id = file.id,
           .first_page = first_page,
           .bucket_bits = bucket_bits,
-          .hash_secret = manifest_.hash_secret,
+          .name_hash = manifest_.name_hash,
           .layout = layout()};
 }
 

@@ -53,7 +53,7 @@ class Recovery {
   static Result<std::unique_ptr<Recovery>> Begin(Env& env, const SiltIndexOptions& options,
                                                  EntryOwner* owner = nullptr);
 
-  uint64_t hash_secret() const { return manifest_.hash_secret; }
+  const NameHash& name_hash() const { return manifest_.name_hash; }
   unsigned bucket_bits() const { return manifest_.bucket_bits; }
   unsigned partition_bits() const { return manifest_.partition_bits; }
   const SlotLayout& layout() const { return manifest_.layout; }

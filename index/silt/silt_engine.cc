@@ -68,7 +68,7 @@ class SiltEngine::GetBatch final : public LookupBatch {
   size_t size() const override { return names_.size(); }
 
   Lookup Prepare(size_t i) override {
-    const Lookup lookup(names_[i], HashOf(names_[i], index_.stores_.hash_secret()));
+    const Lookup lookup(index_.KeyOf(names_[i]));
     const uint32_t p = PartitionOf(lookup.hash(), index_.stores_.partition_bits());
     Partition::Pin& pin = pins_[p];
     if (pin.active == nullptr) {
@@ -189,11 +189,14 @@ Result<LookupReader> SiltEngine::TakeReader() {
                       .pages = AlignedBuffer(size_t{2} * plan.read_depth * kPageSize)};
 }
 
-// Returns the entry of a name in the active store; empty if it is absent.
+OrderKey SiltEngine::KeyOf(const ChunkName& name) const {
+  return stores_.name_hash().KeyOf(layout(), name);
+}
+
+// Returns the entry of a key in the active store; empty if it is absent.
 Result<std::optional<LogStore::Resident>> SiltEngine::FindInActive(Partition& partition,
-                                                                   const ChunkName& name,
-                                                                   uint64_t hash) {
-  Lookup lookup(name, hash);
+                                                                   const OrderKey& key) {
+  Lookup lookup(key);
   {
     ReaderLock lock(partition.mutex);
     lookup.Begin(*partition.active, nullptr);
@@ -206,23 +209,18 @@ Result<std::optional<LogStore::Resident>> SiltEngine::FindInActive(Partition& pa
   return resident;
 }
 
-Status SiltEngine::ForEach(const std::function<Status(const SlotEntry&)>& visit) {
-  return ForEachInOrder([&](uint64_t, const SlotEntry& entry) { return visit(entry); });
-}
-
-Status SiltEngine::ForEachInOrder(const OrderedVisit& visit) {
+Status SiltEngine::ForEach(const Visit& visit) {
   SILTFS_RETURN_IF_ERROR(stores_.Recover());
   uint64_t damaged_pages = 0;
   for (size_t p = 0; p < stores_.partition_count(); ++p) {
     const auto version = stores_.partition(p).Snapshot();
-    EntryMerge merge(*version, {.hash_secret = stores_.hash_secret(),
+    EntryMerge merge(*version, {.name_hash = stores_.name_hash(),
                                 .partition_bits = stores_.partition_bits(),
                                 .partition = static_cast<uint32_t>(p),
                                 .sort_memory_bytes =
                                     kListingSortFactor * stores_.memory_plan().sort_memory_bytes,
                                 .layout = layout()});
-    SILTFS_RETURN_IF_ERROR(merge.Run(
-        [&](const OrderKey& key, const SlotEntry& entry) { return visit(key.hash, entry); }));
+    SILTFS_RETURN_IF_ERROR(merge.Run(visit));
     if (merge.damaged_pages() > 0) stores_.CountDamage(merge.damaged_pages());
     damaged_pages += merge.damaged_pages();
   }
@@ -239,7 +237,7 @@ Status SiltEngine::Verify(const std::function<void(const IndexFinding&)>& report
   for (size_t p = 0; p < stores_.partition_count(); ++p) {
     const auto version = stores_.partition(p).Snapshot();
     SILTFS_RETURN_IF_ERROR(VerifyPartition(*version,
-                                           {.hash_secret = stores_.hash_secret(),
+                                           {.name_hash = stores_.name_hash(),
                                             .partition_bits = stores_.partition_bits(),
                                             .partition = static_cast<uint32_t>(p),
                                             .layout = layout()},
@@ -264,7 +262,7 @@ Status SiltEngine::EndPut(size_t entries) {
 
 Status SiltEngine::Delete(const ChunkName& name) {
   SILTFS_RETURN_IF_ERROR(CheckWriting());
-  Lookup lookup(name, HashOf(name, stores_.hash_secret()));
+  Lookup lookup(KeyOf(name));
   const Partition& partition =
       stores_.partition(PartitionOf(lookup.hash(), stores_.partition_bits()));
   const Partition::Pin pin = partition.Get();
@@ -282,14 +280,14 @@ Status SiltEngine::Delete(const ChunkName& name) {
 // Inserts an entry or tombstone into the active store of its partition. If this store is full,
 // freezes it and uses a new one.
 Status SiltEngine::Enter(const SlotEntry& entry) {
-  const uint64_t hash = HashOf(entry.name, stores_.hash_secret());
-  const uint32_t p = PartitionOf(hash, stores_.partition_bits());
+  const OrderKey key = KeyOf(entry.name);
+  const uint32_t p = PartitionOf(key.hash, stores_.partition_bits());
   Partition& partition = stores_.partition(p);
   SILTFS_RETURN_IF_ERROR(MakeRoom(p));
-  SILTFS_ASSIGN_OR_RETURN(auto old, FindInActive(partition, entry.name, hash));
-  if (Append(partition, entry, hash, old)) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(auto old, FindInActive(partition, key));
+  if (Append(partition, entry, key.hash, old)) return Status::Ok();
   SILTFS_RETURN_IF_ERROR(Freeze(p));
-  if (Append(partition, entry, hash, std::nullopt)) return Status::Ok();
+  if (Append(partition, entry, key.hash, std::nullopt)) return Status::Ok();
   return Stop({StatusCode::kIoError, "an empty LogStore refused an entry"});
 }
 

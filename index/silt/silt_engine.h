@@ -41,14 +41,12 @@ class SiltEngine {
   // options.accept_lost_entries is not set.
   using Found = std::function<void(size_t, const SlotEntry&)>;
   Status Get(std::span<const ChunkName> names, const Found& found);
-  // Visits the newest entry of each name, except tombstones. If pages were damaged, visits all
-  // other entries, and then fails with kCorruption under the same condition as Get.
-  Status ForEach(const std::function<Status(const SlotEntry&)>& visit);
-  // Visits the same entries as ForEach, in the order of their hashes. `order` is the entry's hash,
-  // whose top bits are the partition. Pins one partition at a time.
-  using OrderedVisit = std::function<Status(uint64_t order, const SlotEntry&)>;
-  Status ForEachInOrder(const OrderedVisit& visit);
-  uint64_t OrderOf(const ChunkName& name) const { return HashOf(name, stores_.hash_secret()); }
+  // Visits the newest entry of each key, except tombstones, in the order of keys. If pages were
+  // damaged, visits all other entries, and then fails with kCorruption under the same condition as
+  // Get. Pins one partition at a time.
+  using Visit = std::function<Status(const OrderKey&, const SlotEntry&)>;
+  Status ForEach(const Visit& visit);
+  uint64_t OrderOf(const ChunkName& name) const { return stores_.name_hash().Of(name); }
   Status Verify(const std::function<void(const IndexFinding&)>& report);
   // Statistics without `lookups` and `entry_bytes_put`: the callers count these.
   IndexStats stats() const;
@@ -79,12 +77,13 @@ class SiltEngine {
   SiltEngine(Env& env, const SiltIndexOptions& options, EntryOwner* owner,
              std::unique_ptr<Recovery> recovery);
 
+  OrderKey KeyOf(const ChunkName& name) const;
   Result<LookupReader> TakeReader();
   void Return(LookupReader reader);
   size_t ReaderBytes() const;
   Status FinishForPut(Lookup& lookup);
   Result<std::optional<LogStore::Resident>> FindInActive(Partition& partition,
-                                                         const ChunkName& name, uint64_t hash);
+                                                         const OrderKey& key);
   bool Append(Partition& partition, const SlotEntry& entry, uint64_t hash,
               const std::optional<LogStore::Resident>& old);
   Status MakeRoom(uint32_t p);

@@ -28,14 +28,12 @@ class SiltIndex final : public ChunkIndex {
   Status WaitUntilOpenImpl() override { return engine_->WaitUntilOpen(); }
   Status SetMemoryLimitImpl(uint64_t bytes) override { return engine_->SetMemoryLimit(bytes); }
   uint64_t DurableSequenceImpl() const override { return engine_->durable_sequence(); }
-  Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) override {
-    return engine_->ForEach([&](const SlotEntry& entry) { return visit(entry); });
+  Status ForEachImpl(const Visit& visit) override {
+    return engine_->ForEach([&](const OrderKey& key, const SlotEntry& entry) {
+      return visit({key.hash, entry.location});
+    });
   }
   uint64_t OrderOfImpl(const ChunkName& name) const override { return engine_->OrderOf(name); }
-  Status ForEachInOrderImpl(
-      const std::function<Status(uint64_t, const IndexEntry&)>& visit) override {
-    return engine_->ForEachInOrder(visit);
-  }
   void SetGoneImpl(std::function<bool(SegmentId)> gone) override {
     engine_->SetGone(std::move(gone));
   }
@@ -54,8 +52,8 @@ class SiltIndex final : public ChunkIndex {
 }  // namespace
 
 Result<std::unique_ptr<ChunkIndex>> OpenSiltIndex(Env& env, const SiltIndexOptions& options) {
-  if (options.slot_bits != kChunkSlots.bits()) {
-    return Status(StatusCode::kInvalidArgument, "a chunk index must have slots of 32 bytes");
+  if (options.layout != kChunkSlots) {
+    return Status(StatusCode::kInvalidArgument, "a chunk index must have hashed slots");
   }
   SILTFS_ASSIGN_OR_RETURN(auto engine, SiltEngine::Open(env, options, nullptr));
   return std::unique_ptr<ChunkIndex>(new SiltIndex(std::move(engine), options.read_only));

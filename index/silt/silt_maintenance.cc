@@ -299,7 +299,7 @@ Result<StoreSet::Merge> Maintenance::WriteSorted(uint32_t partition,
       SortedStoreWriter::Create(stores_.env(), options.directory, file, stores_.partition_bits(),
                                 version.HashEntries() + version.SortedEntries(), throttle_,
                                 stores_.layout()));
-  EntryMerge merge(version, {.hash_secret = stores_.hash_secret(),
+  EntryMerge merge(version, {.name_hash = stores_.name_hash(),
                              .partition_bits = stores_.partition_bits(),
                              .partition = partition,
                              .sort_memory_bytes = stores_.memory_plan().sort_memory_bytes,

@@ -24,9 +24,10 @@ struct SiltIndexOptions {
   unsigned partition_bits = kDefaultPartitionBits;
   // A LogStore's table has 2^bucket_bits buckets of 4 entries; 1 to 15.
   unsigned bucket_bits = kDefaultBucketBits;
-  // Slots of 2^slot_bits bytes, SlotLayout::kLeastBits to kMostBits. A chunk index uses kLeastBits;
-  // it has no data for larger slots.
-  unsigned slot_bits = SlotLayout::kLeastBits;
+  SlotLayout layout = kChunkSlots;
+  // How many bits of the names' hashes count (NameHash). With fewer than 64 bits, many names share
+  // an entry; tests need this.
+  unsigned hash_bits = NameHash::kAllBits;
   // Drawn from Env::FillRandom if not given; set by tests that pin the format.
   std::optional<uint64_t> hash_secret = std::nullopt;
 

@@ -5,23 +5,32 @@
 
 namespace siltfs {
 
-std::optional<SlotEntry> FindInPage(const SlotLayout& layout, const ChunkName& name,
+std::optional<SlotEntry> FindInPage(const SlotLayout& layout, const OrderKey& key,
                                     ConstPageBytes page) {
   for (size_t i = 0; i < layout.slots_per_page(); ++i) {
     const ByteView slot = SlotOfPage(layout, page, i);
-    if (std::memcmp(slot.data(), name.bytes.data(), ChunkName::kSize) == 0) return DecodeSlot(slot);
+    const bool found = layout.hashed() ? DecodeHash(slot.subspan<0, kHashSize>()) == key.hash
+                                       : std::memcmp(slot.data(), key.name.bytes.data(),
+                                                     ChunkName::kSize) == 0;
+    if (found) return DecodeSlot(slot);
   }
   return std::nullopt;
 }
 
+// The finalizer of SplitMix64, which maps different numbers to different numbers.
+uint64_t NameHash::Spread(uint64_t value) {
+  value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9;
+  value = (value ^ value >> 27) * 0x94D049BB133111EB;
+  return value ^ value >> 31;
+}
+
 ChunkName TrieKeyOf(const OrderKey& key) {
-  constexpr size_t kHashBytes = sizeof key.hash;
   ChunkName trie_key;
-  for (size_t i = 0; i < kHashBytes; ++i) {
-    trie_key.bytes[i] = static_cast<uint8_t>(key.hash >> (8 * (kHashBytes - 1 - i)));
+  for (size_t i = 0; i < kHashSize; ++i) {
+    trie_key.bytes[i] = static_cast<uint8_t>(key.hash >> (8 * (kHashSize - 1 - i)));
   }
-  std::copy_n(key.name.bytes.begin(), ChunkName::kSize - kHashBytes,
-              trie_key.bytes.begin() + kHashBytes);
+  std::copy_n(key.name.bytes.begin(), ChunkName::kSize - kHashSize,
+              trie_key.bytes.begin() + kHashSize);
   return trie_key;
 }
 

@@ -89,8 +89,7 @@ Result<TrieIndex> SortedStore::ReadTrie() const {
 
 void SortedStore::OpenFilter(Env& env, const std::string& directory) {
   const auto read = [&]() -> Result<std::shared_ptr<const RibbonFile>> {
-    SILTFS_ASSIGN_OR_RETURN(const uint64_t fingerprint, file_->ReadFingerprint());
-    return RibbonFile::Open(env, directory, file_id(), partition_bits_, fingerprint);
+    return RibbonFile::Open(env, directory, file_id(), partition_bits_, file_->fingerprint());
   };
   auto filter = read();
   if (filter.ok()) filter_file_ = std::move(*filter);
@@ -147,10 +146,10 @@ IndexComponentStats SortedStore::Stats() const {
 
 // --- Searching without a trie ---
 
-SortedSearch::SortedSearch(const SortedStore& store, uint64_t hash_secret, const OrderKey& key)
+SortedSearch::SortedSearch(const SortedStore& store, const NameHash& name_hash, const OrderKey& key)
     : entries_(store.entries()),
       layout_(store.layout()),
-      hash_secret_(hash_secret),
+      name_hash_(name_hash),
       key_(key),
       end_(store.file().info().pages) {
   const unsigned bits = store.partition_bits();
@@ -176,11 +175,10 @@ bool SortedSearch::Take(uint32_t page, ConstPageBytes bytes) {
   ++steps_;
   const uint64_t before = uint64_t{page} * layout_.slots_per_page();
   const size_t slots = std::min<uint64_t>(layout_.slots_per_page(), entries_ - before);
-  if (FindInPage(layout_, key_.name, bytes)) return true;
+  if (FindInPage(layout_, key_, bytes)) return true;
   std::array<OrderKey, kMostSlotsPerPage> keys;
   for (size_t i = 0; i < slots; ++i) {
-    const ChunkName name = DecodeSlot(SlotOfPage(layout_, bytes, i)).name;
-    keys[i] = {HashOf(name, hash_secret_), name};
+    keys[i] = name_hash_.KeyOf(DecodeSlot(SlotOfPage(layout_, bytes, i)));
   }
   const std::span<const OrderKey> all(keys.data(), slots);
   const auto out_of_order = [](const OrderKey& a, const OrderKey& b) { return !(a < b); };
@@ -224,8 +222,8 @@ void SortedSearch::StepAside(uint32_t page) {
   next_.reset();
 }
 
-SortedCursor::SortedCursor(const SortedStore* store, uint64_t hash_secret)
-    : hash_secret_(hash_secret) {
+SortedCursor::SortedCursor(const SortedStore* store, const NameHash& name_hash)
+    : name_hash_(name_hash) {
   if (store == nullptr) return;
   scan_.emplace(store->file());
   left_ = store->entries();
@@ -248,7 +246,7 @@ Status SortedCursor::Next() {
     }
     const SlotEntry entry = DecodeSlot(SlotOfPage(layout_, page_->bytes, slot_++));
     --left_;
-    item_ = Item{.key = {HashOf(entry.name, hash_secret_), entry.name}, .entry = entry};
+    item_ = Item{.key = name_hash_.KeyOf(entry), .entry = entry};
     return Status::Ok();
   }
   return Status::Ok();

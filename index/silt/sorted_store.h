@@ -126,7 +126,8 @@ class SortedStore {
 // takes two to three reads; bisection takes log2(pages). After four steps every other step bisects,
 // because guesses do not help with crafted hashes.
 //
-// The checksums of pages are not verified here. A page with keys out of order is skipped. In a page
+// The checksums of pages with named slots are not verified here. A page with keys out of order is
+// skipped, as the caller skips a page that is known to be damaged (TakeDamaged). In a page
 // with at least four entries, two keys must agree on the direction in which the search continues.
 // So a single damaged entry does not hide other entries.
 //
@@ -134,12 +135,14 @@ class SortedStore {
 class SortedSearch {
  public:
   SortedSearch() = default;
-  SortedSearch(const SortedStore& store, uint64_t hash_secret, const OrderKey& key);
+  SortedSearch(const SortedStore& store, const NameHash& name_hash, const OrderKey& key);
 
   // Returns the page to read next, or nothing if the key is absent.
   std::optional<uint32_t> NextPage() const;
   // Passes in the page that was read. Returns true if the key is in this page.
   bool Take(uint32_t page, ConstPageBytes bytes);
+  // Called instead of Take for a page that could be read but is damaged.
+  void TakeDamaged(uint32_t page) { StepAside(page); }
 
  private:
   void Narrow(uint32_t page, bool before, uint64_t first_hash, uint64_t last_hash);
@@ -147,7 +150,7 @@ class SortedSearch {
 
   uint64_t entries_ = 0;
   SlotLayout layout_;
-  uint64_t hash_secret_ = 0;
+  NameHash name_hash_;
   OrderKey key_;
   // If the key is present, it is in pages [first_, end_). The hashes of all keys in these pages are
   // from first_hash_ to last_hash_.
@@ -164,7 +167,7 @@ class SortedSearch {
 class SortedCursor {
  public:
   // If `store` is null, there are no items.
-  SortedCursor(const SortedStore* store, uint64_t hash_secret);
+  SortedCursor(const SortedStore* store, const NameHash& name_hash);
 
   struct Item {
     OrderKey key;
@@ -176,7 +179,7 @@ class SortedCursor {
   uint64_t damaged_pages() const { return damaged_pages_; }
 
  private:
-  const uint64_t hash_secret_;
+  const NameHash name_hash_;
   std::optional<FrozenFileScan> scan_;
   std::optional<FrozenFileScan::Page> page_;
   uint64_t left_ = 0;  // slots not seen yet

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "index/silt/cuckoo_place.h"
 #include "index/silt/slot.h"
 #include "store/base/checksum.h"
@@ -12,10 +14,11 @@ namespace siltfs {
 namespace {
 
 constexpr std::string_view kMagic = "SILTIDX\n";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kChecksumSize = 8;
 constexpr uint64_t kMaxFileSize = 256U << 20;
 constexpr std::string_view kFileName = "manifest";
+constexpr size_t kReservedBytes = 7;
 
 Status Damaged(std::string cause) { return {StatusCode::kCorruption, std::move(cause)}; }
 
@@ -56,8 +59,9 @@ std::string EncodeStoreManifest(const StoreManifest& manifest) {
   Encoder out;
   out.Raw(kMagic).U32(kVersion).U8(static_cast<uint8_t>(manifest.bucket_bits));
   out.U8(static_cast<uint8_t>(manifest.partition_bits)).U8(manifest.entries_lost ? 1 : 0);
-  out.U8(static_cast<uint8_t>(manifest.layout.bits() - SlotLayout::kLeastBits));
-  out.U64(manifest.hash_secret).U64(manifest.complete_sequence).U64(manifest.next_id);
+  out.U8(manifest.layout.number());
+  out.U64(manifest.name_hash.secret).U64(manifest.complete_sequence).U64(manifest.next_id);
+  out.U8(static_cast<uint8_t>(manifest.name_hash.bits)).Zeros(kReservedBytes);
   for (const PartitionRecord& partition : manifest.partitions) EncodePartition(out, partition);
   out.U64(Checksum(out.view()));
   return out.Take();
@@ -72,22 +76,32 @@ Result<StoreManifest> DecodeStoreManifest(ByteView bytes) {
   Decoder in(bytes.first(checked));
   if (AsText(in.Raw(kMagic.size())) != kMagic) return Damaged("is no manifest of a SILT index");
   const uint32_t version = in.U32();
-  if (in.ok() && version != kVersion) {
+  if (in.ok() && version > kVersion) {
     return Status(StatusCode::kNeedsNewer, fmt::format("is a SILT index of version {}", version));
+  }
+  if (in.ok() && version < kVersion) {
+    return Damaged(fmt::format("is a SILT index of the earlier version {}", version));
   }
   StoreManifest manifest;
   manifest.bucket_bits = in.U8();
   manifest.partition_bits = in.U8();
   const uint8_t lost = in.U8();
-  const unsigned slot_bits = SlotLayout::kLeastBits + in.U8();
+  const uint8_t layout = in.U8();
   manifest.entries_lost = lost == 1;
-  manifest.hash_secret = in.U64();
+  manifest.name_hash.secret = in.U64();
   manifest.complete_sequence = in.U64();
   manifest.next_id = in.U64();
-  if (!in.ok() || lost > 1 || slot_bits > SlotLayout::kMostBits) {
+  manifest.name_hash.bits = in.U8();
+  const ByteView reserved = in.Raw(kReservedBytes);
+  const bool zeros = std::all_of(reserved.begin(), reserved.end(), [](uint8_t b) { return b == 0; });
+  if (!in.ok() || lost > 1 || layout > SlotLayout::kMostNumber || !zeros) {
     return Damaged("has a wrong header");
   }
-  manifest.layout = SlotLayout(slot_bits);
+  if (manifest.name_hash.bits < NameHash::kLeastBits ||
+      manifest.name_hash.bits > NameHash::kAllBits) {
+    return Damaged(fmt::format("has hashes of {} bits", manifest.name_hash.bits));
+  }
+  manifest.layout = SlotLayout::OfNumber(layout);
   if (manifest.bucket_bits < 1 || manifest.bucket_bits > kMaxBucketBits ||
       manifest.partition_bits > kMaxPartitionBits) {
     return Damaged(fmt::format("has 2^{} partitions with tables of 2^{} buckets",

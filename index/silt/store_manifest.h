@@ -35,7 +35,7 @@ struct PartitionRecord {
 };
 
 struct StoreManifest {
-  uint64_t hash_secret = 0;
+  NameHash name_hash;
   unsigned bucket_bits = 0;     // of the LogStores' tables
   unsigned partition_bits = 0;  // 2^bits partitions
   SlotLayout layout = kChunkSlots;

@@ -7,7 +7,7 @@ namespace siltfs {
 StoreSet::StoreSet(Env& env, const SiltIndexOptions& options, std::unique_ptr<Recovery> recovery)
     : env_(env),
       options_(options),
-      hash_secret_(recovery->hash_secret()),
+      name_hash_(recovery->name_hash()),
       bucket_bits_(recovery->bucket_bits()),
       partition_bits_(recovery->partition_bits()),
       layout_(recovery->layout()),
@@ -148,7 +148,7 @@ Status StoreSet::BeginLog(uint32_t p) {
                                 .id = file.id,
                                 .first_page = partition.active->end_page(),
                                 .bucket_bits = bucket_bits,
-                                .hash_secret = hash_secret_,
+                                .name_hash = name_hash_,
                                 .layout = layout_};
   auto version = std::make_shared<PartitionVersion>(*partition.version);
   version->logs.push_back(std::move(partition.active));

@@ -51,7 +51,7 @@ class StoreSet {
 
   Env& env() const { return env_; }
   const SiltIndexOptions& options() const { return options_; }
-  uint64_t hash_secret() const { return hash_secret_; }
+  const NameHash& name_hash() const { return name_hash_; }
   unsigned partition_bits() const { return partition_bits_; }
   const SlotLayout& layout() const { return layout_; }
   // True if entries are not hints (entry_owner.h), and the index must not continue if damage has
@@ -132,7 +132,7 @@ class StoreSet {
 
   Env& env_;
   const SiltIndexOptions options_;
-  const uint64_t hash_secret_;
+  const NameHash name_hash_;
   const unsigned bucket_bits_;
   const unsigned partition_bits_;
   const SlotLayout layout_;

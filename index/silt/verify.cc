@@ -18,24 +18,24 @@ class StoreCheck {
     Say("page-checksum", page, fmt::format("page {} is not what was written", page));
   }
 
-  // Checks that apply to the entries of every kind of store. Returns the entry's hash.
-  uint64_t Entry(const IndexEntry& entry, uint64_t slot) {
-    const uint64_t hash = HashOf(entry.name, options_.hash_secret);
-    if (PartitionOf(hash, options_.partition_bits) != options_.partition) {
+  // Checks that apply to the entries of every kind of store. Returns the entry's key.
+  OrderKey Entry(const SlotEntry& entry, uint64_t slot) {
+    const OrderKey key = options_.name_hash.KeyOf(entry);
+    if (PartitionOf(key.hash, options_.partition_bits) != options_.partition) {
       Say("entry-partition", options_.layout.PageOf(slot),
-          fmt::format("{} in slot {} belongs to another partition", entry.name.ToHex(), slot));
+          fmt::format("{} in slot {} belongs to another partition", Text(key), slot));
     }
-    return hash;
+    return key;
   }
 
-  void Place(const IndexEntry& entry, uint64_t slot) {
+  void Place(const OrderKey& key, uint64_t slot) {
     Say("entry-place", options_.layout.PageOf(slot),
-        fmt::format("lookups of {} do not find it in slot {}", entry.name.ToHex(), slot));
+        fmt::format("lookups of {} do not find it in slot {}", Text(key), slot));
   }
 
-  void Order(const IndexEntry& entry, uint64_t slot) {
+  void Order(const OrderKey& key, uint64_t slot) {
     Say("entry-order", options_.layout.PageOf(slot),
-        fmt::format("{} in slot {} is not behind the entry before it", entry.name.ToHex(), slot));
+        fmt::format("{} in slot {} is not behind the entry before it", Text(key), slot));
   }
 
   // Reports a fault of the filter or trie on flash.
@@ -55,6 +55,9 @@ class StoreCheck {
   }
 
  private:
+  std::string Text(const OrderKey& key) const {
+    return options_.layout.hashed() ? fmt::format("the hash {:016x}", key.hash) : key.name.ToHex();
+  }
   void Say(const char* code, uint64_t page, const std::string& what) {
     report_({.code = code,
              .path = path_,
@@ -75,9 +78,10 @@ Status VerifyLog(const LogStore& log, StoreCheck check) {
   auto slot_is_right = [&](uint32_t slot) {
     const auto entry = contents.Entry(slot);
     if (!entry) return;
-    const auto candidates = log.Find(check.Entry(*entry, slot));
+    const OrderKey key = check.Entry(*entry, slot);
+    const auto candidates = log.Find(key.hash);
     if (std::find(candidates.begin(), candidates.end(), slot) == candidates.end()) {
-      check.Place(*entry, slot);
+      check.Place(key, slot);
     }
   };
   log.table().ForEachPlace([&](size_t, uint16_t, uint32_t slot) { slot_is_right(slot); });
@@ -102,11 +106,11 @@ Status VerifyHash(const HashStore& store, StoreCheck check) {
     }
     for (size_t i = 0; i < layout.slots_per_page(); ++i) {
       const auto slot = static_cast<uint32_t>(page->number * layout.slots_per_page() + i);
-      const IndexEntry entry = DecodeSlot(SlotOfPage(layout, page->bytes, i));
-      if (entry.name == ChunkName{}) continue;
+      const SlotEntry entry = DecodeSlot(SlotOfPage(layout, page->bytes, i));
+      if (IsHole(entry)) continue;
       ++found;
-      const uint64_t hash = check.Entry(entry, slot);
-      if (filter.ok() && !filter->Finds(hash, slot)) check.Place(entry, slot);
+      const OrderKey key = check.Entry(entry, slot);
+      if (filter.ok() && !filter->Finds(key.hash, slot)) check.Place(key, slot);
     }
   }
   if (!damaged) check.Counts(found, store.entries());
@@ -149,11 +153,11 @@ Status VerifySorted(const SortedStore& store, StoreCheck check) {
     }
     for (size_t i = 0; i < slots; ++i) {
       const uint64_t slot = uint64_t{page->number} * layout.slots_per_page() + i;
-      const IndexEntry entry = DecodeSlot(SlotOfPage(layout, page->bytes, i));
-      const OrderKey key{check.Entry(entry, slot), entry.name};
-      if (last && !(*last < key)) check.Order(entry, slot);
+      const SlotEntry entry = DecodeSlot(SlotOfPage(layout, page->bytes, i));
+      const OrderKey key = check.Entry(entry, slot);
+      if (last && !(*last < key)) check.Order(key, slot);
       const bool leads_here = !trie.ok() || trie->Lookup(TrieKeyOf(key)) == page->number;
-      if (!leads_here || !filter.MayContain(key.hash)) check.Place(entry, slot);
+      if (!leads_here || !filter.MayContain(key.hash)) check.Place(key, slot);
       last = key;
     }
   }

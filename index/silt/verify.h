@@ -12,7 +12,7 @@
 namespace siltfs {
 
 struct VerifyOptions {
-  uint64_t hash_secret = 0;
+  NameHash name_hash;
   unsigned partition_bits = 0;
   uint32_t partition = 0;
   SlotLayout layout = kChunkSlots;

@@ -74,13 +74,13 @@ void Ask(ChunkIndex& index) {
   }
   uint64_t entries = 0;
   index
-      .ForEachInOrder([&](uint64_t, const IndexEntry&) {
+      .ForEach([&](const OrderedEntry&) {
         ++entries;
         return Status::Ok();
       })
       .IgnoreError("it may be damaged");
   index.Verify([](const IndexFinding&) {}).IgnoreError("it may be damaged");
-  MustHold(entries <= kMostBytes / 32, "entries have room on the device");
+  MustHold(entries <= kMostBytes / kHashedSlotSize, "entries have room on the device");
   index.stats();
 }
 

@@ -33,16 +33,12 @@ class DisorderedIndex final : public ChunkIndex {
   Status DeleteImpl(const ChunkName&) override { return Status::Ok(); }
   Status FlushImpl(uint64_t) override { return Status::Ok(); }
   uint64_t DurableSequenceImpl() const override { return 0; }
-  Status ForEachImpl(const std::function<Status(const IndexEntry&)>&) override {
-    return Status::Ok();
+  Status ForEachImpl(const Visit& visit) override {
+    SILTFS_RETURN_IF_ERROR(visit({7, {1, 1, 1}}));
+    SILTFS_RETURN_IF_ERROR(visit({7, {1, 1, 1}}));
+    return visit({6, {1, 1, 1}});
   }
   uint64_t OrderOfImpl(const ChunkName& name) const override { return name.Prefix64(); }
-  Status ForEachInOrderImpl(
-      const std::function<Status(uint64_t, const IndexEntry&)>& visit) override {
-    SILTFS_RETURN_IF_ERROR(visit(7, {NameOf(7), {1, 1, 1}}));
-    SILTFS_RETURN_IF_ERROR(visit(7, {NameOf(8), {1, 1, 1}}));
-    return visit(6, {NameOf(6), {1, 1, 1}});
-  }
   Status VerifyImpl(const std::function<void(const IndexFinding&)>&) override {
     return Status::Ok();
   }
@@ -52,10 +48,10 @@ class DisorderedIndex final : public ChunkIndex {
 
 }  // namespace
 
-TEST_CASE("a listing in order fails at an entry that is out of order") {
+TEST_CASE("a listing fails at an entry that is out of order") {
   DisorderedIndex index;
   int visits = 0;
-  REQUIRE_CODE(index.ForEachInOrder([&](uint64_t, const IndexEntry&) {
+  REQUIRE_CODE(index.ForEach([&](const OrderedEntry&) {
     ++visits;
     return Status::Ok();
   }),
@@ -126,7 +122,7 @@ TEST_CASE("a closed index answers only stats()") {
   REQUIRE_CODE(fixture.index->Flush(), kInvalidArgument);
   REQUIRE_CODE(fixture.index->Close(), kInvalidArgument);
   REQUIRE_CODE(fixture.index->Get(NameOf(1)), kInvalidArgument);
-  REQUIRE_CODE(fixture.index->ForEach([](const IndexEntry&) { return Status::Ok(); }),
+  REQUIRE_CODE(fixture.index->ForEach([](const OrderedEntry&) { return Status::Ok(); }),
                kInvalidArgument);
   CHECK(fixture.index->stats().entries == 1);
 }

@@ -63,7 +63,7 @@ Engine WideSilt(std::string name, unsigned slot_bits, unsigned partition_bits, u
                                        .read_only = read_only,
                                        .partition_bits = partition_bits,
                                        .bucket_bits = bucket_bits,
-                                       .slot_bits = slot_bits,
+                                       .layout = SlotLayout::Named(slot_bits),
                                        .hash_secret = std::nullopt,
                                        .max_log_pages = 16,
                                        .write_batch_pages = 2,

@@ -17,17 +17,20 @@ struct Merged {
 
 // Runs a merge, and REQUIREs that the merge visits the keys in ascending order.
 Merged Merge(const PartitionVersion& version, size_t sort_memory_bytes = 4U << 20) {
-  EntryMerge merge(version, {.hash_secret = StoreMaker::kSecret,
+  EntryMerge merge(version, {.name_hash = {StoreMaker::kSecret},
                              .partition_bits = 0,
                              .partition = 0,
                              .sort_memory_bytes = sort_memory_bytes});
   Merged merged;
   std::optional<OrderKey> last;
-  REQUIRE_OK(merge.Run([&](const OrderKey& key, const IndexEntry& entry) {
-    REQUIRE(key == OrderKey{HashOf(entry.name, StoreMaker::kSecret), entry.name});
+  REQUIRE_OK(merge.Run([&](const OrderKey& key, const SlotEntry& entry) {
+    // NumberedEntry(number) lies in segment number + 1.
+    const ChunkName name = NameOf(entry.location.segment - 1);
+    REQUIRE(key == StoreMaker().Key(name));
+    REQUIRE(key.hash == entry.hash);
     if (last) REQUIRE(*last < key);
     last = key;
-    merged.entries.push_back(entry);
+    merged.entries.push_back({name, entry.location});
     return Status::Ok();
   }));
   merged.damaged_pages = merge.damaged_pages();
@@ -134,7 +137,7 @@ TEST_CASE("a merge covers only its partition's range of hashes") {
     }
     PartitionVersion version;
     version.hashes.push_back(maker.HashStoreOf(mine));
-    EntryMerge merge(version, {.hash_secret = StoreMaker::kSecret,
+    EntryMerge merge(version, {.name_hash = {StoreMaker::kSecret},
                                .partition_bits = kBits,
                                .partition = p,
                                .sort_memory_bytes = 1000});
@@ -185,7 +188,7 @@ TEST_CASE("a merge stops at the first failure of its visitor") {
   PartitionVersion version;
   version.sorted = maker.Sorted(NumberedEntries(0, 5));
   version.hashes.push_back(maker.HashStoreOf(NumberedEntries(10, 5)));
-  EntryMerge merge(version, {.hash_secret = StoreMaker::kSecret});
+  EntryMerge merge(version, {.name_hash = {StoreMaker::kSecret}});
   int visits = 0;
   REQUIRE_CODE(merge.Run([&](const OrderKey&, const IndexEntry&) -> Status {
     if (++visits == 7) return {StatusCode::kInterrupted, "enough"};
@@ -203,7 +206,7 @@ TEST_CASE("a read that fails ends a merge") {
   version.logs.push_back(maker.Log(NumberedEntries(20, 5)));
   for (const char* part : {".sorted", ".hash", ".log"}) {
     maker.env.FailCall({.calls = SimCall::kRead, .nth = 1, .path_part = part});
-    EntryMerge merge(version, {.hash_secret = StoreMaker::kSecret});
+    EntryMerge merge(version, {.name_hash = {StoreMaker::kSecret}});
     REQUIRE_CODE(merge.Run([](const OrderKey&, const IndexEntry&) { return Status::Ok(); }),
                  kIoError);
     maker.env.ClearFaults();

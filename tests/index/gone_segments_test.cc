@@ -13,7 +13,7 @@ bool IsEvenNumber(SegmentId segment) { return (segment - 1) % 2 == 0; }
 
 std::set<uint64_t> Listed(ChunkIndex& index) {
   std::set<uint64_t> numbers;
-  REQUIRE_OK(index.ForEach([&](const IndexEntry& entry) {
+  REQUIRE_OK(index.ForEach([&](const OrderedEntry& entry) {
     numbers.insert(entry.location.segment - 1);
     return Status::Ok();
   }));

@@ -13,8 +13,8 @@ std::optional<IndexEntry> Find(const HashStore& store, const ChunkName& name, ui
   for (const uint32_t slot : store.filter()->Find(hash)) {
     alignas(kPageSize) std::array<uint8_t, kPageSize> page{};
     REQUIRE_OK(store.file().file().Read(slot / kChunkSlots.slots_per_page() * kPageSize, page));
-    const IndexEntry entry = store.EntryInPage(slot, page);
-    if (entry.name == name) return entry;
+    const SlotEntry entry = store.EntryInPage(slot, page);
+    if (IsEntryOf(StoreMaker::kNameHash.KeyOf(kChunkSlots, name), kChunkSlots, entry)) return entry;
   }
   return std::nullopt;
 }
@@ -26,7 +26,7 @@ std::optional<IndexEntry> FindWithoutFilter(const HashStore& store, const ChunkN
     REQUIRE(page < store.file().info().pages);
     alignas(kPageSize) std::array<uint8_t, kPageSize> bytes{};
     REQUIRE_OK(store.file().file().Read(page * kPageSize, bytes));
-    if (auto entry = FindInPage(store.layout(), name, bytes)) return entry;
+    if (auto entry = FindInPage(store.layout(), StoreMaker::kNameHash.KeyOf(store.layout(), name), bytes)) return entry;
   }
   return std::nullopt;
 }
@@ -35,7 +35,7 @@ std::optional<IndexEntry> FindWithoutFilter(const HashStore& store, const ChunkN
 std::vector<IndexEntry> FullTable(unsigned bucket_bits) {
   CuckooTable table(bucket_bits);
   std::vector<IndexEntry> entries;
-  while (table.Insert(HashOf(NameOf(entries.size()), StoreMaker::kSecret), 0)) {
+  while (table.Insert(StoreMaker::kNameHash.Of(NameOf(entries.size())), 0)) {
     entries.push_back(NumberedEntry(entries.size()));
   }
   return entries;
@@ -47,7 +47,7 @@ Result<std::shared_ptr<const HashStore>> OpenOfOneEntry(unsigned bucket_bits, By
   const StoreFileId id{StoreKind::kHash, 0, 1};
   auto writer = FrozenFileWriter::Create(maker.env, "/", id, maker.throttle);
   REQUIRE_OK(writer);
-  REQUIRE_OK((*writer)->Append(NumberedEntry(1)));
+  REQUIRE_OK((*writer)->Append(maker.Stored(NumberedEntry(1))));
   FrozenFileInfo info;
   info.entries = 1;
   info.bucket_bits = bucket_bits;
@@ -77,7 +77,7 @@ TEST_CASE("the HashStore's filter leads to every entry of the LogStore") {
   }
   PartitionVersion version;
   version.hashes.push_back(store);
-  REQUIRE_OK(VerifyPartition(version, {.hash_secret = StoreMaker::kSecret},
+  REQUIRE_OK(VerifyPartition(version, {.name_hash = {StoreMaker::kSecret}},
                              [](const IndexFinding& finding) { FAIL(finding.text); }));
 }
 
@@ -183,7 +183,7 @@ TEST_CASE("a synced HashStore survives a power cut, and an unsynced one is absen
 
 TEST_CASE("every entry is in one of its bucket's pages if a bucket takes several") {
   StoreMaker maker;
-  maker.layout = SlotLayout(SlotLayout::kMostBits);
+  maker.layout = SlotLayout::Named(SlotLayout::kMostBits);
   maker.bucket_bits = 5;
   // As many entries as the table takes, so that some are in its stash.
   CuckooTable table(maker.bucket_bits);

@@ -88,8 +88,7 @@ void CheckAfterCrash(ChunkIndex& index, const History& history, bool flushed_is_
 // index.
 void CheckLifeGoesOn(std::unique_ptr<ChunkIndex> index, const History& history,
                      const std::function<std::unique_ptr<ChunkIndex>()>& open);
-// REQUIREs that ForEach, and ForEachInOrder in its order, visit exactly the entries that Get
-// answers, each name once.
+// REQUIREs that ForEach visits exactly the entries that Get answers, each once and in order.
 void CheckForEach(ChunkIndex& index, const History& history);
 
 }  // namespace siltfs::testing

@@ -65,7 +65,7 @@ TEST_CASE("limits change concurrently with all other calls, even during recovery
     threads.emplace_back([&] {
       while (!stop) {
         uint64_t seen = 0;
-        const Status all = index->ForEach([&](const IndexEntry&) {
+        const Status all = index->ForEach([&](const OrderedEntry&) {
           ++seen;
           return Status::Ok();
         });

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kSecret = 99;
 constexpr LogStore::Config kConfig{
-    .partition = 2, .id = 7, .first_page = 1000, .bucket_bits = 5, .hash_secret = kSecret};
+    .partition = 2, .id = 7, .first_page = 1000, .bucket_bits = 5, .name_hash = {kSecret}};
 
 std::shared_ptr<File> NewFile(SimEnv& env) {
   auto file = CreateStoreFile(env, "/", {StoreKind::kLog, kConfig.partition, kConfig.id});
@@ -17,15 +17,14 @@ std::shared_ptr<File> NewFile(SimEnv& env) {
   return *file;
 }
 
-uint64_t HashOfNumber(uint64_t number) { return HashOf(NameOf(number), kSecret); }
+uint64_t HashOfNumber(uint64_t number) { return NameHash{kSecret}.Of(NameOf(number)); }
 
 bool Insert(LogStore& store, uint64_t number, uint64_t complete = 0) {
   return store.Insert(HashOfNumber(number), NumberedEntry(number), complete);
 }
 
 std::optional<IndexEntry> Find(const LogStore& store, uint64_t number) {
-  const ChunkName name = NameOf(number);
-  Lookup lookup(name, HashOfNumber(number));
+  Lookup lookup(NameHash{kSecret}.KeyOf(kChunkSlots, NameOf(number)));
   lookup.Begin(store, nullptr);
   FinishLookup(lookup);
   REQUIRE_OK(lookup.status());
@@ -240,7 +239,7 @@ TEST_CASE("a deletion takes a slot but is no entry") {
 TEST_CASE("the buckets of names depend on the index's secret") {
   int same = 0;
   for (uint64_t i = 0; i < 1000; ++i) {
-    same += HashOf(NameOf(i), 1) % 32768 == HashOf(NameOf(i), 2) % 32768;
+    same += NameHash{1}.Of(NameOf(i)) % 32768 == NameHash{2}.Of(NameOf(i)) % 32768;
   }
   CHECK(same < 5);
 }

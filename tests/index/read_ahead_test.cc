@@ -65,7 +65,7 @@ struct Stores : StoreMaker {
   static uint32_t Version(uint64_t s) { return static_cast<uint32_t>(s + 1); }
 
   Lookup Begin(const ChunkName& name) const {
-    Lookup lookup(name, Hash(name));
+    Lookup lookup(Key(name));
     lookup.Begin(*active, &version);
     return lookup;
   }

@@ -119,7 +119,7 @@ TEST_CASE("sequences lost in a crash are not durable when they are reused") {
   const auto entries_of = [&](uint32_t partition, uint64_t first, size_t count) {
     std::vector<IndexEntry> entries;
     for (uint64_t i = first; entries.size() < count; ++i) {
-      const uint64_t hash = HashOf(NameOf(i), *fixture.options.hash_secret);
+      const uint64_t hash = NameHash{*fixture.options.hash_secret}.Of(NameOf(i));
       if (PartitionOf(hash, 1) == partition) entries.push_back(NumberedEntry(i));
     }
     return entries;

@@ -15,7 +15,7 @@ constexpr StoreFileId kStore{StoreKind::kSorted, 3, 12};
 constexpr StoreFileId kFile{StoreKind::kFilter, 3, 12};
 constexpr uint64_t kStoreChecksum = 0x1234;
 
-uint64_t KeyHash(uint64_t i) { return i * (UINT64_MAX / kKeys) + HashOf(NameOf(i), 1) % 1'000'000; }
+uint64_t KeyHash(uint64_t i) { return i * (UINT64_MAX / kKeys) + NameHash{1}.Of(NameOf(i)) % 1'000'000; }
 
 struct Written {
   explicit Written(uint64_t keys = kKeys) {
@@ -54,7 +54,7 @@ TEST_CASE("each slice read from a filter's file denies no key, and half of the o
     uint64_t passed = 0;
     for (uint64_t i = 0; i < kKeys; ++i) {
       denied += filter.MayContain(KeyHash(i)) ? 0 : 1;
-      passed += filter.MayContain(HashOf(NameOf(i), 2)) ? 1 : 0;
+      passed += filter.MayContain(NameHash{2}.Of(NameOf(i))) ? 1 : 0;
     }
     INFO(number + 1 << " slices pass " << passed << " of " << kKeys);
     CHECK(denied == 0);

@@ -21,7 +21,7 @@ struct Left : SiltFixture {
   }
 
   uint32_t PartitionOfNumber(uint64_t number) const {
-    return PartitionOf(HashOf(NameOf(number), *options.hash_secret), options.partition_bits);
+    return PartitionOf(NameHash{*options.hash_secret}.Of(NameOf(number)), options.partition_bits);
   }
   // Returns a number that falls into the partition.
   uint64_t NumberIn(uint32_t partition) const {
@@ -98,7 +98,7 @@ TEST_CASE("a partition that can't be opened fails its own lookups, and every wri
   REQUIRE_CODE(index->Put(NumberedEntries(0, 1), 50), kCorruption);
   REQUIRE_CODE(index->Delete(NameOf(1)), kCorruption);
   REQUIRE_CODE(index->Flush(), kCorruption);
-  REQUIRE_CODE(index->ForEach([](const IndexEntry&) { return Status::Ok(); }), kCorruption);
+  REQUIRE_CODE(index->ForEach([](const OrderedEntry&) { return Status::Ok(); }), kCorruption);
   CHECK(index->durable_sequence() == 0);
   REQUIRE_CODE(index->Close(), kCorruption);
 }

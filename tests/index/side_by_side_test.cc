@@ -36,7 +36,7 @@ struct Closed : SiltFixture {
   }
   uint64_t NumberIn(uint32_t partition) const {
     for (uint64_t i = 0;; ++i) {
-      const uint64_t hash = HashOf(NameOf(i), *options.hash_secret);
+      const uint64_t hash = NameHash{*options.hash_secret}.Of(NameOf(i));
       if (PartitionOf(hash, options.partition_bits) == partition) return i;
     }
   }

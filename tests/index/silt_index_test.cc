@@ -205,7 +205,7 @@ TEST_CASE("a deletion hides the entry in any store, and a merge removes both") {
       REQUIRE(GetNumber(*index, i).has_value() == (i % 2 == 1));
     }
     size_t shown = 0;
-    REQUIRE_OK(index->ForEach([&](const IndexEntry&) {
+    REQUIRE_OK(index->ForEach([&](const OrderedEntry&) {
       ++shown;
       return Status::Ok();
     }));
@@ -352,7 +352,7 @@ TEST_CASE("lookups run beside puts, deletions, freezes, conversions and merges")
     while (put.load(std::memory_order_acquire) < kNames) {
       const uint64_t there = put.load(std::memory_order_acquire);
       uint64_t shown = 0;
-      const Status scanned = index->ForEach([&](const IndexEntry&) {
+      const Status scanned = index->ForEach([&](const OrderedEntry&) {
         ++shown;
         return Status::Ok();
       });

@@ -11,23 +11,23 @@ namespace {
 
 std::optional<IndexEntry> Find(const StoreMaker& maker, const SortedStore& store,
                                const ChunkName& name) {
-  const uint32_t number = store.PageOf({maker.Hash(name), name});
+  const uint32_t number = store.PageOf(maker.Key(name));
   REQUIRE(number < store.file().info().pages);
   alignas(kPageSize) std::array<uint8_t, kPageSize> page{};
   REQUIRE_OK(store.file().file().Read(number * kPageSize, page));
-  return FindInPage(kChunkSlots, name, page);
+  return FindInPage(kChunkSlots, maker.Key(name), page);
 }
 
 // Finds a name without the trie; counts the pages read.
 std::optional<IndexEntry> Search(const StoreMaker& maker, const SortedStore& store,
                                  const ChunkName& name, uint64_t& reads) {
-  SortedSearch search(store, StoreMaker::kSecret, {maker.Hash(name), name});
+  SortedSearch search(store, StoreMaker::kNameHash, maker.Key(name));
   while (const auto page = search.NextPage()) {
     REQUIRE(*page < store.file().info().pages);
     ++reads;
     alignas(kPageSize) std::array<uint8_t, kPageSize> bytes{};
     REQUIRE_OK(store.file().file().Read(*page * kPageSize, bytes));
-    if (search.Take(*page, bytes)) return FindInPage(kChunkSlots, name, bytes);
+    if (search.Take(*page, bytes)) return FindInPage(kChunkSlots, maker.Key(name), bytes);
   }
   return std::nullopt;
 }
@@ -56,7 +56,7 @@ TEST_CASE(
   }
   PartitionVersion version;
   version.sorted = store;
-  REQUIRE_OK(VerifyPartition(version, {.hash_secret = StoreMaker::kSecret},
+  REQUIRE_OK(VerifyPartition(version, {.name_hash = {StoreMaker::kSecret}},
                              [](const IndexFinding& finding) { FAIL(finding.text); }));
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("a search over arbitrary pages ends") {
   Random random(3);
   for (int round = 0; round < 300; ++round) {
     const ChunkName name = NameOf(static_cast<uint64_t>(round));
-    SortedSearch search(*store, StoreMaker::kSecret, {maker.Hash(name), name});
+    SortedSearch search(*store, StoreMaker::kNameHash, maker.Key(name));
     std::vector<bool> seen(store->file().info().pages);
     while (const auto page = search.NextPage()) {
       REQUIRE(*page < seen.size());
@@ -131,7 +131,7 @@ TEST_CASE("a cursor goes through a SortedStore in order") {
   const uint64_t count = GENERATE(1, 128, 129, 64 * 128 + 3);
   StoreMaker maker;
   const auto store = maker.Sorted(NumberedEntries(0, count));
-  SortedCursor cursor(store.get(), StoreMaker::kSecret);
+  SortedCursor cursor(store.get(), StoreMaker::kNameHash);
   CHECK_FALSE(cursor.item().has_value());
   std::optional<OrderKey> last;
   uint64_t seen = 0;
@@ -149,7 +149,7 @@ TEST_CASE("a cursor goes through a SortedStore in order") {
 }
 
 TEST_CASE("a cursor over no store is at its end") {
-  SortedCursor cursor(nullptr, 1);
+  SortedCursor cursor(nullptr, {});
   REQUIRE_OK(cursor.Next());
   CHECK_FALSE(cursor.item().has_value());
 }
@@ -164,7 +164,7 @@ TEST_CASE("a cursor skips the entries of damaged pages, and counts the pages") {
            {1, 128}, {4, 10}, {0, 128}, {2, 128}, {3, 128}}) {
     FlipByte(maker.env, path, page * kPageSize + 5);
     missing += entries;
-    SortedCursor cursor(store.get(), StoreMaker::kSecret);
+    SortedCursor cursor(store.get(), StoreMaker::kNameHash);
     uint64_t seen = 0;
     while (Next(cursor)) ++seen;
     CHECK(seen == 128 * 4 + 10 - missing);

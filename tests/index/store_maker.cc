@@ -35,7 +35,7 @@ std::shared_ptr<LogStore> StoreMaker::Log(std::span<const IndexEntry> entries) {
   REQUIRE_OK(file);
   auto log = std::make_shared<LogStore>(
       LogStore::Config{
-          .id = id.id, .bucket_bits = bucket_bits, .hash_secret = kSecret, .layout = layout},
+          .id = id.id, .bucket_bits = bucket_bits, .name_hash = {kSecret}, .layout = layout},
       *file);
   for (const IndexEntry& entry : entries) REQUIRE(log->Insert(Hash(entry.name), entry, 0));
   if (log->HasOpenEntries()) log->SealPage(0);
@@ -59,10 +59,10 @@ std::shared_ptr<const SortedStore> StoreMaker::Sorted(std::vector<IndexEntry> en
   const StoreFileId id{StoreKind::kSorted, 0, next_id++};
   auto writer = SortedStoreWriter::Create(env, kDirectory, id, 0, entries.size(), throttle);
   REQUIRE_OK(writer);
-  const auto key = [&](const IndexEntry& entry) { return OrderKey{Hash(entry.name), entry.name}; };
+  const auto key = [&](const IndexEntry& entry) { return Key(entry.name); };
   std::sort(entries.begin(), entries.end(),
             [&](const IndexEntry& a, const IndexEntry& b) { return key(a) < key(b); });
-  for (const IndexEntry& entry : entries) REQUIRE_OK((*writer)->Append(key(entry), entry));
+  for (const IndexEntry& entry : entries) REQUIRE_OK((*writer)->Append(key(entry), Stored(entry)));
   REQUIRE_OK((*writer)->Finish());
   auto store = SortedStore::Open(env, kDirectory, id, 0);
   REQUIRE_OK(store);

@@ -22,10 +22,19 @@ void FlipByte(Env& env, const std::string& path, uint64_t offset);
 
 struct StoreMaker {
   static constexpr uint64_t kSecret = 99;
+  static constexpr NameHash kNameHash{kSecret};
   static constexpr const char* kDirectory = "/";
 
-  uint64_t Hash(const ChunkName& name) const { return HashOf(name, kSecret); }
+  uint64_t Hash(const ChunkName& name) const { return kNameHash.Of(name); }
   uint64_t Hash(uint64_t number) const { return Hash(NameOf(number)); }
+  // The key under which the stores have the name.
+  OrderKey Key(const ChunkName& name) const { return kNameHash.KeyOf(layout, name); }
+  // The entry as the stores have it.
+  SlotEntry Stored(const IndexEntry& entry) const {
+    SlotEntry stored(entry);
+    if (layout.hashed()) stored.hash = Hash(entry.name);
+    return stored;
+  }
 
   // Makes a LogStore: the entries are put in the given order, sealed and written out.
   std::shared_ptr<LogStore> Log(std::span<const IndexEntry> entries);

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kHeaderSize = 40;
 
 StoreManifest Example() {
-  return {.hash_secret = 0x0123456789abcdef,
+  return {.name_hash = {0x0123456789abcdef},
           .bucket_bits = 11,
           .partition_bits = 1,
           .complete_sequence = 77,

@@ -12,7 +12,7 @@ namespace {
 
 std::vector<std::string> Codes(const PartitionVersion& version) {
   std::vector<std::string> codes;
-  REQUIRE_OK(VerifyPartition(version, {.hash_secret = StoreMaker::kSecret},
+  REQUIRE_OK(VerifyPartition(version, {.name_hash = {StoreMaker::kSecret}},
                              [&](const IndexFinding& finding) { codes.push_back(finding.code); }));
   return codes;
 }
@@ -118,7 +118,7 @@ TEST_CASE("verification finds an entry that belongs to another partition") {
   version.logs.push_back(maker.Log(NumberedEntries(0, 10)));
   uint64_t findings = 0;
   REQUIRE_OK(VerifyPartition(
-      version, {.hash_secret = StoreMaker::kSecret, .partition_bits = 1, .partition = 1},
+      version, {.name_hash = {StoreMaker::kSecret}, .partition_bits = 1, .partition = 1},
       [&](const IndexFinding& finding) { findings += finding.code == "entry-partition" ? 1 : 0; }));
   uint64_t elsewhere = 0;
   for (uint64_t i = 0; i < 10; ++i) elsewhere += PartitionOf(maker.Hash(i), 1) == 0 ? 1 : 0;

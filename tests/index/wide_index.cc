@@ -49,18 +49,12 @@ class WideIndex final : public ChunkIndex {
   Status WaitUntilOpenImpl() override { return engine_->WaitUntilOpen(); }
   Status SetMemoryLimitImpl(uint64_t bytes) override { return engine_->SetMemoryLimit(bytes); }
   uint64_t DurableSequenceImpl() const override { return engine_->durable_sequence(); }
-  Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) override {
-    return engine_->ForEach([&](const SlotEntry& entry) -> Status {
-      return IsIntact(entry) ? visit(entry) : Status::Ok();
+  Status ForEachImpl(const Visit& visit) override {
+    return engine_->ForEach([&](const OrderKey& key, const SlotEntry& entry) -> Status {
+      return IsIntact(entry) ? visit({key.hash, entry.location}) : Status::Ok();
     });
   }
   uint64_t OrderOfImpl(const ChunkName& name) const override { return engine_->OrderOf(name); }
-  Status ForEachInOrderImpl(
-      const std::function<Status(uint64_t, const IndexEntry&)>& visit) override {
-    return engine_->ForEachInOrder([&](uint64_t order, const SlotEntry& entry) -> Status {
-      return IsIntact(entry) ? visit(order, entry) : Status::Ok();
-    });
-  }
   void SetGoneImpl(std::function<bool(SegmentId)> gone) override {
     engine_->SetGone(std::move(gone));
   }

@@ -309,16 +309,16 @@ TEST_CASE("A lookup with a wrong answer fails") {
   CHECK_THROWS_AS(elsewhere.GetPresent(64, 1), BenchFailure);  // the index lacks these names
 }
 
-TEST_CASE("Names can be turned back into numbers, and a tally detects a missing number") {
+TEST_CASE("Locations can be turned back into numbers, and a tally detects a missing number") {
   const IndexKeys keys(3);
   NumberTally tally;
   for (uint64_t number = 0; number < 1000; ++number) {
-    REQUIRE(keys.NumberOf(keys.NameOf(number)) == number);
+    REQUIRE(keys.NumberOf(keys.LocationOf(number)) == number);
     CHECK_FALSE(tally.IsFirst(1000));
     tally.Add(number);
   }
   CHECK(tally.IsFirst(1000));
-  CHECK_FALSE(IndexKeys(4).NumberOf(keys.NameOf(1)));
+  CHECK_FALSE(IndexKeys(4).NumberOf(keys.LocationOf(1)));
   NumberTally doubled;
   for (uint64_t number = 0; number < 1000; ++number) doubled.Add(number == 7 ? 8 : number);
   CHECK(doubled.count() == 1000);

@@ -45,6 +45,10 @@ class IndexedStore {
       for (uint64_t i = 0; i < 100; ++i) entries.push_back(EntryOf(number + i));
       REQUIRE((*index)->Put(entries, number + 1).ok());
     }
+    for (uint64_t number = 0; number < kEntries; ++number) {
+      const ChunkName name = EntryOf(number).name;
+      orders_[name] = (*index)->OrderOf(name);
+    }
     REQUIRE((*index)->Close().ok());
     for (const IndexComponentStats& store : (*index)->stats().stores) ++stores_[store.kind];
     REQUIRE(stores_.size() == 3);
@@ -52,6 +56,7 @@ class IndexedStore {
 
   std::string path() const { return directory_ / "store"; }
   const std::map<std::string, uint64_t>& stores() const { return stores_; }
+  uint64_t OrderOf(const ChunkName& name) const { return orders_.at(name); }
 
   // Returns every file with its contents.
   std::map<std::string, std::string> Contents() const {
@@ -75,6 +80,7 @@ class IndexedStore {
  private:
   const TemporaryDirectory directory_;
   std::map<std::string, uint64_t> stores_;  // by kind
+  std::map<ChunkName, uint64_t> orders_;    // ChunkIndex::OrderOf
 };
 
 void FlipByte(const std::string& path, uint64_t offset) {
@@ -157,8 +163,10 @@ TEST_CASE("index dump prints every entry once, each a line of JSON") {
     const std::string segment = std::to_string(at.segment);
     const std::string ordinal = std::to_string(at.ordinal);
     const std::string offset = std::to_string(at.block_offset);
-    json.insert(R"({"name":")" + name.ToHex() + R"(","segment":)" + segment + R"(,"ordinal":)" +
-                ordinal + R"(,"block_offset":)" + offset + "}");
+    std::array<char, 17> order;
+    snprintf(order.data(), order.size(), "%016lx", store.OrderOf(name));
+    json.insert(std::string(R"({"order":")") + order.data() + R"(","segment":)" + segment +
+                R"(,"ordinal":)" + ordinal + R"(,"block_offset":)" + offset + "}");
   }
   const auto lines = [](const Outcome& outcome) {
     INFO(outcome.err);

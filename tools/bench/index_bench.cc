@@ -237,11 +237,11 @@ class IndexBench {
   void ReadWhole() {
     NumberTally tally;
     const Stopwatch reading;
-    Require(index_->ForEach([&](const IndexEntry& entry) {
-      const auto number = keys_.NumberOf(entry.name);
-      if (!number || entry.location != keys_.LocationOf(*number)) {
+    Require(index_->ForEach([&](const OrderedEntry& entry) {
+      const auto number = keys_.NumberOf(entry.location);
+      if (!number || index_->OrderOf(keys_.NameOf(*number)) != entry.order) {
         return Status(StatusCode::kCorruption,
-                      "index: " + entry.name.ToHex() + " has not the value that was put");
+                      "index: " + std::to_string(entry.order) + " has not the value that was put");
       }
       tally.Add(*number);
       return Status::Ok();

@@ -5,28 +5,7 @@ namespace {
 
 constexpr uint64_t kFirstFactor = 0xbf58476d1ce4e5b9U;
 constexpr uint64_t kSecondFactor = 0x94d049bb133111ebU;
-
-// Returns the x with x * factor == 1, for an odd factor. Each step of Newton's iteration doubles
-// the number of correct bits.
-constexpr uint64_t Inverse(uint64_t factor) {
-  uint64_t inverse = factor;
-  for (int i = 0; i < 6; ++i) inverse *= 2 - factor * inverse;
-  return inverse;
-}
-static_assert(kFirstFactor * Inverse(kFirstFactor) == 1);
-
-// Returns the x with x ^ (x >> shift) == z.
-constexpr uint64_t Unfold(uint64_t z, unsigned shift) {
-  uint64_t unfolded = z;
-  for (unsigned done = shift; done < 64; done += shift) unfolded = z ^ (unfolded >> shift);
-  return unfolded;
-}
-
-uint64_t UnmixNumber(uint64_t z) {
-  z = Unfold(z, 31) * Inverse(kSecondFactor);
-  z = Unfold(z, 27) * Inverse(kFirstFactor);
-  return Unfold(z, 30);
-}
+constexpr unsigned kOrdinalBits = 16;
 
 void Store(uint64_t word, uint8_t* out, size_t size) {
   for (size_t i = 0; i < size; ++i) out[i] = static_cast<uint8_t>(word >> (8 * i));
@@ -52,18 +31,16 @@ ChunkName IndexKeys::NameOf(uint64_t number) const {
 }
 
 Location IndexKeys::LocationOf(uint64_t number) const {
-  constexpr unsigned kOrdinalBits = 16;
   const uint64_t mixed = MixNumber(number + seed_);
   return {.segment = static_cast<SegmentId>((number >> kOrdinalBits) + 1),
           .ordinal = static_cast<uint32_t>(number & ((1U << kOrdinalBits) - 1)),
           .block_offset = static_cast<uint32_t>(mixed) & Location::kMaxBlockOffset};
 }
 
-std::optional<uint64_t> IndexKeys::NumberOf(const ChunkName& name) const {
-  uint64_t first = 0;
-  for (size_t i = 0; i < 8; ++i) first |= uint64_t{name.bytes[i]} << (8 * i);
-  const uint64_t number = UnmixNumber(first) ^ seed_;
-  if (NameOf(number) != name) return std::nullopt;
+std::optional<uint64_t> IndexKeys::NumberOf(const Location& location) const {
+  if (location.segment == kNoSegment) return std::nullopt;
+  const uint64_t number = (uint64_t{location.segment} - 1) << kOrdinalBits | location.ordinal;
+  if (LocationOf(number) != location) return std::nullopt;
   return number;
 }
 

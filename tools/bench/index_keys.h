@@ -21,8 +21,8 @@ class IndexKeys {
   ChunkName NameOf(uint64_t number) const;
   Location LocationOf(uint64_t number) const;
   IndexEntry EntryOf(uint64_t number) const { return {NameOf(number), LocationOf(number)}; }
-  // Returns nullopt if the name belongs to no number.
-  std::optional<uint64_t> NumberOf(const ChunkName& name) const;
+  // Returns nullopt if the location belongs to no number.
+  std::optional<uint64_t> NumberOf(const Location& location) const;
 
  private:
   const uint64_t seed_;

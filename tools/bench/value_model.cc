@@ -50,19 +50,19 @@ ValueCost ModelCost(const ItemSizes& sizes, const std::vector<size_t>& slot_size
   // Returns the first slot size that fits, or the smallest if none fits.
   const auto slot_of = [&](uint64_t size) {
     const auto fits = std::find_if(slot_sizes.begin(), slot_sizes.end(), [&](size_t slot_size) {
-      return item(size) <= slot_size - kEntrySize;
+      return item(size) <= slot_size - kNamedEntrySize;
     });
     return fits == slot_sizes.end() ? slot_sizes.front() : *fits;
   };
   const auto bytes = [&](uint64_t size) {
     const size_t slot = slot_of(size);
     const double in_slot = SlotBytes(slot, shape);
-    const size_t room = slot - kEntrySize;
+    const size_t room = slot - kNamedEntrySize;
     if (item(size) <= room) return in_slot;
     return in_slot + RecordBytes(static_cast<double>(item(size) - room), block_bytes);
   };
   const auto second_read = [&](uint64_t size) {
-    return item(size) > slot_of(size) - kEntrySize ? 1.0 : 0;
+    return item(size) > slot_of(size) - kNamedEntrySize ? 1.0 : 0;
   };
   return {.space = sizes.MeanOf(bytes) / sizes.Mean(), .reads = 1 + sizes.MeanOf(second_read)};
 }

@@ -13,7 +13,8 @@ _siltfs_options() {
     import) echo --reference --checksum --delete --exclude --one-file-system --dry-run --json --help ;;
     export) echo --verify --json --help ;;
     index) echo --help ;;
-    "index stat" | "index dump" | "index verify") echo --json --help ;;
+    "index stat" | "index verify") echo --json --help ;;
+    "index dump") echo --names --json --help ;;
     "index rebuild") echo --json --quiet --help ;;
     "index plan") echo --entries --memory --flash --write-amplification --read-amplification --updates-per-second --erase-cycles --trie --use-all-memory --json --help ;;
     *) echo --help --version ;;

@@ -7,6 +7,7 @@
 
 #include "fs/open/store_index.h"
 #include "fs/open/store_layout.h"
+#include "fs/open/stored_names.h"
 #include "tools/siltfs/index_command.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
@@ -16,16 +17,23 @@ namespace {
 
 struct Arguments {
   std::string place;
+  bool names = false;
 };
 
-Status Dump(ChunkIndex& index, std::ostream& out) {
-  SILTFS_RETURN_IF_ERROR(index.ForEach([&](const IndexEntry& entry) {
+// `names` may be null.
+Status Dump(ChunkIndex& index, StoredNames* names, std::ostream& out) {
+  return index.ForEach([&](const OrderedEntry& entry) -> Status {
     const Location& at = entry.location;
-    fmt::print(out, "{{\"name\":\"{}\",\"segment\":{},\"ordinal\":{},\"block_offset\":{}}}\n",
-               entry.name.ToHex(), at.segment, at.ordinal, at.block_offset);
+    std::string name;
+    if (names != nullptr) {
+      SILTFS_ASSIGN_OR_RETURN(const auto found, names->NameAt(at));
+      name = found ? fmt::format(",\"name\":\"{}\"", found->ToHex()) : ",\"name\":null";
+    }
+    fmt::print(out,
+               "{{\"order\":\"{:016x}\",\"segment\":{},\"ordinal\":{},\"block_offset\":{}{}}}\n",
+               entry.order, at.segment, at.ordinal, at.block_offset, name);
     return out.good() ? Status::Ok() : Status(StatusCode::kAborted, "the output cannot be written");
-  }));
-  return Status::Ok();
+  });
 }
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
@@ -35,7 +43,13 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
       OpenWhenFree(*store, [&] { return OpenStoreIndexReadOnly(surroundings.env, *store); });
   if (!opened.ok()) return Fail(surroundings, ExplainLock(opened.status(), *store));
   if (opened->rebuild_interrupted) Warn(surroundings, InterruptedRebuild(IndexPath(*store)));
-  const Status dumped = Dump(*opened->index, surroundings.out);
+  std::unique_ptr<StoredNames> names;
+  if (arguments.names) {
+    auto stored = StoredNames::Open(surroundings.env, *store);
+    if (!stored.ok()) return Fail(surroundings, stored.status());
+    names = std::move(*stored);
+  }
+  const Status dumped = Dump(*opened->index, names.get(), surroundings.out);
   if (!surroundings.out.good()) {
     dumped.IgnoreError("the caller reports the cause");
     return ExitCode::kFailed;
@@ -56,6 +70,8 @@ std::function<ExitCode()> ConfigureIndexDump(CLI::App& app, Surroundings& surrou
   auto arguments = std::make_shared<Arguments>();
   app.add_option("STORE", arguments->place, "The directory of a store that is not mounted")
       ->required();
+  app.add_flag("--names", arguments->names,
+               "Adds each chunk's name, which is read from its segment");
   app.add_flag("--json")->description("No effect: each entry is always one line of JSON");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }

@@ -39,14 +39,8 @@ class HintIndex : public ChunkIndex {
   Status DeleteImpl(const ChunkName& name) override { return inner_->Delete(name); }
   Status FlushImpl(uint64_t) override;
   uint64_t DurableSequenceImpl() const override { return inner_->durable_sequence(); }
-  Status ForEachImpl(const std::function<Status(const IndexEntry&)>& visit) override {
-    return inner_->ForEach(visit);
-  }
+  Status ForEachImpl(const Visit& visit) override { return inner_->ForEach(visit); }
   uint64_t OrderOfImpl(const ChunkName& name) const override { return inner_->OrderOf(name); }
-  Status ForEachInOrderImpl(
-      const std::function<Status(uint64_t, const IndexEntry&)>& visit) override {
-    return inner_->ForEachInOrder(visit);
-  }
   void SetGoneImpl(std::function<bool(SegmentId)> gone) override {
     inner_->SetGone(std::move(gone));
   }

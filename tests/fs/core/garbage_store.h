@@ -10,6 +10,7 @@
 
 #include "fs/check/check_store.h"
 #include "fs/interface/store_maintenance.h"
+#include "fs/open/stored_names.h"
 #include "fs/open/store_layout.h"
 #include "fs/open/store_stats.h"
 #include "fs/records/garbage_record.h"
@@ -148,9 +149,12 @@ struct GarbageStore : TemporaryDirectory, RecompressionStore {
   // The names in the index of a closed store.
   std::set<ChunkName> Indexed() const {
     std::set<ChunkName> names;
+    const auto stored = StoredNames::Open(env, path);
+    REQUIRE_OK(stored);
     const auto index = OpenItsIndex();
-    REQUIRE_OK(index->ForEach([&](const IndexEntry& entry) {
-      names.insert(entry.name);
+    REQUIRE_OK(index->ForEach([&](const OrderedEntry& entry) -> Status {
+      SILTFS_ASSIGN_OR_RETURN(const auto name, (*stored)->NameAt(entry.location));
+      if (name) names.insert(*name);
       return Status::Ok();
     }));
     REQUIRE_OK(index->Close());

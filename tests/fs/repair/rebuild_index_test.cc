@@ -26,14 +26,14 @@
 namespace siltfs::testing {
 namespace {
 
-using Entries = std::map<ChunkName, Location>;
+using Entries = std::map<uint64_t, Location>;  // by ChunkIndex::OrderOf
 
 Entries EntriesOf(Env& env, const std::string& store) {
   auto opened = OpenStoreIndexReadOnly(env, store);
   REQUIRE_OK(opened);
   Entries entries;
-  REQUIRE_OK(opened->index->ForEach([&entries](const IndexEntry& entry) {
-    entries[entry.name] = entry.location;
+  REQUIRE_OK(opened->index->ForEach([&entries](const OrderedEntry& entry) {
+    entries[entry.order] = entry.location;
     return Status::Ok();
   }));
   return entries;
