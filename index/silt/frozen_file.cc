@@ -23,7 +23,7 @@ std::string EncodeFooter(const FrozenFileInfo& info) {
   Encoder out;
   out.Raw(kMagic).U32(kVersion).U8(static_cast<uint8_t>(info.file.kind));
   out.U8(static_cast<uint8_t>(info.bucket_bits));
-  out.U8(info.layout.number()).U8(0);
+  out.U8(info.layout.number()).U8(static_cast<uint8_t>(info.page_index));
   out.U32(info.file.partition).U32(info.pages).U64(info.file.id);
   out.U64(info.entries).U64(info.tombstones).U64(info.payload_bytes).U64(info.payload_checksum);
   out.U64(info.pages_checksum).U64(Checksum(out.view()));
@@ -47,7 +47,7 @@ Result<FrozenFileInfo> DecodeFooter(ByteView bytes) {
   info.file.kind = static_cast<StoreKind>(in.U8());
   info.bucket_bits = in.U8();
   const uint8_t layout = in.U8();
-  const uint8_t reserved = in.U8();
+  const uint8_t page_index = in.U8();
   info.file.partition = in.U32();
   info.pages = in.U32();
   info.file.id = in.U64();
@@ -56,7 +56,10 @@ Result<FrozenFileInfo> DecodeFooter(ByteView bytes) {
   info.payload_bytes = in.U64();
   info.payload_checksum = in.U64();
   info.pages_checksum = in.U64();
-  if (reserved != 0 || layout > SlotLayout::kMostNumber) return damaged("has an invalid footer");
+  if (layout > SlotLayout::kMostNumber || page_index > kMostPageIndexKind) {
+    return damaged("has an invalid footer");
+  }
+  info.page_index = static_cast<PageIndexKind>(page_index);
   info.layout = SlotLayout::OfNumber(layout);
   if (info.entries > uint64_t{info.pages} * info.layout.slots_per_page() ||
       info.tombstones > info.entries) {

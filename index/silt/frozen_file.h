@@ -16,6 +16,7 @@
 #include <string>
 
 #include "index/silt/page_header.h"
+#include "index/silt/page_index.h"
 #include "index/silt/slot.h"
 #include "index/silt/store_files.h"
 #include "index/silt/throttle.h"
@@ -34,6 +35,7 @@ struct FrozenFileInfo {
   uint64_t tombstones = 0;
   uint32_t pages = 0;
   unsigned bucket_bits = 0;  // of a HashStore
+  PageIndexKind page_index = PageIndexKind::kTrie;  // of a SortedStore
   SlotLayout layout = kChunkSlots;
   uint64_t payload_bytes = 0;  // the filter or page index
   uint64_t payload_checksum = 0;

@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace siltfs {
+namespace {
+
+// The only page of a SortedStore that may have the key; nothing if that is unknown without a search.
+std::optional<uint32_t> OnlyPage(const SortedStore& sorted, const OrderKey& key) {
+  if (sorted.index() == nullptr) return std::nullopt;
+  const PageBounds::Range pages = sorted.index()->PagesOf(key);
+  return pages.first == pages.last ? std::optional(pages.first) : std::nullopt;
+}
+
+}  // namespace
 
 void Lookup::Begin(const LogStore& active, const PartitionVersion* version) {
   active_ = &active;
@@ -70,11 +80,12 @@ void Lookup::FindCandidates() {
   } else {
     by_page_ = true;
     if (!version_->sorted->MayContain(hash())) return;
-    if (version_->sorted->trie() != nullptr) {
-      candidates_.Add(version_->sorted->PageOf(key_));
+    if (const auto page = OnlyPage(*version_->sorted, key_)) {
+      candidates_.Add(*page);
     } else {
+      searches_ = true;
       search_ = SortedSearch(*version_->sorted, active_->name_hash(), key_);
-      if (const auto page = search_.NextPage()) candidates_.Add(*page);
+      if (const auto first = search_.NextPage()) candidates_.Add(*first);
     }
   }
 }
@@ -125,10 +136,10 @@ std::vector<Lookup::PageRead> Lookup::ReadsToCome(size_t most) const {
   if (version_->SortedEntries() == 0) return reads;
   const SortedStore& sorted = *version_->sorted;
   if (!sorted.MayContain(hash())) return reads;
-  if (sorted.trie() != nullptr) {
-    add(sorted.file(), sorted.PageOf(key_));
-  } else if (const auto page = SortedSearch(sorted, active_->name_hash(), key_).NextPage()) {
+  if (const auto page = OnlyPage(sorted, key_)) {
     add(sorted.file(), *page);
+  } else if (const auto first = SortedSearch(sorted, active_->name_hash(), key_).NextPage()) {
+    add(sorted.file(), *first);
   }
   return reads;
 }
@@ -166,7 +177,7 @@ const FrozenFile* Lookup::Frozen() const {
   return stage_ == Stage::kHashes ? &version_->hashes[older_]->file() : nullptr;
 }
 
-// Continues the search of a SortedStore without its trie. Returns true if the page has the key.
+// Continues the search of a SortedStore without its index. Returns true if the page has the key.
 bool Lookup::FindsBySearch(ConstPageBytes bytes, bool damaged) {
   if (damaged) {
     search_.TakeDamaged(slot_);
@@ -194,10 +205,7 @@ void Lookup::Take(const Status& status, ConstPageBytes bytes) {
       frozen != nullptr &&
       !frozen->MayBePage(by_page_ ? slot_ : active_->layout().PageOf(slot_), bytes);
   if (damaged) NoteDamage();
-  if (stage_ == Stage::kSorted && version_->sorted->trie() == nullptr &&
-      !FindsBySearch(bytes, damaged)) {
-    return;
-  }
+  if (searches_ && !FindsBySearch(bytes, damaged)) return;
   if (damaged) return;
   const auto entry = EntryInPage(bytes);
   if (entry && IsEntryOf(key_, active_->layout(), *entry)) {

@@ -86,7 +86,8 @@ class Lookup {
   CuckooTable::Candidates candidates_;
   size_t next_ = 0;
   bool by_page_ = false;  // the candidates are pages, not slots
-  SortedSearch search_;   // of a SortedStore without a trie; gives the candidates one by one
+  bool searches_ = false;  // the candidates come from search_, one by one
+  SortedSearch search_;    // of a SortedStore without an index
   uint32_t slot_ = 0;     // the slot being read; the page if by_page_
   std::optional<IndexEntry> found_;
   Bytes found_rest_;

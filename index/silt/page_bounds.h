@@ -28,7 +28,8 @@ struct HashBins {
   uint64_t count = 1;      // at least 1
 
   uint64_t Of(uint64_t hash) const {
-    return static_cast<uint64_t>(static_cast<unsigned __int128>(hash << skip_bits) * count >> 64);
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<uint64_t>(Wide{hash << skip_bits} * count >> 64);
   }
   friend bool operator==(const HashBins&, const HashBins&) = default;
 };

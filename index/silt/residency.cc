@@ -7,7 +7,7 @@
 namespace siltfs {
 namespace {
 
-// Memory of a HashStore or SortedStore without its filter or trie.
+// Memory of a HashStore or SortedStore without its filter or page index.
 constexpr uint64_t kStoreBytes = 1024;
 
 // Items that are loaded together. While they are loaded, Drop and Backlog wait, and each item takes
@@ -33,21 +33,22 @@ uint64_t BytesToCome(const MemoryPlan& plan, bool threads) {
 
 const StoreFileId& Residency::Item::file_id() const {
   if (kind == Kind::kFilter) return hash->file_id();
-  return kind == Kind::kTrie ? sorted->file_id() : sorted->filter_file()->id();
+  return kind == Kind::kIndex ? sorted->file_id() : sorted->filter_file()->id();
 }
 
 uint64_t Residency::Item::bytes() const {
   if (kind == Kind::kFilter) return hash->filter_bytes();
-  return kind == Kind::kTrie ? sorted->trie_bytes() : sorted->filter_file()->shape().slice_bytes();
+  return kind == Kind::kIndex ? sorted->index_bytes() : sorted->filter_file()->shape().slice_bytes();
 }
 
 bool Residency::Item::resident() const {
   if (kind == Kind::kFilter) return hash->filter() != nullptr;
-  return kind == Kind::kTrie ? sorted->trie() != nullptr : sorted->filter_slices() > slice;
+  return kind == Kind::kIndex ? sorted->index() != nullptr : sorted->filter_slices() > slice;
 }
 
 Residency::Choice Residency::Choose() const {
   Choice choice;
+  std::vector<Item> bounds;
   std::vector<Item> tries;
   for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
     const auto version = stores_.partition(p).Get().version;
@@ -57,9 +58,13 @@ Residency::Choice Residency::Choose() const {
       }
     }
     if (version->sorted && !unreadable_.contains(version->sorted->file_id())) {
-      tries.push_back({.kind = Item::Kind::kTrie, .partition = p, .sorted = version->sorted});
+      auto& items = version->sorted->index_kind() == PageIndexKind::kBounds ? bounds : tries;
+      items.push_back({.kind = Item::Kind::kIndex, .partition = p, .sorted = version->sorted});
     }
   }
+  // Boundaries come first, because they take little and each saves a read of every lookup.
+  choice.pinned = bounds.size();
+  choice.items.insert(choice.items.begin(), bounds.begin(), bounds.end());
   choice.items.insert(choice.items.end(), tries.begin(), tries.end());
   AddSlices(choice);
   CountFit(choice);
@@ -92,7 +97,8 @@ void Residency::CountFit(Choice& choice) const {
     if (slice && !limited) return;
     bytes += item.bytes();
     const uint64_t to_come = slice ? BytesToCome(plan, stores_.options().background) : 0;
-    if (limited && bytes + to_come > plan.index_bytes) return;
+    const bool pinned = choice.fitting < choice.pinned;
+    if (limited && !pinned && bytes + to_come > plan.index_bytes) return;
     ++choice.fitting;
   }
 }
@@ -128,8 +134,8 @@ void Residency::DropItem(const Item& item) {
   }
   const auto now = SortedNow(item);
   if (now == nullptr) return;
-  if (item.kind == Item::Kind::kTrie) {
-    stores_.Swap(item.partition, now.get(), now->WithoutTrie());
+  if (item.kind == Item::Kind::kIndex) {
+    stores_.Swap(item.partition, now.get(), now->WithoutIndex());
   } else if (now->filter_slices() > item.slice) {
     stores_.Swap(item.partition, now.get(), now->WithFirstSlices(item.slice));
   }
@@ -178,7 +184,7 @@ Status Residency::Load(const Item& item) {
   const auto now = SortedNow(item);
   if (now == nullptr) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(auto store,
-                          item.kind == Item::Kind::kTrie ? now->WithTrie() : now->WithSlice());
+                          item.kind == Item::Kind::kIndex ? now->WithIndex() : now->WithSlice());
   stores_.Swap(item.partition, now.get(), std::move(store));
   return Status::Ok();
 }

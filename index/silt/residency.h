@@ -37,7 +37,7 @@ class Residency {
  private:
   // A filter, a trie or a slice.
   struct Item {
-    enum class Kind : uint8_t { kFilter, kTrie, kSlice };
+    enum class Kind : uint8_t { kFilter, kIndex, kSlice };
     Kind kind = Kind::kFilter;
     uint32_t partition = 0;
     unsigned slice = 0;
@@ -52,6 +52,7 @@ class Residency {
   // All items; those that fit come first.
   struct Choice {
     std::vector<Item> items;
+    size_t pinned = 0;  // items at the front that stay in memory whatever the limit is
     size_t fitting = 0;
   };
   Choice Choose() const SILTFS_REQUIRES(mutex_);

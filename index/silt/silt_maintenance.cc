@@ -296,9 +296,12 @@ Result<StoreSet::Merge> Maintenance::WriteSorted(uint32_t partition,
   const StoreFileId file{StoreKind::kSorted, partition, stores_.NewId()};
   SILTFS_ASSIGN_OR_RETURN(
       auto writer,
-      SortedStoreWriter::Create(stores_.env(), options.directory, file, stores_.partition_bits(),
-                                version.HashEntries() + version.SortedEntries(), throttle_,
-                                stores_.layout()));
+      SortedStoreWriter::Create(stores_.env(), options.directory, file,
+                                {.partition_bits = stores_.partition_bits(),
+                                 .expected_entries = version.HashEntries() + version.SortedEntries(),
+                                 .layout = stores_.layout(),
+                                 .page_index = options.page_index},
+                                throttle_));
   EntryMerge merge(version, {.name_hash = stores_.name_hash(),
                              .partition_bits = stores_.partition_bits(),
                              .partition = partition,

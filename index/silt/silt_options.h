@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "index/silt/page_index.h"
 #include "index/silt/slot.h"
 
 namespace siltfs {
@@ -52,6 +53,8 @@ struct SiltIndexOptions {
   size_t sort_memory_bytes = 768U << 10;
   // Rate limit of conversions and merges; 0: none.
   uint64_t background_bytes_per_second = 0;
+  // Of the SortedStores that merges write; older ones keep theirs. Named slots have tries.
+  PageIndexKind page_index = PageIndexKind::kBounds;
   // If true, conversions and merges run in a thread of the index. If false, the calls that write
   // run them, for tests that need a fixed order of device calls.
   bool background = true;

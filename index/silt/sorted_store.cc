@@ -17,50 +17,100 @@ TrieOptions OptionsOf(unsigned partition_bits, const SlotLayout& layout) {
 
 }  // namespace
 
-Result<std::unique_ptr<SortedStoreWriter>> SortedStoreWriter::Create(
-    Env& env, const std::string& directory, const StoreFileId& id, unsigned partition_bits,
-    uint64_t expected_entries, Throttle& throttle, const SlotLayout& layout) {
+// --- Writing ---
+
+SortedStoreWriter::SortedStoreWriter(const Shape& shape, std::unique_ptr<FrozenFileWriter> file,
+                                     std::unique_ptr<RibbonFileWriter> filter)
+    : file_(std::move(file)),
+      filter_(std::move(filter)),
+      bins_{.skip_bits = shape.partition_bits,
+            .count = std::max<uint64_t>(shape.expected_entries, 1)} {
+  if (shape.layout.hashed() && shape.page_index == PageIndexKind::kBounds) {
+    bounds_.emplace(bins_, shape.layout.slots_per_page());
+  } else {
+    trie_.emplace(OptionsOf(shape.partition_bits, shape.layout), shape.expected_entries);
+  }
+}
+
+Result<std::unique_ptr<SortedStoreWriter>> SortedStoreWriter::Create(Env& env,
+                                                                     const std::string& directory,
+                                                                     const StoreFileId& id,
+                                                                     const Shape& shape,
+                                                                     Throttle& throttle) {
   SILTFS_ASSIGN_OR_RETURN(auto file,
-                          FrozenFileWriter::Create(env, directory, id, throttle, layout));
-  SILTFS_ASSIGN_OR_RETURN(auto filter, RibbonFileWriter::Create(env, directory, id, partition_bits,
-                                                                expected_entries, throttle));
-  return std::unique_ptr<SortedStoreWriter>(new SortedStoreWriter(
-      std::move(file), TrieBuilder(OptionsOf(partition_bits, layout), expected_entries),
-      std::move(filter)));
+                          FrozenFileWriter::Create(env, directory, id, throttle, shape.layout));
+  SILTFS_ASSIGN_OR_RETURN(auto filter,
+                          RibbonFileWriter::Create(env, directory, id, shape.partition_bits,
+                                                   shape.expected_entries, throttle));
+  return std::unique_ptr<SortedStoreWriter>(
+      new SortedStoreWriter(shape, std::move(file), std::move(filter)));
 }
 
 Status SortedStoreWriter::Append(const OrderKey& key, const SlotEntry& entry) {
   const ChunkName trie_key = TrieKeyOf(key);
-  if (file_->slots() > 0 && trie_key == last_) return Status::Ok();
+  if (entries_ > 0 && trie_key == last_) return Status::Ok();
   last_ = trie_key;
-  trie_.Add(trie_key);
+  ++entries_;
   SILTFS_RETURN_IF_ERROR(filter_->Add(key.hash));
-  return file_->Append(entry);
+  if (trie_) {
+    trie_->Add(trie_key);
+    return file_->Append(entry);
+  }
+  const uint64_t bin = bins_.Of(key.hash);
+  if (bin != bin_) SILTFS_RETURN_IF_ERROR(AppendBin());
+  bin_ = bin;
+  bin_entries_.push_back(entry);
+  return Status::Ok();
+}
+
+// Appends the entries of the last bin, to the present page if this has room for all of them.
+Status SortedStoreWriter::AppendBin() {
+  if (bin_entries_.size() > file_->room_in_page()) file_->EndPage();
+  for (const SlotEntry& entry : bin_entries_) {
+    const uint32_t pages = file_->pages();
+    SILTFS_RETURN_IF_ERROR(file_->Append(entry));
+    if (file_->pages() > pages) bounds_->AddPage(bin_);
+  }
+  bin_entries_.clear();
+  return Status::Ok();
+}
+
+Result<PageIndex> SortedStoreWriter::FinishIndex() {
+  if (trie_) {
+    SILTFS_ASSIGN_OR_RETURN(TrieIndex built, trie_->Finish());
+    return PageIndex(std::move(built));
+  }
+  SILTFS_RETURN_IF_ERROR(AppendBin());
+  return PageIndex(bounds_->Finish());
 }
 
 Status SortedStoreWriter::Finish() {
-  const uint64_t entries = file_->slots();
-  Encoder trie;
-  SILTFS_ASSIGN_OR_RETURN(const TrieIndex built, trie_.Finish());
-  built.Encode(trie);
+  Encoder index;
+  {
+    SILTFS_ASSIGN_OR_RETURN(const PageIndex built, FinishIndex());
+    built.Encode(index);
+  }
   FrozenFileInfo info;
-  info.entries = entries;
-  SILTFS_RETURN_IF_ERROR(file_->Finish(info, trie.view()));
+  info.entries = entries_;
+  info.page_index = trie_ ? PageIndexKind::kTrie : PageIndexKind::kBounds;
+  SILTFS_RETURN_IF_ERROR(file_->Finish(info, index.view()));
   SILTFS_RETURN_IF_ERROR(file_->Sync());
   return filter_->Finish(file_->fingerprint());
 }
 
-Result<std::shared_ptr<const SortedStore>> SortedStore::OpenWithoutTrie(
+// --- Opening ---
+
+Result<std::shared_ptr<const SortedStore>> SortedStore::OpenWithoutIndex(
     Env& env, const std::string& directory, const StoreFileId& id, unsigned partition_bits,
     const SlotLayout& layout) {
   SILTFS_ASSIGN_OR_RETURN(auto file, FrozenFile::Open(env, directory, id, layout));
   const FrozenFileInfo& info = file->info();
-  if (info.pages != layout.PagesFor(info.entries)) {
+  if (info.pages < layout.PagesFor(info.entries) || info.pages > info.entries) {
     return Status(StatusCode::kCorruption, "has a number of pages that does not match its entries")
         .At(file->file().path());
   }
   if (info.payload_bytes > file->MostPayloadBytes()) {
-    return Status(StatusCode::kCorruption, "has a trie of an invalid size").At(file->file().path());
+    return Status(StatusCode::kCorruption, "has a page index of an invalid size").At(file->file().path());
   }
   std::shared_ptr<SortedStore> store(new SortedStore(std::move(file), partition_bits));
   store->OpenFilter(env, directory);
@@ -71,20 +121,20 @@ Result<std::shared_ptr<const SortedStore>> SortedStore::Open(Env& env, const std
                                                              const StoreFileId& id,
                                                              unsigned partition_bits,
                                                              const SlotLayout& layout) {
-  SILTFS_ASSIGN_OR_RETURN(auto bare, OpenWithoutTrie(env, directory, id, partition_bits, layout));
-  return bare->WithTrie();
+  SILTFS_ASSIGN_OR_RETURN(auto bare, OpenWithoutIndex(env, directory, id, partition_bits, layout));
+  return bare->WithIndex();
 }
 
-Result<TrieIndex> SortedStore::ReadTrie() const {
+Result<PageIndex> SortedStore::ReadIndex() const {
   SILTFS_ASSIGN_OR_RETURN(const Bytes payload, file_->ReadPayload(file_->MostPayloadBytes()));
-  auto trie = TrieIndex::Decode(payload);
-  if (!trie.ok()) return std::move(trie).status().At(file_->file().path());
-  if (trie->entries() != file_->info().entries || trie->options().skip_bits != partition_bits_ ||
-      trie->options().block_entries != layout().slots_per_page() ||
-      trie->blocks() != file_->info().pages) {
-    return Status(StatusCode::kCorruption, "has a trie for other entries").At(file_->file().path());
-  }
-  return trie;
+  auto index = PageIndex::Decode(index_kind(),
+                                 {.partition_bits = partition_bits_,
+                                  .entries = entries(),
+                                  .pages = file_->info().pages,
+                                  .layout = layout()},
+                                 payload);
+  if (!index.ok()) return std::move(index).status().At(file_->file().path());
+  return index;
 }
 
 void SortedStore::OpenFilter(Env& env, const std::string& directory) {
@@ -107,15 +157,15 @@ std::shared_ptr<const SortedStore> SortedStore::Changed(const Change& change) co
   return changed;
 }
 
-Result<std::shared_ptr<const SortedStore>> SortedStore::WithTrie() const {
-  SILTFS_ASSIGN_OR_RETURN(TrieIndex trie, ReadTrie());
+Result<std::shared_ptr<const SortedStore>> SortedStore::WithIndex() const {
+  SILTFS_ASSIGN_OR_RETURN(PageIndex index, ReadIndex());
   return Changed([&](SortedStore& store) {
-    store.trie_ = std::make_shared<const TrieIndex>(std::move(trie));
+    store.index_ = std::make_shared<const PageIndex>(std::move(index));
   });
 }
 
-std::shared_ptr<const SortedStore> SortedStore::WithoutTrie() const {
-  return Changed([](SortedStore& store) { store.trie_.reset(); });
+std::shared_ptr<const SortedStore> SortedStore::WithoutIndex() const {
+  return Changed([](SortedStore& store) { store.index_.reset(); });
 }
 
 Result<std::shared_ptr<const SortedStore>> SortedStore::WithSlice() const {
@@ -140,15 +190,14 @@ IndexComponentStats SortedStore::Stats() const {
   stats.entries = entries();
   stats.flash_bytes = flash_bytes();
   stats.flash_bytes_written = flash_bytes();
-  stats.memory_bytes = (trie_ ? trie_->memory_bytes() : 0) + filter_bytes();
+  stats.memory_bytes = (index_ ? index_->memory_bytes() : 0) + filter_bytes();
   return stats;
 }
 
-// --- Searching without a trie ---
+// --- Searching without an index ---
 
 SortedSearch::SortedSearch(const SortedStore& store, const NameHash& name_hash, const OrderKey& key)
-    : entries_(store.entries()),
-      layout_(store.layout()),
+    : layout_(store.layout()),
       name_hash_(name_hash),
       key_(key),
       end_(store.file().info().pages) {
@@ -173,16 +222,17 @@ std::optional<uint32_t> SortedSearch::NextPage() const {
 
 bool SortedSearch::Take(uint32_t page, ConstPageBytes bytes) {
   ++steps_;
-  const uint64_t before = uint64_t{page} * layout_.slots_per_page();
-  const size_t slots = std::min<uint64_t>(layout_.slots_per_page(), entries_ - before);
   if (FindInPage(layout_, key_, bytes)) return true;
   std::array<OrderKey, kMostSlotsPerPage> keys;
-  for (size_t i = 0; i < slots; ++i) {
-    keys[i] = name_hash_.KeyOf(DecodeSlot(SlotOfPage(layout_, bytes, i)));
+  size_t slots = 0;
+  for (; slots < layout_.slots_per_page(); ++slots) {
+    const SlotEntry entry = DecodeSlot(SlotOfPage(layout_, bytes, slots));
+    if (IsHole(entry)) break;  // the rest of the page is empty
+    keys[slots] = name_hash_.KeyOf(entry);
   }
   const std::span<const OrderKey> all(keys.data(), slots);
   const auto out_of_order = [](const OrderKey& a, const OrderKey& b) { return !(a < b); };
-  const bool plausible = std::adjacent_find(all.begin(), all.end(), out_of_order) == all.end() &&
+  const bool plausible = slots > 0 && std::adjacent_find(all.begin(), all.end(), out_of_order) == all.end() &&
                          all.front().hash >= first_hash_ && all.back().hash <= last_hash_;
   if (!plausible) {
     StepAside(page);
@@ -226,29 +276,31 @@ SortedCursor::SortedCursor(const SortedStore* store, const NameHash& name_hash)
     : name_hash_(name_hash) {
   if (store == nullptr) return;
   scan_.emplace(store->file());
-  left_ = store->entries();
   layout_ = store->layout();
   slot_ = layout_.slots_per_page();
 }
 
 Status SortedCursor::Next() {
   item_.reset();
-  while (left_ > 0) {
+  while (scan_) {
     if (slot_ == layout_.slots_per_page()) {
       SILTFS_ASSIGN_OR_RETURN(page_, scan_->Next());
-      slot_ = 0;
+      if (!page_) break;
       if (page_->damaged) {
         ++damaged_pages_;
-        left_ -= std::min<uint64_t>(left_, layout_.slots_per_page());
-        slot_ = layout_.slots_per_page();
         continue;
       }
+      slot_ = 0;
     }
     const SlotEntry entry = DecodeSlot(SlotOfPage(layout_, page_->bytes, slot_++));
-    --left_;
+    if (IsHole(entry)) {
+      slot_ = layout_.slots_per_page();  // the rest of the page is empty
+      continue;
+    }
     item_ = Item{.key = name_hash_.KeyOf(entry), .entry = entry};
     return Status::Ok();
   }
+  scan_.reset();
   return Status::Ok();
 }
 

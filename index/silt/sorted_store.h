@@ -1,13 +1,13 @@
-// A SortedStore (SILT, section 3.3): a partition's entries, sorted, and an entropy-coded trie that
-// maps a key to its page of 4 KiB ("sparse indexing": the slots of a page share a leaf). The trie
-// takes about 0.3 bits per key with 128 slots per page. Immutable; a merge writes its successor.
+// A SortedStore (SILT, section 3.3): a partition's entries, sorted, and an index that maps a key to
+// its page of 4 KiB (page_index.h): page boundaries, or the paper's entropy-coded trie with "sparse
+// indexing" (the slots of a page share a leaf). Immutable; a merge writes its successor.
 //
-// Entries are sorted by the hash of their name (OrderKey), so a lookup reads only one page,
-// whatever names the store holds. The trie can be left out of memory; a lookup then searches
-// (SortedSearch). A trie leads to a page even for an absent key; if memory allows, a filter beside
-// the trie rules out most absent keys (ribbon_filter.h).
+// Entries are sorted by the hash of their name (OrderKey), so a lookup reads only one page, whatever
+// names the store holds. The index can be left out of memory; a lookup then searches (SortedSearch).
+// An index leads to a page even for an absent key; if memory allows, a filter beside it rules out
+// most absent keys (ribbon_filter.h).
 //
-// Thread-safety: const, so any thread may call. Memory: the trie, and the filter's slices that were
+// Thread-safety: const, so any thread may call. Memory: the index, and the filter's slices that were
 // loaded. Durability: frozen_file.h. Format: docs/format.md, "SILT SortedStore".
 #pragma once
 
@@ -15,60 +15,77 @@
 #include <optional>
 
 #include "index/silt/frozen_file.h"
+#include "index/silt/page_index.h"
 #include "index/silt/ribbon_file.h"
 #include "index/silt/store_counters.h"
 #include "index/silt/trie_builder.h"
-#include "index/silt/trie_index.h"
 
 namespace siltfs {
 
 class SortedStoreWriter {
  public:
-  // Trie and filter are sized for `expected_entries`; more or fewer entries may be appended.
-  static Result<std::unique_ptr<SortedStoreWriter>> Create(
-      Env& env, const std::string& directory, const StoreFileId& id, unsigned partition_bits,
-      uint64_t expected_entries, Throttle& throttle, const SlotLayout& layout = kChunkSlots);
+  struct Shape {
+    unsigned partition_bits = 0;
+    // Index and filter are sized for this number; more or fewer entries may be appended.
+    uint64_t expected_entries = 0;
+    SlotLayout layout = kChunkSlots;
+    PageIndexKind page_index = PageIndexKind::kBounds;  // named slots have a trie in any case
+  };
+  static Result<std::unique_ptr<SortedStoreWriter>> Create(Env& env, const std::string& directory,
+                                                           const StoreFileId& id,
+                                                           const Shape& shape,
+                                                           Throttle& throttle);
   // Appends an entry. Keys must rise; tombstones are not allowed. Of several entries with the same
   // TrieKeyOf, only the first is kept.
   Status Append(const OrderKey& key, const SlotEntry& entry);
   // Ends the files and syncs them.
   Status Finish();
-  uint64_t entries() const { return file_->slots(); }
+  uint64_t entries() const { return entries_; }
   uint64_t bytes_written() const { return file_->bytes_written(); }
 
  private:
-  SortedStoreWriter(std::unique_ptr<FrozenFileWriter> file, TrieBuilder trie,
-                    std::unique_ptr<RibbonFileWriter> filter)
-      : file_(std::move(file)), trie_(std::move(trie)), filter_(std::move(filter)) {}
+  SortedStoreWriter(const Shape& shape, std::unique_ptr<FrozenFileWriter> file,
+                    std::unique_ptr<RibbonFileWriter> filter);
+  Status AppendBin();
+  Result<PageIndex> FinishIndex();
 
   std::unique_ptr<FrozenFileWriter> file_;
-  TrieBuilder trie_;
   std::unique_ptr<RibbonFileWriter> filter_;
+  uint64_t entries_ = 0;
   ChunkName last_;  // the trie key of the last entry
+
+  // One of the two builders.
+  std::optional<TrieBuilder> trie_;
+  std::optional<PageBoundsBuilder> bounds_;
+  const HashBins bins_;
+  // With boundaries: the entries of the last bin, which are not in the file yet.
+  std::vector<SlotEntry> bin_entries_;
+  uint64_t bin_ = 0;
 };
 
 class SortedStore {
  public:
-  // Open also reads the trie from flash; OpenWithoutTrie leaves it out of memory. Both may return
+  // Open also reads the index from flash; OpenWithoutIndex leaves it out of memory. Both may return
   // kCorruption, kNotFound or kIoError. They do not load the filter's slices, and damage of the
   // filter's file is no error.
   static Result<std::shared_ptr<const SortedStore>> Open(Env& env, const std::string& directory,
                                                          const StoreFileId& id,
                                                          unsigned partition_bits,
                                                          const SlotLayout& layout = kChunkSlots);
-  static Result<std::shared_ptr<const SortedStore>> OpenWithoutTrie(
+  static Result<std::shared_ptr<const SortedStore>> OpenWithoutIndex(
       Env& env, const std::string& directory, const StoreFileId& id, unsigned partition_bits,
       const SlotLayout& layout = kChunkSlots);
 
-  // Copies of this store: WithTrie reads the trie from flash, WithoutTrie has none in memory.
-  Result<std::shared_ptr<const SortedStore>> WithTrie() const;
-  std::shared_ptr<const SortedStore> WithoutTrie() const;
-  Result<TrieIndex> ReadTrie() const;
+  // Copies of this store: WithIndex reads the index from flash, WithoutIndex has none in memory.
+  Result<std::shared_ptr<const SortedStore>> WithIndex() const;
+  std::shared_ptr<const SortedStore> WithoutIndex() const;
+  Result<PageIndex> ReadIndex() const;
 
   const StoreFileId& file_id() const { return file_->info().file; }
   const FrozenFile& file() const { return *file_; }
-  // The trie; null if it was left out of memory.
-  const TrieIndex* trie() const { return trie_.get(); }
+  // The index; null if it was left out of memory.
+  const PageIndex* index() const { return index_.get(); }
+  PageIndexKind index_kind() const { return file_->info().page_index; }
 
   // Copies of this store: WithSlice reads one more slice of the filter from flash, WithFirstSlices
   // has only the first `slices` (<= filter_slices()). Both require filter_file().
@@ -86,16 +103,13 @@ class SortedStore {
     if (filter_) filter_->Prefetch(hash);
   }
 
-  // Approximate memory of the trie when loaded.
-  uint64_t trie_bytes() const { return file_->info().payload_bytes; }
+  // Approximate memory of the index when loaded.
+  uint64_t index_bytes() const { return file_->info().payload_bytes; }
   unsigned partition_bits() const { return partition_bits_; }
   uint64_t entries() const { return file_->info().entries; }
   // Including the filter.
   uint64_t flash_bytes() const { return file_->size() + (filter_file_ ? filter_file_->size() : 0); }
   const SlotLayout& layout() const { return file_->layout(); }
-
-  // The only page that may hold the key. Requires the trie in memory.
-  uint32_t PageOf(const OrderKey& key) const { return trie_->Lookup(TrieKeyOf(key)); }
 
   StoreCounters& counters() const { return *counters_; }
   IndexComponentStats Stats() const;
@@ -113,14 +127,14 @@ class SortedStore {
   // Constant after construction; shared by the copies with more or less in memory.
   std::shared_ptr<const FrozenFile> file_;
   unsigned partition_bits_;
-  std::shared_ptr<const TrieIndex> trie_;
+  std::shared_ptr<const PageIndex> index_;
   std::shared_ptr<const RibbonFile> filter_file_;
   std::shared_ptr<const Status> filter_damage_;
   std::optional<RibbonFilter> filter_;  // empty without a slice
   std::shared_ptr<StoreCounters> counters_;
 };
 
-// Finds a key in a SortedStore without its trie in memory (SILT, section 4, "Binary search on
+// Finds a key in a SortedStore without its index in memory (SILT, section 4, "Binary search on
 // SortedStore"). Keys begin with a hash. So each step guesses the key's page by interpolation: from
 // the key's hash, and from the least and the greatest hash that the remaining pages can have. That
 // takes two to three reads; bisection takes log2(pages). After four steps every other step bisects,
@@ -148,7 +162,6 @@ class SortedSearch {
   void Narrow(uint32_t page, bool before, uint64_t first_hash, uint64_t last_hash);
   void StepAside(uint32_t page);
 
-  uint64_t entries_ = 0;
   SlotLayout layout_;
   NameHash name_hash_;
   OrderKey key_;
@@ -182,7 +195,6 @@ class SortedCursor {
   const NameHash name_hash_;
   std::optional<FrozenFileScan> scan_;
   std::optional<FrozenFileScan::Page> page_;
-  uint64_t left_ = 0;  // slots not seen yet
   SlotLayout layout_;
   size_t slot_ = 0;  // of the page
   std::optional<Item> item_;

@@ -96,7 +96,7 @@ uint64_t StoreSet::index_bytes() const {
       if (store->filter() != nullptr) bytes += store->filter_bytes();
     }
     if (version->sorted == nullptr) continue;
-    if (version->sorted->trie() != nullptr) bytes += version->sorted->trie_bytes();
+    if (version->sorted->index() != nullptr) bytes += version->sorted->index_bytes();
     bytes += version->sorted->filter_bytes();
   }
   return bytes;
@@ -256,12 +256,12 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
   std::shared_ptr<const SortedStore> sorted;
   if (merge.sorted_id != 0) {
     const StoreFileId file{StoreKind::kSorted, merge.partition, merge.sorted_id};
-    SILTFS_ASSIGN_OR_RETURN(sorted, SortedStore::OpenWithoutTrie(env_, options_.directory, file,
+    SILTFS_ASSIGN_OR_RETURN(sorted, SortedStore::OpenWithoutIndex(env_, options_.directory, file,
                                                                  partition_bits_, layout_));
-    if (HasRoomFor(sorted->trie_bytes())) {
-      auto with_trie = sorted->WithTrie();
-      if (with_trie.ok()) sorted = std::move(*with_trie);
-      with_trie.status().IgnoreError("it is loaded later or left out");
+    if (sorted->index_kind() == PageIndexKind::kBounds || HasRoomFor(sorted->index_bytes())) {
+      auto with_index = sorted->WithIndex();
+      if (with_index.ok()) sorted = std::move(*with_index);
+      with_index.status().IgnoreError("it is loaded later or left out");
     }
     CountWritten(sorted->flash_bytes());
   }

@@ -38,7 +38,7 @@ Engine Least(const IndexEngineRow& row) {
 // run in the background, or within Put so that device calls have a fixed order.
 Engine TinySilt(std::string name, unsigned partition_bits, unsigned bucket_bits, uint32_t log_pages,
                 uint32_t batch_pages, bool background, uint64_t memory_limit = kNoMemoryLimit,
-                bool serve_early = false) {
+                bool serve_early = false, PageIndexKind page_index = PageIndexKind::kBounds) {
   return {std::move(name), [=](Env& env, const std::string& directory, bool read_only) {
             return OpenSiltIndex(env, {.directory = directory,
                                        .read_only = read_only,
@@ -49,6 +49,7 @@ Engine TinySilt(std::string name, unsigned partition_bits, unsigned bucket_bits,
                                        .write_batch_pages = batch_pages,
                                        .max_hash_stores = 3,
                                        .sort_memory_bytes = 2000,
+                                       .page_index = page_index,
                                        .background = background,
                                        .memory_limit = memory_limit,
                                        .serve_early = serve_early});
@@ -83,7 +84,11 @@ const std::vector<Engine>& Engines() {
     all.insert(all.end(), {TinySilt("silt, 2 partitions, tables of 16", 1, 2, 8, 1, false),
                            TinySilt("silt, tables of 8", 0, 1, 8, 1, false),
                            TinySilt("silt, tables of 512, logs of 3 pages", 0, 7, 3, 2, false),
-                           TinySilt("silt without filters and tries", 1, 2, 8, 1, false, 0),
+                           TinySilt("silt with tries", 1, 2, 8, 1, false, kNoMemoryLimit, false,
+                                    PageIndexKind::kTrie),
+                           TinySilt("silt without filters", 1, 2, 8, 1, false, 0),
+                           TinySilt("silt without filters and tries", 1, 2, 8, 1, false, 0, false,
+                                    PageIndexKind::kTrie),
                            TinySilt("silt that serves before it was recovered", 2, 2, 8, 1, false,
                                     kNoMemoryLimit, true),
                            WideSilt("silt with slots of 64 bytes", 6, 1, 2, false),

@@ -9,6 +9,8 @@
 namespace siltfs::testing {
 namespace {
 
+SlotEntry EntryOf(uint64_t number) { return StoreMaker().Stored(NumberedEntry(number)); }
+
 constexpr StoreFileId kId{StoreKind::kHash, 3, 12};
 
 std::string Path() { return "/" + StoreFileName(kId); }
@@ -25,7 +27,7 @@ void Write(Env& env, uint64_t slots, const std::string& payload) {
       REQUIRE_OK((*writer)->AppendEmpty());
       continue;
     }
-    REQUIRE_OK((*writer)->Append(NumberedEntry(i)));
+    REQUIRE_OK((*writer)->Append(EntryOf(i)));
     ++info.entries;
   }
   CHECK((*writer)->slots() == slots);
@@ -59,8 +61,9 @@ std::vector<uint32_t> DamagedPages(const FrozenFile& file, uint64_t slots) {
     for (uint64_t i = 0; i < kChunkSlots.slots_per_page(); ++i) {
       const uint64_t slot = number * kChunkSlots.slots_per_page() + i;
       const bool empty = slot >= slots || slot % 7 == 6;
-      const IndexEntry entry = DecodeSlot(SlotOfPage(kChunkSlots, (*page)->bytes, i));
-      REQUIRE(entry.name == (empty ? ChunkName{} : NameOf(slot)));
+      const SlotEntry entry = DecodeSlot(SlotOfPage(kChunkSlots, (*page)->bytes, i));
+      REQUIRE(entry.hash == (empty ? 0 : EntryOf(slot).hash));
+      REQUIRE(entry.location == (empty ? Location{} : EntryOf(slot).location));
     }
   }
 }
@@ -81,13 +84,13 @@ void Replace(Env& env, const std::string& contents) {
 
 TEST_CASE("a frozen file of any size reads as it was written") {
   const uint64_t slots =
-      GENERATE(0, 1, 127, 128, 129, 64 * 128 - 1, 64 * 128, 64 * 128 + 1, 3 * 64 * 128 + 5);
+      GENERATE(0, 1, 203, 204, 205, 64 * 204 - 1, 64 * 204, 64 * 204 + 1, 3 * 64 * 204 + 5);
   const std::string payload = GENERATE(std::string(), std::string(10'001, 'x'));
   SimEnv env;
   Write(env, slots, payload);
   const auto file = Open(env);
   CHECK(file->info().file == kId);
-  CHECK(file->info().pages == (slots + 127) / 128);
+  CHECK(file->info().pages == (slots + 203) / 204);
   CHECK(file->info().entries == slots - slots / 7);
   CHECK(file->info().tombstones == 0);
   CHECK(file->info().bucket_bits == 9);
@@ -99,7 +102,7 @@ TEST_CASE("a frozen file of any size reads as it was written") {
 }
 
 TEST_CASE("every flipped byte of a frozen file is found and damages at most one page") {
-  constexpr uint64_t kSlots = 300;
+  constexpr uint64_t kSlots = 500;
   SimEnv env;
   Write(env, kSlots, "a filter");
   const size_t size = Contents(env).size();
@@ -170,17 +173,20 @@ TEST_CASE("a crafted footer with a good checksum over bad fields is refused") {
   const auto u64 = [](uint64_t value) { return Encoder().U64(value).Take(); };
   REQUIRE_OK(with(0, "SILTFRZ\n"));
   REQUIRE_CODE(with(0, "SILTFRX\n"), kCorruption);
-  REQUIRE_CODE(with(8, u32(2)), kNeedsNewer);
+  REQUIRE_CODE(with(8, u32(3)), kNeedsNewer);
+  REQUIRE_CODE(with(8, u32(1)), kCorruption);     // an earlier version
   REQUIRE_CODE(with(12, "\x07"), kCorruption);    // the kind
-  REQUIRE_CODE(with(20, u32(1)), kCorruption);    // pages
-  REQUIRE_CODE(with(32, u64(257)), kCorruption);  // entries
+  REQUIRE_CODE(with(14, "\x08"), kCorruption);    // the layout
+  REQUIRE_CODE(with(15, "\x02"), kCorruption);    // the page index
+  REQUIRE_CODE(with(20, u32(2)), kCorruption);    // pages
+  REQUIRE_CODE(with(32, u64(205)), kCorruption);  // entries
   REQUIRE_CODE(with(40, u64(131)), kCorruption);  // tombstones
   REQUIRE_CODE(with(48, u64(7)), kCorruption);    // bytes of the payload
   REQUIRE_CODE(with(48, u64(UINT64_MAX)), kCorruption);
   // The footer claims more pages, and a payload so long that the sum of sizes wraps to the right
   // size.
-  const uint64_t wrapped = uint64_t{8} - 1000 * (kPageSize + 8);
-  const std::string pages = u32(1002);
+  const uint64_t wrapped = uint64_t{8} - 1000 * kPageSize;
+  const std::string pages = u32(1001);
   const std::string rest = good.substr(good.size() - 80 + 24, 24) + u64(wrapped);
   REQUIRE_CODE(with(20, pages + rest), kCorruption);
 }
@@ -191,7 +197,7 @@ TEST_CASE("an unfinished file is removed") {
   {
     auto writer = FrozenFileWriter::Create(env, "/", kId, throttle);
     REQUIRE_OK(writer);
-    for (uint64_t i = 0; i < 70 * 128; ++i) REQUIRE_OK((*writer)->Append(NumberedEntry(i)));
+    for (uint64_t i = 0; i < 70 * 204; ++i) REQUIRE_OK((*writer)->Append(EntryOf(i)));
   }
   CHECK(ListStoreFiles(env, "/")->empty());
   Write(env, 5, "a filter");
@@ -201,7 +207,7 @@ TEST_CASE("an unfinished file is removed") {
 TEST_CASE("a frozen file is written in large pieces") {
   SimEnv env;
   const uint64_t writes = env.Calls(SimCall::kWrite);
-  Write(env, 3 * 64 * 128, "a filter");
+  Write(env, 3 * 64 * 204, "a filter");
   CHECK(env.Calls(SimCall::kWrite) - writes == 3 * 64 / 32 + 1);
 }
 

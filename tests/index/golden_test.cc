@@ -40,9 +40,7 @@ struct Golden {
   uint64_t names;
 };
 const Golden kMap{"map-1", OpenMap, 100};
-// Written before SortedStores had filters.
-const Golden kSiltOfOld{"silt-1", OpenSilt, 300};
-const Golden kSilt{"silt-2", OpenSilt, 300};
+const Golden kSilt{"silt-3", OpenSilt, 300};
 
 Location LocationOf(uint64_t number) {
   return {.segment = static_cast<SegmentId>(1 + number * 7),
@@ -130,15 +128,6 @@ void WriteGolden(const Golden& golden_index) {
 }  // namespace
 
 TEST_CASE("the map's snapshot is unchanged since version 1") { CheckGolden(kMap); }
-
-TEST_CASE("SILT files from before SortedStores had filters are read") { CheckRead(kSiltOfOld); }
-
-TEST_CASE("SILT files except filters are unchanged since version 1") {
-  auto env = NewPosixEnv();
-  auto files = FilesIn(*env, kGolden + "/" + kSilt.name);
-  std::erase_if(files, [](const auto& file) { return file.first.ends_with(".filter"); });
-  CHECK((files == FilesIn(*env, kGolden + "/" + kSiltOfOld.name)));
-}
 
 TEST_CASE("SILT's manifest, logs, HashStores, SortedStores and filters are unchanged") {
   CheckGolden(kSilt);

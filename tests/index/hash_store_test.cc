@@ -108,7 +108,7 @@ TEST_CASE("a conversion keeps the last entry of a name, and deletions") {
     for (const uint32_t slot : log->Find(maker.Hash(entry.name))) {
       auto contents = log->ReadAll();
       REQUIRE_OK(contents);
-      if (contents->Entry(slot)->name != entry.name) continue;
+      if (contents->Entry(slot)->hash != maker.Hash(entry.name)) continue;
       REQUIRE(log->Replace(maker.Hash(entry.name), {.slot = slot, .tombstone = false}, entry, 0));
       return;
     }
@@ -134,7 +134,8 @@ TEST_CASE("a conversion keeps the last entry of a name, and deletions") {
 
 TEST_CASE("a damaged page of a log is counted, and its entries are not in the HashStore") {
   StoreMaker maker;
-  const auto entries = NumberedEntries(0, 200);  // two pages
+  const size_t in_page = LogSlotsPerPage(kChunkSlots);
+  const auto entries = NumberedEntries(0, 230);  // two pages
   const auto log = maker.Log(entries);
   FlipByte(maker.env, maker.PathOf(log->file_id()), 100);
   const StoreFileId id{StoreKind::kHash, 0, maker.next_id++};
@@ -144,9 +145,9 @@ TEST_CASE("a damaged page of a log is counted, and its entries are not in the Ha
   REQUIRE_OK(written->file->Sync());
   auto store = HashStore::Open(maker.env, "/", id);
   REQUIRE_OK(store);
-  CHECK((*store)->entries() == 200 - 127);
-  for (uint64_t i = 0; i < 200; ++i) {
-    REQUIRE(Find(**store, NameOf(i), maker.Hash(i)).has_value() == (i >= 127));
+  CHECK((*store)->entries() == 230 - in_page);
+  for (uint64_t i = 0; i < 230; ++i) {
+    REQUIRE(Find(**store, NameOf(i), maker.Hash(i)).has_value() == (i >= in_page));
   }
 }
 

@@ -40,13 +40,13 @@ void WriteAllOut(LogStore& store) {
 
 TEST_CASE("a page is accepted only for its log and number, and only with unchanged bytes") {
   std::array<uint8_t, kPageSize> page{};
-  for (size_t i = 0; i < 5; ++i) EncodeLogSlot(kChunkSlots, page, i, NumberedEntry(i));
+  for (size_t i = 0; i < 5; ++i) EncodeLogSlot(kChunkSlots, page, i, StoreMaker().Stored(NumberedEntry(i)));
   SealLogPage(page, {.log_id = 3, .complete_sequence = 44, .page_number = 8, .count = 5});
   const auto header = CheckLogPage(kChunkSlots, page, 3, 8);
   REQUIRE(header.has_value());
   CHECK(header->complete_sequence == 44);
   CHECK(header->count == 5);
-  CHECK(DecodeLogSlot(kChunkSlots, page, 4).name == NameOf(4));
+  CHECK(DecodeLogSlot(kChunkSlots, page, 4).hash == HashOfNumber(4));
   CHECK(DecodeLogSlot(kChunkSlots, page, 4).location == NumberedEntry(4).location);
 
   CHECK_FALSE(CheckLogPage(kChunkSlots, page, 4, 8).has_value());
@@ -217,7 +217,7 @@ TEST_CASE("a log is read as a whole: flash, sealed pages and the page being fill
       const auto entry = contents->Entry(
           LogSlotNumber(kChunkSlots, static_cast<uint32_t>(i / 10), static_cast<size_t>(i % 10)));
       REQUIRE(entry.has_value() == (i < damaged_from || i >= damaged_to));
-      if (entry) REQUIRE(entry->name == NameOf(i));
+      if (entry) REQUIRE(entry->hash == HashOfNumber(i));
     }
     return contents->damaged_pages;
   };

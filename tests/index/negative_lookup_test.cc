@@ -192,7 +192,7 @@ TEST_CASE("the filter of another store is not used, even if both stores have one
       options.write_batch_pages = 1;
       options.hash_store_share = 0.01;
       auto index = Open();
-      PutNumbers(*index, first, 128, 1);
+      PutNumbers(*index, first, 200, 1);
       REQUIRE_OK(index->Close());
       REQUIRE(Files(StoreKind::kSorted).size() == 1);
     }
@@ -203,7 +203,7 @@ TEST_CASE("the filter of another store is not used, even if both stores have one
   REQUIRE(other.Filter() == filter);
   fixture.Restore(filter, other.Contents(filter));
   auto index = fixture.Open();
-  CheckNumbers(*index, 0, 128);
+  CheckNumbers(*index, 0, 200);
   CHECK(index->stats().damaged_filters == 1);
 }
 

@@ -57,7 +57,7 @@ struct Stores : StoreMaker {
     std::vector<IndexEntry> entries;
     for (uint64_t n = 0; n < 20'000; n += 2) entries.push_back(NumberedEntry(n));
     version.sorted = Sorted(entries);
-    if (!filters_too) version.sorted = version.sorted->WithoutTrie();
+    if (!filters_too) version.sorted = version.sorted->WithoutIndex();
     const std::vector<IndexEntry> newest{NumberedEntry(199, 77)};
     active = Log(newest);
   }

@@ -122,6 +122,7 @@ struct FilledFixture : SiltFixture {
   FilledFixture() {
     options.bucket_bits = 6;
     options.hash_store_share = 0.25;
+    options.page_index = PageIndexKind::kTrie;  // it can be left out of memory
   }
   std::unique_ptr<ChunkIndex> Fill() {
     auto index = Open();

@@ -11,6 +11,9 @@
 
 namespace siltfs::testing {
 
+// Entries of a log page.
+constexpr uint64_t kLogPage = LogSlotsPerPage(kChunkSlots);
+
 TEST_CASE("entries move from the LogStore through HashStores into the SortedStore") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 4;  // 64 entries
@@ -91,7 +94,7 @@ TEST_CASE("unsynced writes of a killed process are made durable before they coun
   auto index = fixture.Open();
   REQUIRE_OK(index->Flush());
   for (uint64_t sequence = 1; sequence <= 10; ++sequence) {
-    PutNumbers(*index, (sequence - 1) * 127, 127, sequence);
+    PutNumbers(*index, (sequence - 1) * kLogPage, kLogPage, sequence);
   }
   REQUIRE(index->stats().stores[0].flash_bytes > 0);
   index.reset();  // like a kill: nothing is flushed
@@ -101,7 +104,7 @@ TEST_CASE("unsynced writes of a killed process are made durable before they coun
   fixture.env.PowerCut();
   index = fixture.Open();
   CHECK(index->durable_sequence() >= durable);
-  CheckNumbers(*index, 0, durable * 127);
+  CheckNumbers(*index, 0, durable * kLogPage);
 }
 
 TEST_CASE("names that are put repeatedly fill the log but not the table") {
@@ -110,12 +113,12 @@ TEST_CASE("names that are put repeatedly fill the log but not the table") {
   fixture.options.max_log_pages = 10;
   fixture.options.write_batch_pages = 2;
   auto index = fixture.Open();
-  for (uint64_t sequence = 1; sequence <= 127 * 9; ++sequence) {
+  for (uint64_t sequence = 1; sequence <= kLogPage * 9; ++sequence) {
     PutNumbers(*index, sequence % 8, 1, sequence);
   }
   CHECK(index->stats().conversions == 0);
   CHECK(index->stats().entries == 8);
-  for (uint64_t sequence = 127 * 9 + 1; sequence <= 127 * 21; ++sequence) {
+  for (uint64_t sequence = kLogPage * 9 + 1; sequence <= kLogPage * 21; ++sequence) {
     PutNumbers(*index, sequence % 8, 1, sequence);
   }
   for (const auto& store : index->stats().stores) {
@@ -131,9 +134,9 @@ TEST_CASE("pages are written when a batch is full, with one write") {
   fixture.options.write_batch_pages = 16;
   auto index = fixture.Open();
   const uint64_t calls = fixture.env.Calls(SimCall::kMutating);
-  PutNumbers(*index, 0, 127 * 16, 1);
+  PutNumbers(*index, 0, kLogPage * 16, 1);
   CHECK(fixture.env.Calls(SimCall::kMutating) == calls);
-  PutNumbers(*index, 127 * 16, 1, 1);
+  PutNumbers(*index, kLogPage * 16, 1, 1);
   CHECK(fixture.env.Calls(SimCall::kMutating) == calls + 1);
   CHECK(index->stats().stores[0].flash_bytes == 16 * 4096);
 }
@@ -245,11 +248,11 @@ TEST_CASE("a page damaged after opening is counted, and only its entries are mis
   SiltFixture fixture;
   fixture.options.write_batch_pages = 1;
   auto index = fixture.Open();
-  PutNumbers(*index, 0, 127 * 3, 1);
+  PutNumbers(*index, 0, kLogPage * 3, 1);
   REQUIRE_OK(index->Flush());
   FlipByte(fixture.env, fixture.PathOf(fixture.Files().at(0)), 4096 + 2000);
-  for (uint64_t i = 0; i < 127 * 3; ++i) {
-    REQUIRE(GetNumber(*index, i).has_value() == (i / 127 != 1));
+  for (uint64_t i = 0; i < kLogPage * 3; ++i) {
+    REQUIRE(GetNumber(*index, i).has_value() == (i / kLogPage != 1));
   }
   CHECK(index->stats().damaged_pages > 0);
 }

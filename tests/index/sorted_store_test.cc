@@ -11,7 +11,8 @@ namespace {
 
 std::optional<IndexEntry> Find(const StoreMaker& maker, const SortedStore& store,
                                const ChunkName& name) {
-  const uint32_t number = store.PageOf(maker.Key(name));
+  const auto [number, last] = store.index()->PagesOf(maker.Key(name));
+  REQUIRE(number == last);
   REQUIRE(number < store.file().info().pages);
   alignas(kPageSize) std::array<uint8_t, kPageSize> page{};
   REQUIRE_OK(store.file().file().Read(number * kPageSize, page));
@@ -41,9 +42,10 @@ const std::optional<SortedCursor::Item>& Next(SortedCursor& cursor) {
 }  // namespace
 
 TEST_CASE(
-    "every entry of a SortedStore is in the page that its trie returns, absent names are not") {
-  const uint64_t count = GENERATE(1, 2, 127, 128, 129, 1000, 20'000);
+    "every entry of a SortedStore is in the page that its index returns, absent names are not") {
+  const uint64_t count = GENERATE(1, 2, 203, 204, 205, 1000, 20'000);
   StoreMaker maker;
+  maker.page_index = GENERATE(PageIndexKind::kTrie, PageIndexKind::kBounds);
   const auto store = maker.Sorted(NumberedEntries(0, count));
   CHECK(store->entries() == count);
   for (uint64_t i = 0; i < count; ++i) {
@@ -60,11 +62,12 @@ TEST_CASE(
                              [](const IndexFinding& finding) { FAIL(finding.text); }));
 }
 
-TEST_CASE("without its trie every entry of a SortedStore is found in a few reads") {
-  const uint64_t count = GENERATE(1, 2, 127, 128, 129, 1000, 200'000);
+TEST_CASE("without its index every entry of a SortedStore is found in a few reads") {
+  const uint64_t count = GENERATE(1, 2, 203, 204, 205, 1000, 200'000);
   StoreMaker maker;
-  const auto store = maker.Sorted(NumberedEntries(0, count))->WithoutTrie();
-  REQUIRE(store->trie() == nullptr);
+  maker.page_index = GENERATE(PageIndexKind::kTrie, PageIndexKind::kBounds);
+  const auto store = maker.Sorted(NumberedEntries(0, count))->WithoutIndex();
+  REQUIRE(store->index() == nullptr);
   CHECK(store->Stats().memory_bytes == 0);
   const uint64_t step = count / 1000 + 1;
   uint64_t reads = 0;
@@ -83,14 +86,14 @@ TEST_CASE("without its trie every entry of a SortedStore is found in a few reads
 
 // The names' hashes are far from uniform. So the search cannot guess the page from the hash, and
 // bisection must bound the number of reads.
-TEST_CASE("a search without a trie takes at most twice log2(pages) reads for any keys") {
+TEST_CASE("a search without an index takes at most twice log2(pages) reads for any keys") {
   StoreMaker maker;
   std::vector<IndexEntry> entries;
   for (uint64_t i = 0; entries.size() < 40'000; ++i) {
     // Nearly all hashes are in a 16th of the range.
     if (maker.Hash(i) >> 60 == 7 || i % 997 == 0) entries.push_back(NumberedEntry(i));
   }
-  const auto store = maker.Sorted(entries)->WithoutTrie();
+  const auto store = maker.Sorted(entries)->WithoutIndex();
   uint64_t most = 0;
   for (size_t i = 0; i < entries.size(); i += 37) {
     uint64_t reads = 0;
@@ -98,13 +101,13 @@ TEST_CASE("a search without a trie takes at most twice log2(pages) reads for any
     most = std::max(most, reads);
   }
   CHECK(most > 2);
-  CHECK(most <= 4 + 2 * 9);  // the store has 313 pages
+  CHECK(most <= 4 + 2 * 9);  // the store has 197 pages
 }
 
 TEST_CASE("a search over arbitrary pages ends") {
   StoreMaker maker;
   const auto store =
-      maker.Sorted(NumberedEntries(0, 100 * kChunkSlots.slots_per_page()))->WithoutTrie();
+      maker.Sorted(NumberedEntries(0, 100 * kChunkSlots.slots_per_page()))->WithoutIndex();
   Random random(3);
   for (int round = 0; round < 300; ++round) {
     const ChunkName name = NameOf(static_cast<uint64_t>(round));
@@ -123,12 +126,16 @@ TEST_CASE("a search over arbitrary pages ends") {
 
 TEST_CASE("a SortedStore takes half a bit of memory per entry, and a constant") {
   StoreMaker maker;
-  const auto store = maker.Sorted(NumberedEntries(0, 100'000));
-  CHECK(store->trie()->memory_bytes() < 100'000 / 16 + 500);
+  maker.page_index = PageIndexKind::kTrie;
+  const auto trie = maker.Sorted(NumberedEntries(0, 100'000));
+  CHECK(trie->index()->memory_bytes() < 100'000 / 16 + 500);
+  maker.page_index = PageIndexKind::kBounds;
+  const auto bounds = maker.Sorted(NumberedEntries(0, 100'000));
+  CHECK(bounds->index()->memory_bytes() < 100'000 / 140 + 100);  // 11 bits a page
 }
 
 TEST_CASE("a cursor goes through a SortedStore in order") {
-  const uint64_t count = GENERATE(1, 128, 129, 64 * 128 + 3);
+  const uint64_t count = GENERATE(1, 204, 205, 64 * 204 + 3);
   StoreMaker maker;
   const auto store = maker.Sorted(NumberedEntries(0, count));
   SortedCursor cursor(store.get(), StoreMaker::kNameHash);
@@ -137,7 +144,7 @@ TEST_CASE("a cursor goes through a SortedStore in order") {
   uint64_t seen = 0;
   while (Next(cursor)) {
     const auto& item = *cursor.item();
-    REQUIRE(item.key == OrderKey{maker.Hash(item.entry.name), item.entry.name});
+    REQUIRE(item.key == maker.Key(NameOf(item.entry.location.segment - 1)));
     if (last) REQUIRE(*last < item.key);
     last = item.key;
     ++seen;
@@ -156,18 +163,19 @@ TEST_CASE("a cursor over no store is at its end") {
 
 TEST_CASE("a cursor skips the entries of damaged pages, and counts the pages") {
   StoreMaker maker;
-  const auto store = maker.Sorted(NumberedEntries(0, 128 * 4 + 10));
+  constexpr size_t kEntries = 204 * 4 + 10;
+  const auto store = maker.Sorted(NumberedEntries(0, kEntries));
+  REQUIRE(store->file().info().pages == 5);
   const std::string path = maker.PathOf(store->file_id());
   uint64_t missing = 0;
   uint64_t damaged = 0;
-  for (const auto& [page, entries] : std::vector<std::pair<uint64_t, uint64_t>>{
-           {1, 128}, {4, 10}, {0, 128}, {2, 128}, {3, 128}}) {
+  for (const uint32_t page : {1U, 4U, 0U, 2U, 3U}) {
+    missing += maker.EntriesIn(store->file(), page);
     FlipByte(maker.env, path, page * kPageSize + 5);
-    missing += entries;
     SortedCursor cursor(store.get(), StoreMaker::kNameHash);
     uint64_t seen = 0;
     while (Next(cursor)) ++seen;
-    CHECK(seen == 128 * 4 + 10 - missing);
+    CHECK(seen == kEntries - missing);
     CHECK(cursor.damaged_pages() == ++damaged);
   }
 }

@@ -55,9 +55,22 @@ std::shared_ptr<const HashStore> StoreMaker::HashStoreOf(std::span<const IndexEn
   return *store;
 }
 
+size_t StoreMaker::EntriesIn(const FrozenFile& file, uint32_t page) const {
+  std::array<uint8_t, kPageSize> bytes;
+  REQUIRE_OK(file.file().Read(uint64_t{page} * kPageSize, bytes));
+  size_t entries = 0;
+  for (size_t i = 0; i < file.layout().slots_per_page(); ++i) {
+    entries += IsHole(DecodeSlot(SlotOfPage(file.layout(), ConstPageBytes(bytes), i))) ? 0 : 1;
+  }
+  return entries;
+}
+
 std::shared_ptr<const SortedStore> StoreMaker::Sorted(std::vector<IndexEntry> entries) {
   const StoreFileId id{StoreKind::kSorted, 0, next_id++};
-  auto writer = SortedStoreWriter::Create(env, kDirectory, id, 0, entries.size(), throttle);
+  auto writer = SortedStoreWriter::Create(
+      env, kDirectory, id,
+      {.expected_entries = entries.size(), .layout = kChunkSlots, .page_index = page_index},
+      throttle);
   REQUIRE_OK(writer);
   const auto key = [&](const IndexEntry& entry) { return Key(entry.name); };
   std::sort(entries.begin(), entries.end(),

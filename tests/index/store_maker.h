@@ -39,6 +39,8 @@ struct StoreMaker {
   // Makes a LogStore: the entries are put in the given order, sealed and written out.
   std::shared_ptr<LogStore> Log(std::span<const IndexEntry> entries);
   std::shared_ptr<const HashStore> HashStoreOf(std::span<const IndexEntry> entries);
+  // Number of entries in a page of a frozen file.
+  size_t EntriesIn(const FrozenFile& file, uint32_t page) const;
   // Makes a SortedStore: sorts the entries by OrderKey. `entries` must not be empty.
   std::shared_ptr<const SortedStore> Sorted(std::vector<IndexEntry> entries);
 
@@ -48,6 +50,7 @@ struct StoreMaker {
   Throttle throttle{env, 0};
   unsigned bucket_bits = 6;
   SlotLayout layout = kChunkSlots;  // of LogStores and HashStores
+  PageIndexKind page_index = PageIndexKind::kBounds;  // of SortedStores
   uint64_t next_id = 1;
 };
 

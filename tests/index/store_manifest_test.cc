@@ -8,7 +8,7 @@
 namespace siltfs {
 namespace {
 
-constexpr size_t kHeaderSize = 40;
+constexpr size_t kHeaderSize = 48;
 
 StoreManifest Example() {
   return {.name_hash = {0x0123456789abcdef},
@@ -109,13 +109,22 @@ TEST_CASE("stores that are out of order or were never made are refused") {
   REQUIRE_CODE(refused([](auto& m) { m.partition_bits = 2; }), kCorruption);
   REQUIRE_CODE(refused([](auto& m) { m.partition_bits = 0; }), kCorruption);
   REQUIRE_CODE(refused([](auto& m) { m.partition_bits = 13; }), kCorruption);
+  REQUIRE_CODE(refused([](auto& m) { m.name_hash.bits = 7; }), kCorruption);
+  REQUIRE_CODE(refused([](auto& m) { m.name_hash.bits = 65; }), kCorruption);
   REQUIRE_OK(refused([](auto&) {}));
 }
 
 TEST_CASE("a manifest of a later version is named as such") {
   std::string bytes = EncodeStoreManifest(Example());
-  bytes[8] = 2;
+  bytes[8] = 3;
   REQUIRE_CODE(DecodeStoreManifest(AsBytes(Resealed(bytes))), kNeedsNewer);
+}
+
+// The owner rebuilds a damaged index from the segments.
+TEST_CASE("a manifest of an earlier version counts as damage") {
+  std::string bytes = EncodeStoreManifest(Example());
+  bytes[8] = 1;
+  REQUIRE_CODE(DecodeStoreManifest(AsBytes(Resealed(bytes))), kCorruption);
 }
 
 }  // namespace siltfs

@@ -24,8 +24,8 @@ bool Has(const std::vector<std::string>& codes, const std::string& code) {
 // Rewrites the store's file with slots modified by `change`; footer and payload are kept.
 template <typename Store>
 void Rewrite(StoreMaker& maker, const Store& store, FrozenFileInfo info,
-             const std::function<void(std::vector<IndexEntry>&)>& change) {
-  std::vector<IndexEntry> slots;
+             const std::function<void(std::vector<SlotEntry>&)>& change) {
+  std::vector<SlotEntry> slots;
   FrozenFileScan scan(store.file());
   for (;;) {
     auto page = scan.Next();
@@ -40,17 +40,17 @@ void Rewrite(StoreMaker& maker, const Store& store, FrozenFileInfo info,
   change(slots);
   auto writer = FrozenFileWriter::Create(maker.env, "/", info.file, maker.throttle);
   REQUIRE_OK(writer);
-  for (const IndexEntry& entry : slots) REQUIRE_OK((*writer)->Append(entry));
+  for (const SlotEntry& entry : slots) REQUIRE_OK((*writer)->Append(entry));
   REQUIRE_OK((*writer)->Finish(info, *payload));
   REQUIRE_OK((*writer)->Sync());
 }
 
 std::vector<std::string> CodesOfHash(
-    const std::function<void(std::vector<IndexEntry>&, FrozenFileInfo&)>& change) {
+    const std::function<void(std::vector<SlotEntry>&, FrozenFileInfo&)>& change) {
   StoreMaker maker;
   const auto store = maker.HashStoreOf(NumberedEntries(0, 200));
   FrozenFileInfo info = store->file().info();
-  Rewrite(maker, *store, info, [&](std::vector<IndexEntry>& slots) { change(slots, info); });
+  Rewrite(maker, *store, info, [&](std::vector<SlotEntry>& slots) { change(slots, info); });
   auto again = HashStore::Open(maker.env, "/", store->file_id());
   REQUIRE_OK(again);
   PartitionVersion version;
@@ -59,9 +59,10 @@ std::vector<std::string> CodesOfHash(
 }
 
 std::vector<std::string> CodesOfSorted(
-    const std::function<void(std::vector<IndexEntry>&)>& change) {
+    const std::function<void(std::vector<SlotEntry>&)>& change) {
   StoreMaker maker;
-  const auto store = maker.Sorted(NumberedEntries(0, 128 * 5));
+  maker.page_index = PageIndexKind::kTrie;  // so that all pages but the last are full
+  const auto store = maker.Sorted(NumberedEntries(0, 204 * 5));
   Rewrite(maker, *store, store->file().info(), change);
   auto again = SortedStore::Open(maker.env, "/", store->file_id(), 0);
   REQUIRE_OK(again);
@@ -78,9 +79,9 @@ TEST_CASE("verification reports nothing for correct stores") {
 }
 
 TEST_CASE("verification finds an entry of a HashStore that its filter does not lead to") {
-  const auto codes = CodesOfHash([](std::vector<IndexEntry>& slots, FrozenFileInfo&) {
+  const auto codes = CodesOfHash([](std::vector<SlotEntry>& slots, FrozenFileInfo&) {
     // Moves an entry into another bucket's place.
-    const auto used = [](const IndexEntry& entry) { return entry.name != ChunkName{}; };
+    const auto used = [](const SlotEntry& entry) { return !IsHole(entry); };
     const auto first = std::find_if(slots.begin(), slots.end(), used);
     const auto other = std::find_if(first + 16, slots.end(), used);
     REQUIRE(other != slots.end());
@@ -90,9 +91,9 @@ TEST_CASE("verification finds an entry of a HashStore that its filter does not l
 }
 
 TEST_CASE("verification finds that an entry of a HashStore is missing") {
-  const auto codes = CodesOfHash([](std::vector<IndexEntry>& slots, FrozenFileInfo&) {
+  const auto codes = CodesOfHash([](std::vector<SlotEntry>& slots, FrozenFileInfo&) {
     *std::find_if(slots.begin(), slots.end(),
-                  [](const IndexEntry& entry) { return entry.name != ChunkName{}; }) = {};
+                  [](const SlotEntry& entry) { return !IsHole(entry); }) = {};
   });
   CHECK(codes == std::vector<std::string>{"entry-count"});
 }
@@ -100,14 +101,14 @@ TEST_CASE("verification finds that an entry of a HashStore is missing") {
 TEST_CASE("verification finds entries of a SortedStore that are out of order") {
   // Swaps two entries within a page; lookups still find them.
   const auto codes =
-      CodesOfSorted([](std::vector<IndexEntry>& slots) { std::swap(slots[130], slots[131]); });
+      CodesOfSorted([](std::vector<SlotEntry>& slots) { std::swap(slots[210], slots[211]); });
   // The filter is also reported, because its fingerprint does not match the rewritten store.
   CHECK(codes == std::vector<std::string>{"store-index", "entry-order"});
 }
 
-TEST_CASE("verification finds an entry of a SortedStore in a page that its trie does not lead to") {
+TEST_CASE("verification finds an entry of a SortedStore in a page that its index does not lead to") {
   const auto codes =
-      CodesOfSorted([](std::vector<IndexEntry>& slots) { std::swap(slots[127], slots[128]); });
+      CodesOfSorted([](std::vector<SlotEntry>& slots) { std::swap(slots[203], slots[204]); });
   CHECK(Has(codes, "entry-place"));
   CHECK(Has(codes, "entry-order"));
 }
