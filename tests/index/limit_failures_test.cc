@@ -155,6 +155,7 @@ TEST_CASE("tries keep to the limit even if there are many small ones") {
   fixture.options.bucket_bits = 4;
   fixture.options.partition_bits = 6;
   fixture.options.hash_store_share = 0.05;
+  fixture.options.page_index = PageIndexKind::kTrie;
   auto index = fixture.Open();
   PutNumbers(*index, 0, 20'000, 1);
   REQUIRE(index->stats().merges > 0);

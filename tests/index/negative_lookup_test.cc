@@ -182,7 +182,7 @@ TEST_CASE("a filter that is damaged, cut short or another store's is counted and
   CheckNumbers(*index, 0, kNames + 2000);
 }
 
-// A store of one page has the same trie for any entries, so only the filter's fingerprint tells the
+// A store of one page has the same page index for any entries, so only the filter's fingerprint tells the
 // two stores apart.
 TEST_CASE("the filter of another store is not used, even if both stores have one page") {
   struct OnePage : SortedFixture {
@@ -192,7 +192,7 @@ TEST_CASE("the filter of another store is not used, even if both stores have one
       options.write_batch_pages = 1;
       options.hash_store_share = 0.01;
       auto index = Open();
-      PutNumbers(*index, first, 200, 1);
+      PutNumbers(*index, first, LogSlotsPerPage(kChunkSlots) + 1, 1);
       REQUIRE_OK(index->Close());
       REQUIRE(Files(StoreKind::kSorted).size() == 1);
     }
@@ -203,7 +203,7 @@ TEST_CASE("the filter of another store is not used, even if both stores have one
   REQUIRE(other.Filter() == filter);
   fixture.Restore(filter, other.Contents(filter));
   auto index = fixture.Open();
-  CheckNumbers(*index, 0, 200);
+  CheckNumbers(*index, 0, LogSlotsPerPage(kChunkSlots));
   CHECK(index->stats().damaged_filters == 1);
 }
 

@@ -56,7 +56,7 @@ std::shared_ptr<const HashStore> StoreMaker::HashStoreOf(std::span<const IndexEn
 }
 
 size_t StoreMaker::EntriesIn(const FrozenFile& file, uint32_t page) const {
-  std::array<uint8_t, kPageSize> bytes;
+  alignas(kPageSize) std::array<uint8_t, kPageSize> bytes;
   REQUIRE_OK(file.file().Read(uint64_t{page} * kPageSize, bytes));
   size_t entries = 0;
   for (size_t i = 0; i < file.layout().slots_per_page(); ++i) {
