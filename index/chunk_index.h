@@ -4,9 +4,9 @@
 // Guarantees. The index is a cache; only the chunk tables in the segments are authoritative. An
 // entry is a hint: the caller confirms it in the segment, by name. Two names may share an entry
 // (OrderOf); a lookup of either gives the location that was put last. A lost, stale or shared entry
-// costs space or a read, never data. So a commit syncs nothing of the index. An engine reports the block sequence
-// number up to which its entries are durable; after a crash the store puts the entries of later
-// blocks again.
+// costs space or a read, never data. So a commit syncs nothing of the index. An engine reports the
+// block sequence number up to which its entries are durable; after a crash the store puts the
+// entries of later blocks again.
 //
 // Sequences. The store numbers its blocks 1, 2, 3... The sequences of Put calls never decrease;
 // several calls may have the same sequence. A Put must not have a sequence that is already durable.
@@ -166,9 +166,9 @@ class ChunkIndex {
   uint64_t OrderOf(const ChunkName& name) const { return OrderOfImpl(name); }
 
   // Calls `visit` once for each entry that is live at some moment during the call, in rising order
-  // of OrderOf. Stops at the first failure of `visit`. `visit` may call the index. The engine cannot
-  // remove the files that the call is reading; these are the files of one part of the index at a
-  // time (in SILT: of a partition). kCorruption if the files have entries in another order.
+  // of OrderOf. Stops at the first failure of `visit`. `visit` may call the index. The engine
+  // cannot remove the files that the call is reading; these are the files of one part of the index
+  // at a time (in SILT: of a partition). kCorruption if the files have entries in another order.
   using Visit = std::function<Status(const OrderedEntry&)>;
   Status ForEach(const Visit& visit);
 

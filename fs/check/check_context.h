@@ -51,6 +51,12 @@ class CheckContext {
     return !clean() &&
            (head.sequence > index->durable_sequence() || victims.Contains(head.segment));
   }
+  // Whether the index has one entry for both names, which differ (ChunkIndex::OrderOf). It then
+  // leads to one of the chunks, and a search finds the other one; that is no damage. `index` must
+  // be open.
+  bool ShareEntry(const ChunkName& a, const ChunkName& b) const {
+    return a != b && index->OrderOf(a) == index->OrderOf(b);
+  }
   void NoteReferenceNotIndexed() { reference_not_indexed_ = true; }
   // Reports the deferred findings if NoteReferenceNotIndexed was called, or if not all references
   // could be read (`knows` is false). Reports none if, according to metadata, the store never noted

@@ -290,6 +290,7 @@ Status ContentCheck::ResolveBatch() {
             [&locations](size_t a, size_t b) { return locations[a] < locations[b]; });
   for (const size_t i : order) {
     Reference& reference = batch_[i];
+    bool shared = false;  // the entry is that of another chunk
     if (locations[i]) {
       const auto record = finder_.RecordAt(*locations[i]);
       reference.damaged = !record.ok() && !record.status().Is(StatusCode::kNotFound);
@@ -301,8 +302,9 @@ Status ContentCheck::ResolveBatch() {
         unresolved_.push_back(reference);
         continue;
       }
+      shared = record.ok() && *record && context_.ShareEntry((*record)->name, reference.name);
     }
-    reference.not_indexed = true;
+    reference.not_indexed = !shared;
     unresolved_.push_back(reference);
   }
   batch_.clear();

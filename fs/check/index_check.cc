@@ -12,7 +12,8 @@ namespace siltfs {
 namespace {
 
 // Counts all entries, and the stale ones. An entry is stale if its segment is missing or has no
-// chunk with this ordinal. The index has no names to compare; each use of an entry verifies the name in the segment.
+// chunk with this ordinal. The index has no names to compare; each use of an entry verifies the
+// name in the segment.
 Status CountEntries(CheckContext& context) {
   uint64_t entries = 0;
   uint64_t stale = 0;

@@ -38,9 +38,14 @@ Result<std::shared_ptr<const Bytes>> NodeFinder::GetNode(const ChunkName& name,
   Result<std::shared_ptr<const Bytes>> node(
       Status(StatusCode::kCorruption, fmt::format("recipe node {} is in no segment", name.ToHex()))
           .At(context_.store()));
+  bool shared = false;  // the index entry is that of another chunk
   if (context_.index) {
     const auto location = context_.index->Get(name);
-    if (location.ok() && *location) node = ReadAt(**location, name);
+    if (location.ok() && *location) {
+      node = ReadAt(**location, name);
+      const auto record = finder_.RecordAt(**location);
+      shared = record.ok() && *record && context_.ShareEntry((*record)->name, name);
+    }
   }
   if (!node.ok()) {
     if (!IsDamage(node.status())) return node;
@@ -55,7 +60,7 @@ Result<std::shared_ptr<const Bytes>> NodeFinder::GetNode(const ChunkName& name,
       replayed = place->replayed;
       node = std::move(other);
     }
-    if (!replayed) context_.NoteReferenceNotIndexed();
+    if (!replayed && !shared) context_.NoteReferenceNotIndexed();
   }
   if (node.ok()) nodes_.Put(name, *node, (*node)->size());
   return node;

@@ -263,6 +263,8 @@ void SegmentWalk::FindGathered() {
       // GC removes two copies in one segment together.
       const auto other = finder_.RecordAt(*locations[i]);
       const bool leads_to_copy = other.ok() && *other && (*other)->name == gathered_[i];
+      // If both chunks share the entry, this one is found without it, by a search.
+      if (other.ok() && *other && context_.ShareEntry((*other)->name, gathered_[i])) continue;
       if (!leads_to_copy || locations[i]->segment != id_) NoteSecondary(place);
       if (leads_to_copy) continue;
     }

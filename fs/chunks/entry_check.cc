@@ -55,7 +55,7 @@ Status EntryCheck::Read(SegmentId segment, Content& content) {
 
 bool EntryCheck::MayHold(const Location& place, const ChunkName& name) {
   const auto record = reader_.RecordAt(place);
-  if (record.ok()) return *record && (*record)->name == name;
+  if (record.ok()) return *record && ShareEntry((*record)->name, name);
   record.status().IgnoreError("damage is found and repaired elsewhere");
   return true;
 }
@@ -73,10 +73,12 @@ Result<bool> EntryCheck::FindMissing(SegmentId segment, const Content& content, 
       continue;
     }
     // The segment may hold the chunk twice, and the index may lead to either copy.
-    const bool here = place->segment == segment && place->ordinal < names.size() &&
-                      names[place->ordinal] == names[ordinal];
-    if (here) continue;
-    if (place->segment == segment || !MayHold(*place, names[ordinal])) {
+    const bool known = place->segment == segment && place->ordinal < names.size();
+    if (known && names[place->ordinal] == names[ordinal]) continue;
+    const bool leads = known ? ShareEntry(names[place->ordinal], names[ordinal])
+                       : place->segment == segment ? false
+                                                   : MayHold(*place, names[ordinal]);
+    if (!leads) {
       missing.push_back({ordinal, place});
     } else {
       leads_here = false;

@@ -3,7 +3,8 @@
 //
 // An unsealed segment is compared up to its current end. An entry is made again if it is missing,
 // if it leads into a removed segment, or if the chunk is not at the place to which it leads.
-// Entries that lead to another copy stay as they are.
+// Entries that lead to another copy stay as they are, and so do entries that lead to a chunk with
+// which this one shares its entry (ChunkIndex::OrderOf).
 //
 // Thread-safety: one thread at a time. Memory: 20 bytes for each chunk of the segment. Errors:
 // those of the index, the pipeline and `pace`. A segment that cannot be read is not confirmed.
@@ -59,8 +60,13 @@ class EntryCheck {
   // false if the index leads to other copies of some of these chunks.
   Result<bool> FindMissing(SegmentId segment, const Content& content, uint32_t begin, uint32_t end,
                            std::vector<Missing>& missing);
-  // Whether the chunk may lie at the place; true also if the place cannot be read.
+  // Whether the chunk, or one that shares its index entry, may lie at the place; true also if the
+  // place cannot be read.
   bool MayHold(const Location& place, const ChunkName& name);
+  // Whether the index has one entry for both names.
+  bool ShareEntry(const ChunkName& a, const ChunkName& b) const {
+    return a == b || index_.OrderOf(a) == index_.OrderOf(b);
+  }
 
   ChunkIndex& index_;
   SegmentCache& segments_;

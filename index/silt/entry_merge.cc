@@ -89,8 +89,8 @@ Status EntryMerge::CollectHash(const HashStore& store, uint32_t age, uint64_t fi
     }
     for (size_t i = 0; i < options_.layout.slots_per_page(); ++i) {
       const SlotEntry entry = DecodeSlot(SlotOfPage(options_.layout, page->bytes, i));
-      // A slot is empty if its place in the table was free, or if its entry was in a damaged page of
-      // the converted log.
+      // A slot is empty if its place in the table was free, or if its entry was in a damaged page
+      // of the converted log.
       if (!IsHole(entry)) Take(entry, age, first_hash, last_hash);
     }
   }

@@ -2,10 +2,10 @@
 // filter or page index. A file is written once from front to back, in large writes. Format:
 // docs/format.md, "SILT frozen store".
 //
-// A page with hashed slots has its checksum in its header, and every reader verifies it. Named slots
-// take the whole page, so their checksums follow the last page and are not kept in memory: a lookup
-// does not verify the page that it reads. Scans of a whole store, by a merge or a verification, check
-// every page of either kind.
+// A page with hashed slots has its checksum in its header, and every reader verifies it. Named
+// slots take the whole page, so their checksums follow the last page and are not kept in memory: a
+// lookup does not verify the page that it reads. Scans of a whole store, by a merge or a
+// verification, check every page of either kind.
 //
 // Thread-safety: a writer belongs to one thread; a FrozenFile is const. Durability: a file is
 // durable only after FrozenFileWriter::Sync and the caller's SyncDirectory.
@@ -34,7 +34,7 @@ struct FrozenFileInfo {
   uint64_t entries = 0;  // tombstones included
   uint64_t tombstones = 0;
   uint32_t pages = 0;
-  unsigned bucket_bits = 0;  // of a HashStore
+  unsigned bucket_bits = 0;                         // of a HashStore
   PageIndexKind page_index = PageIndexKind::kTrie;  // of a SortedStore
   SlotLayout layout = kChunkSlots;
   uint64_t payload_bytes = 0;  // the filter or page index
@@ -64,8 +64,8 @@ class FrozenFileWriter {
   void EndPage() { in_page_ = layout_.slots_per_page(); }
   // Number of slots that the present page has room for; 0 before the first slot.
   size_t room_in_page() const { return layout_.slots_per_page() - in_page_; }
-  uint32_t pages() const { return pages_; }    // begun
-  uint64_t slots() const { return slots_; }    // appended
+  uint32_t pages() const { return pages_; }  // begun
+  uint64_t slots() const { return slots_; }  // appended
 
   // Ends the file with its filter or trie. Finish fills in `info`'s file, layout, pages and the
   // payload's fields.

@@ -2,8 +2,9 @@
 // first page that is not as it was written. Format: docs/format.md, "SILT log page".
 //
 // A page is written only once, so a later write cannot tear a durable page. The first slot of each
-// page belongs to the page's header, and has a slot number, too. Page numbers continue across all logs of a partition, so a log's first page shows whether
-// pages at the end of the previous log are missing. Functions only, safe to call from any thread.
+// page belongs to the page's header, and has a slot number, too. Page numbers continue across all
+// logs of a partition, so a log's first page shows whether pages at the end of the previous log are
+// missing. Functions only, safe to call from any thread.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,8 @@
 namespace siltfs {
 namespace {
 
-// The only page of a SortedStore that may have the key; nothing if that is unknown without a search.
+// The only page of a SortedStore that may have the key; nothing if that is unknown without a
+// search.
 std::optional<uint32_t> OnlyPage(const SortedStore& sorted, const OrderKey& key) {
   if (sorted.index() == nullptr) return std::nullopt;
   const PageBounds::Range pages = sorted.index()->PagesOf(key);

@@ -85,10 +85,10 @@ class Lookup {
   size_t older_ = 0;  // stores of this stage that are older than the current one
   CuckooTable::Candidates candidates_;
   size_t next_ = 0;
-  bool by_page_ = false;  // the candidates are pages, not slots
+  bool by_page_ = false;   // the candidates are pages, not slots
   bool searches_ = false;  // the candidates come from search_, one by one
   SortedSearch search_;    // of a SortedStore without an index
-  uint32_t slot_ = 0;     // the slot being read; the page if by_page_
+  uint32_t slot_ = 0;      // the slot being read; the page if by_page_
   std::optional<IndexEntry> found_;
   Bytes found_rest_;
   uint32_t pages_read_ = 0;

@@ -1,12 +1,12 @@
-// Which page of a SortedStore has a key: an alternative to the trie of SILT's section 3.3 that takes
-// less memory and less time, but needs keys that are hashes.
+// Which page of a SortedStore has a key: an alternative to the trie of SILT's section 3.3 that
+// takes less memory and less time, but needs keys that are hashes.
 //
 // The range of the store's hashes is divided into equal *bins*, about as many as there are entries.
 // Pages end at bins: the writer begins a new page when the next bin does not fit into the present
 // one. So a page is determined by the number of its first bin. These numbers ascend, and are coded
 // as Elias and Fano did: the low bits of each number as they are, the high bits in unary. Both take
-// some 10 bits a page; a lookup counts the first bins that are not above the key's bin. Ending pages
-// at bins of one key leaves half a slot of each page empty.
+// some 10 bits a page; a lookup counts the first bins that are not above the key's bin. Ending
+// pages at bins of one key leaves half a slot of each page empty.
 //
 // A bin with more entries than fit a page takes several pages. With hashes that are as good as
 // random this does not happen. Thread-safety: immutable, so safe to share between threads.
@@ -50,8 +50,8 @@ class PageBounds {
 
   // Encodes the boundaries without a checksum, as TrieIndex does.
   void Encode(Encoder& out) const;
-  // Reads the output of Encode; kCorruption for other bytes. Accepted boundaries are safe to look up
-  // in, even crafted ones.
+  // Reads the output of Encode; kCorruption for other bytes. Accepted boundaries are safe to look
+  // up in, even crafted ones.
   static Result<PageBounds> Decode(ByteView bytes);
 
  private:
@@ -73,10 +73,10 @@ class PageBounds {
 
   // Constant after construction.
   HashBins bins_;
-  uint32_t pages_ = 1;      // the first page begins with bin 0, which is not coded
-  unsigned low_width_ = 0;  // bits
-  Bytes low_;               // with padding for BitReader
-  Bytes high_;              // whole words of 8 bytes
+  uint32_t pages_ = 1;                  // the first page begins with bin 0, which is not coded
+  unsigned low_width_ = 0;              // bits
+  Bytes low_;                           // with padding for BitReader
+  Bytes high_;                          // whole words of 8 bytes
   std::vector<uint32_t> zero_samples_;  // positions of every 64th zero
 };
 

@@ -1,6 +1,7 @@
-// The header of a page with hashed slots: the page's checksum and number. So every reader of a page,
-// also a lookup, can tell that it has the page that was written at this place of this file. Pages of
-// logs have a longer header of their own (log_page.h). Format: docs/format.md, "SILT frozen store".
+// The header of a page with hashed slots: the page's checksum and number. So every reader of a
+// page, also a lookup, can tell that it has the page that was written at this place of this file.
+// Pages of logs have a longer header of their own (log_page.h). Format: docs/format.md, "SILT
+// frozen store".
 //
 // Functions only, safe to call from any thread.
 #pragma once

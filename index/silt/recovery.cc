@@ -173,7 +173,7 @@ Status Recovery::OpenStore(uint32_t p, size_t i, PartitionVersion& version) cons
   }
   const StoreFileId file{StoreKind::kSorted, p, record.sorted_id};
   auto store = SortedStore::OpenWithoutIndex(env_, options_.directory, file,
-                                            manifest_.partition_bits, layout());
+                                             manifest_.partition_bits, layout());
   if (!store.ok()) return Unusable(std::move(store).status());
   version.sorted = std::move(*store);
   return Status::Ok();

@@ -38,7 +38,8 @@ const StoreFileId& Residency::Item::file_id() const {
 
 uint64_t Residency::Item::bytes() const {
   if (kind == Kind::kFilter) return hash->filter_bytes();
-  return kind == Kind::kIndex ? sorted->index_bytes() : sorted->filter_file()->shape().slice_bytes();
+  return kind == Kind::kIndex ? sorted->index_bytes()
+                              : sorted->filter_file()->shape().slice_bytes();
 }
 
 bool Residency::Item::resident() const {

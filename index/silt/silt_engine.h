@@ -82,8 +82,7 @@ class SiltEngine {
   void Return(LookupReader reader);
   size_t ReaderBytes() const;
   Status FinishForPut(Lookup& lookup);
-  Result<std::optional<LogStore::Resident>> FindInActive(Partition& partition,
-                                                         const OrderKey& key);
+  Result<std::optional<LogStore::Resident>> FindInActive(Partition& partition, const OrderKey& key);
   bool Append(Partition& partition, const SlotEntry& entry, uint64_t hash,
               const std::optional<LogStore::Resident>& old);
   Status MakeRoom(uint32_t p);

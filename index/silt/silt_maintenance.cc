@@ -294,14 +294,14 @@ Result<StoreSet::Merge> Maintenance::WriteSorted(uint32_t partition,
                                                  const PartitionVersion& version) {
   const SiltIndexOptions& options = stores_.options();
   const StoreFileId file{StoreKind::kSorted, partition, stores_.NewId()};
-  SILTFS_ASSIGN_OR_RETURN(
-      auto writer,
-      SortedStoreWriter::Create(stores_.env(), options.directory, file,
-                                {.partition_bits = stores_.partition_bits(),
-                                 .expected_entries = version.HashEntries() + version.SortedEntries(),
-                                 .layout = stores_.layout(),
-                                 .page_index = options.page_index},
-                                throttle_));
+  SILTFS_ASSIGN_OR_RETURN(auto writer,
+                          SortedStoreWriter::Create(
+                              stores_.env(), options.directory, file,
+                              {.partition_bits = stores_.partition_bits(),
+                               .expected_entries = version.HashEntries() + version.SortedEntries(),
+                               .layout = stores_.layout(),
+                               .page_index = options.page_index},
+                              throttle_));
   EntryMerge merge(version, {.name_hash = stores_.name_hash(),
                              .partition_bits = stores_.partition_bits(),
                              .partition = partition,

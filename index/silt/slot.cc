@@ -9,9 +9,9 @@ std::optional<SlotEntry> FindInPage(const SlotLayout& layout, const OrderKey& ke
                                     ConstPageBytes page) {
   for (size_t i = 0; i < layout.slots_per_page(); ++i) {
     const ByteView slot = SlotOfPage(layout, page, i);
-    const bool found = layout.hashed() ? DecodeHash(slot.subspan<0, kHashSize>()) == key.hash
-                                       : std::memcmp(slot.data(), key.name.bytes.data(),
-                                                     ChunkName::kSize) == 0;
+    const bool found = layout.hashed()
+                           ? DecodeHash(slot.subspan<0, kHashSize>()) == key.hash
+                           : std::memcmp(slot.data(), key.name.bytes.data(), ChunkName::kSize) == 0;
     if (found) return DecodeSlot(slot);
   }
   return std::nullopt;

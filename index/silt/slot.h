@@ -1,10 +1,10 @@
-// The slot of every SILT file, and the hash and order of names. Slots lie in pages of 4 KiB, the unit
-// of every read. An index has slots of one of two kinds, chosen when the index is made:
+// The slot of every SILT file, and the hash and order of names. Slots lie in pages of 4 KiB, the
+// unit of every read. An index has slots of one of two kinds, chosen when the index is made:
 //
 // - A chunk index has *hashed slots* of 20 bytes: the hash of the name and the location. The name
-//   itself is not stored, because an entry is a hint that the caller confirms in the segment. If two
-//   names have the same hash, the entry that was put last counts for both. Each page begins with a
-//   header that has its checksum and its number (page_header.h).
+//   itself is not stored, because an entry is a hint that the caller confirms in the segment. If
+//   two names have the same hash, the entry that was put last counts for both. Each page begins
+//   with a header that has its checksum and its number (page_header.h).
 // - A key-value store has *named slots* of 2^bits bytes: the name, the location, and the first part
 //   of key and value in the further bytes (SILT, section 4, "Variable-Length Key-Values").
 //
@@ -88,15 +88,14 @@ class SlotLayout {
 
 // The slots of a chunk index: 51 buckets of a cuckoo table fill a page exactly.
 inline constexpr SlotLayout kChunkSlots = SlotLayout::Hashed();
-static_assert(kChunkSlots.slots_per_page() == 204 &&
-              kChunkSlots.OffsetInPage(204) == kPageSize);
+static_assert(kChunkSlots.slots_per_page() == 204 && kChunkSlots.OffsetInPage(204) == kPageSize);
 // The maximum over all layouts.
 inline constexpr size_t kMostSlotsPerPage = kChunkSlots.slots_per_page();
 
-// A slot's contents. A hashed slot has a hash and no name; a named slot has a name, and `hash` is 0.
-// `rest` is the bytes after name and location. If a writer passes fewer bytes than fit, zeros fill
-// the slot. A reader gets all bytes up to the end of the slot, as a view into the page. The view is
-// valid as long as the page's owner keeps the page.
+// A slot's contents. A hashed slot has a hash and no name; a named slot has a name, and `hash` is
+// 0. `rest` is the bytes after name and location. If a writer passes fewer bytes than fit, zeros
+// fill the slot. A reader gets all bytes up to the end of the slot, as a view into the page. The
+// view is valid as long as the page's owner keeps the page.
 struct SlotEntry : IndexEntry {
   SlotEntry() = default;
   SlotEntry(const IndexEntry& entry, ByteView bytes = {}) : IndexEntry(entry), rest(bytes) {}
@@ -170,9 +169,9 @@ struct OrderKey {
 // since its keys are hashes. Names here are hashes, too, but an attacker can search for chunks with
 // chosen names. If the buckets were predictable, chunks that share two buckets would cause a
 // LogStore to be frozen every 17 chunks. Chosen chunks could also all fall into one partition or
-// one deep branch of a trie, or share the hash that a hashed slot keeps. A fast keyed hash is enough,
-// because the names are SHA-1 hashes: an attacker can find names with chosen bytes only by trying
-// many chunks.)
+// one deep branch of a trie, or share the hash that a hashed slot keeps. A fast keyed hash is
+// enough, because the names are SHA-1 hashes: an attacker can find names with chosen bytes only by
+// trying many chunks.)
 struct NameHash {
   static constexpr unsigned kAllBits = 64;
   static constexpr unsigned kLeastBits = 8;

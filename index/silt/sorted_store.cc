@@ -110,7 +110,8 @@ Result<std::shared_ptr<const SortedStore>> SortedStore::OpenWithoutIndex(
         .At(file->file().path());
   }
   if (info.payload_bytes > file->MostPayloadBytes()) {
-    return Status(StatusCode::kCorruption, "has a page index of an invalid size").At(file->file().path());
+    return Status(StatusCode::kCorruption, "has a page index of an invalid size")
+        .At(file->file().path());
   }
   std::shared_ptr<SortedStore> store(new SortedStore(std::move(file), partition_bits));
   store->OpenFilter(env, directory);
@@ -197,10 +198,7 @@ IndexComponentStats SortedStore::Stats() const {
 // --- Searching without an index ---
 
 SortedSearch::SortedSearch(const SortedStore& store, const NameHash& name_hash, const OrderKey& key)
-    : layout_(store.layout()),
-      name_hash_(name_hash),
-      key_(key),
-      end_(store.file().info().pages) {
+    : layout_(store.layout()), name_hash_(name_hash), key_(key), end_(store.file().info().pages) {
   const unsigned bits = store.partition_bits();
   const uint64_t width = bits == 0 ? UINT64_MAX : (uint64_t{1} << (64 - bits)) - 1;
   first_hash_ = key.hash & ~width;
@@ -232,7 +230,8 @@ bool SortedSearch::Take(uint32_t page, ConstPageBytes bytes) {
   }
   const std::span<const OrderKey> all(keys.data(), slots);
   const auto out_of_order = [](const OrderKey& a, const OrderKey& b) { return !(a < b); };
-  const bool plausible = slots > 0 && std::adjacent_find(all.begin(), all.end(), out_of_order) == all.end() &&
+  const bool plausible = slots > 0 &&
+                         std::adjacent_find(all.begin(), all.end(), out_of_order) == all.end() &&
                          all.front().hash >= first_hash_ && all.back().hash <= last_hash_;
   if (!plausible) {
     StepAside(page);

@@ -2,13 +2,13 @@
 // its page of 4 KiB (page_index.h): page boundaries, or the paper's entropy-coded trie with "sparse
 // indexing" (the slots of a page share a leaf). Immutable; a merge writes its successor.
 //
-// Entries are sorted by the hash of their name (OrderKey), so a lookup reads only one page, whatever
-// names the store holds. The index can be left out of memory; a lookup then searches (SortedSearch).
-// An index leads to a page even for an absent key; if memory allows, a filter beside it rules out
-// most absent keys (ribbon_filter.h).
+// Entries are sorted by the hash of their name (OrderKey), so a lookup reads only one page,
+// whatever names the store holds. The index can be left out of memory; a lookup then searches
+// (SortedSearch). An index leads to a page even for an absent key; if memory allows, a filter
+// beside it rules out most absent keys (ribbon_filter.h).
 //
-// Thread-safety: const, so any thread may call. Memory: the index, and the filter's slices that were
-// loaded. Durability: frozen_file.h. Format: docs/format.md, "SILT SortedStore".
+// Thread-safety: const, so any thread may call. Memory: the index, and the filter's slices that
+// were loaded. Durability: frozen_file.h. Format: docs/format.md, "SILT SortedStore".
 #pragma once
 
 #include <memory>
@@ -33,8 +33,7 @@ class SortedStoreWriter {
   };
   static Result<std::unique_ptr<SortedStoreWriter>> Create(Env& env, const std::string& directory,
                                                            const StoreFileId& id,
-                                                           const Shape& shape,
-                                                           Throttle& throttle);
+                                                           const Shape& shape, Throttle& throttle);
   // Appends an entry. Keys must rise; tombstones are not allowed. Of several entries with the same
   // TrieKeyOf, only the first is kept.
   Status Append(const OrderKey& key, const SlotEntry& entry);

@@ -93,7 +93,8 @@ Result<StoreManifest> DecodeStoreManifest(ByteView bytes) {
   manifest.next_id = in.U64();
   manifest.name_hash.bits = in.U8();
   const ByteView reserved = in.Raw(kReservedBytes);
-  const bool zeros = std::all_of(reserved.begin(), reserved.end(), [](uint8_t b) { return b == 0; });
+  const bool zeros =
+      std::all_of(reserved.begin(), reserved.end(), [](uint8_t b) { return b == 0; });
   if (!in.ok() || lost > 1 || layout > SlotLayout::kMostNumber || !zeros) {
     return Damaged("has a wrong header");
   }

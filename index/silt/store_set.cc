@@ -257,7 +257,7 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
   if (merge.sorted_id != 0) {
     const StoreFileId file{StoreKind::kSorted, merge.partition, merge.sorted_id};
     SILTFS_ASSIGN_OR_RETURN(sorted, SortedStore::OpenWithoutIndex(env_, options_.directory, file,
-                                                                 partition_bits_, layout_));
+                                                                  partition_bits_, layout_));
     if (sorted->index_kind() == PageIndexKind::kBounds || HasRoomFor(sorted->index_bytes())) {
       auto with_index = sorted->WithIndex();
       if (with_index.ok()) sorted = std::move(*with_index);

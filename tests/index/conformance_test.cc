@@ -220,8 +220,7 @@ TEST_CASE("ForEach stops at the first failure of its visitor, which may use the 
                kInterrupted);
   CHECK(visits == 3);
   REQUIRE_OK(index->Close());
-  REQUIRE_CODE(index->ForEach([](const OrderedEntry&) { return Status::Ok(); }),
-               kInvalidArgument);
+  REQUIRE_CODE(index->ForEach([](const OrderedEntry&) { return Status::Ok(); }), kInvalidArgument);
 }
 
 TEST_CASE("a name's place in the order is the same after reopening") {

@@ -26,7 +26,9 @@ std::optional<IndexEntry> FindWithoutFilter(const HashStore& store, const ChunkN
     REQUIRE(page < store.file().info().pages);
     alignas(kPageSize) std::array<uint8_t, kPageSize> bytes{};
     REQUIRE_OK(store.file().file().Read(page * kPageSize, bytes));
-    if (auto entry = FindInPage(store.layout(), StoreMaker::kNameHash.KeyOf(store.layout(), name), bytes)) return entry;
+    if (auto entry =
+            FindInPage(store.layout(), StoreMaker::kNameHash.KeyOf(store.layout(), name), bytes))
+      return entry;
   }
   return std::nullopt;
 }

@@ -40,7 +40,8 @@ void WriteAllOut(LogStore& store) {
 
 TEST_CASE("a page is accepted only for its log and number, and only with unchanged bytes") {
   std::array<uint8_t, kPageSize> page{};
-  for (size_t i = 0; i < 5; ++i) EncodeLogSlot(kChunkSlots, page, i, StoreMaker().Stored(NumberedEntry(i)));
+  for (size_t i = 0; i < 5; ++i)
+    EncodeLogSlot(kChunkSlots, page, i, StoreMaker().Stored(NumberedEntry(i)));
   SealLogPage(page, {.log_id = 3, .complete_sequence = 44, .page_number = 8, .count = 5});
   const auto header = CheckLogPage(kChunkSlots, page, 3, 8);
   REQUIRE(header.has_value());

@@ -182,8 +182,8 @@ TEST_CASE("a filter that is damaged, cut short or another store's is counted and
   CheckNumbers(*index, 0, kNames + 2000);
 }
 
-// A store of one page has the same page index for any entries, so only the filter's fingerprint tells the
-// two stores apart.
+// A store of one page has the same page index for any entries, so only the filter's fingerprint
+// tells the two stores apart.
 TEST_CASE("the filter of another store is not used, even if both stores have one page") {
   struct OnePage : SortedFixture {
     explicit OnePage(uint64_t first) {

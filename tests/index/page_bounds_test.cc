@@ -60,7 +60,8 @@ TEST_CASE("every key is in the only page that its boundaries return") {
   const unsigned skip_bits = GENERATE(0U, 6U, 32U);
   const auto hashes = RandomHashes(count, skip_bits, count);
   // The number of bins is an estimate of the number of entries.
-  const uint64_t bins = GENERATE_COPY(uint64_t{1} + count / 3, uint64_t{count}, uint64_t{count} * 5);
+  const uint64_t bins =
+      GENERATE_COPY(uint64_t{1} + count / 3, uint64_t{count}, uint64_t{count} * 5);
   if (bins < count && count > 1000) return;  // bins of more entries than a page: below
   const Pages pages = Divide(hashes, {.skip_bits = skip_bits, .count = bins}, 204);
   const PageBounds bounds = BoundsOf(pages, 204);
@@ -126,8 +127,7 @@ TEST_CASE("a bin that exceeds a page leads to all of its pages, and to no others
 
 TEST_CASE("bytes accepted as boundaries are safe to look up in") {
   const auto hashes = RandomHashes(3000, 0, 5);
-  const std::string good =
-      Encoded(BoundsOf(Divide(hashes, {.count = hashes.size()}, 20), 20));
+  const std::string good = Encoded(BoundsOf(Divide(hashes, {.count = hashes.size()}, 20), 20));
   Random random(6);
   int accepted = 0;
   for (int i = 0; i < 50'000; ++i) {

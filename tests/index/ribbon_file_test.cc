@@ -15,7 +15,9 @@ constexpr StoreFileId kStore{StoreKind::kSorted, 3, 12};
 constexpr StoreFileId kFile{StoreKind::kFilter, 3, 12};
 constexpr uint64_t kStoreChecksum = 0x1234;
 
-uint64_t KeyHash(uint64_t i) { return i * (UINT64_MAX / kKeys) + NameHash{1}.Of(NameOf(i)) % 1'000'000; }
+uint64_t KeyHash(uint64_t i) {
+  return i * (UINT64_MAX / kKeys) + NameHash{1}.Of(NameOf(i)) % 1'000'000;
+}
 
 struct Written {
   explicit Written(uint64_t keys = kKeys) {

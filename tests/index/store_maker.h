@@ -49,7 +49,7 @@ struct StoreMaker {
   SimEnv env;
   Throttle throttle{env, 0};
   unsigned bucket_bits = 6;
-  SlotLayout layout = kChunkSlots;  // of LogStores and HashStores
+  SlotLayout layout = kChunkSlots;                    // of LogStores and HashStores
   PageIndexKind page_index = PageIndexKind::kBounds;  // of SortedStores
   uint64_t next_id = 1;
 };

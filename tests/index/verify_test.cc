@@ -58,8 +58,7 @@ std::vector<std::string> CodesOfHash(
   return Codes(version);
 }
 
-std::vector<std::string> CodesOfSorted(
-    const std::function<void(std::vector<SlotEntry>&)>& change) {
+std::vector<std::string> CodesOfSorted(const std::function<void(std::vector<SlotEntry>&)>& change) {
   StoreMaker maker;
   maker.page_index = PageIndexKind::kTrie;  // so that all pages but the last are full
   const auto store = maker.Sorted(NumberedEntries(0, 204 * 5));
@@ -106,7 +105,8 @@ TEST_CASE("verification finds entries of a SortedStore that are out of order") {
   CHECK(codes == std::vector<std::string>{"store-index", "entry-order"});
 }
 
-TEST_CASE("verification finds an entry of a SortedStore in a page that its index does not lead to") {
+TEST_CASE(
+    "verification finds an entry of a SortedStore in a page that its index does not lead to") {
   const auto codes =
       CodesOfSorted([](std::vector<SlotEntry>& slots) { std::swap(slots[203], slots[204]); });
   CHECK(Has(codes, "entry-place"));

@@ -10,9 +10,9 @@
 
 #include "fs/check/check_store.h"
 #include "fs/interface/store_maintenance.h"
-#include "fs/open/stored_names.h"
 #include "fs/open/store_layout.h"
 #include "fs/open/store_stats.h"
+#include "fs/open/stored_names.h"
 #include "fs/records/garbage_record.h"
 #include "fs/records/schema.h"
 #include "fs/rocksdb/rocksdb_store.h"
