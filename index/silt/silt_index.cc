@@ -52,8 +52,8 @@ class SiltIndex final : public ChunkIndex {
 }  // namespace
 
 Result<std::unique_ptr<ChunkIndex>> OpenSiltIndex(Env& env, const SiltIndexOptions& options) {
-  if (options.layout != kChunkSlots) {
-    return Status(StatusCode::kInvalidArgument, "a chunk index must have hashed slots");
+  if (!options.layout.hashed() && options.layout.rest_size() != 0) {
+    return Status(StatusCode::kInvalidArgument, "a chunk index has no data for larger slots");
   }
   SILTFS_ASSIGN_OR_RETURN(auto engine, SiltEngine::Open(env, options, nullptr));
   return std::unique_ptr<ChunkIndex>(new SiltIndex(std::move(engine), options.read_only));

@@ -17,12 +17,21 @@ constexpr EngineParameterSpec kPartitionBits = {.name = "partition_bits",
                                                 .value = kDefaultPartitionBits};
 constexpr EngineParameterSpec kBucketBits = {
     .name = "bucket_bits", .least = 1, .most = kMaxBucketBits, .value = kDefaultBucketBits};
-constexpr EngineParameterSpec kParameters[] = {kPartitionBits, kBucketBits};
+// The paper's choices instead of ours: slots with names, and tries instead of page boundaries.
+constexpr EngineParameterSpec kNamedSlots = {
+    .name = "named_slots", .least = 0, .most = 1, .value = 0};
+constexpr EngineParameterSpec kTries = {.name = "tries", .least = 0, .most = 1, .value = 0};
+constexpr EngineParameterSpec kParameters[] = {kPartitionBits, kBucketBits, kNamedSlots, kTries};
 
 SiltIndexOptions OptionsOf(const EngineParameters& parameters) {
   SiltIndexOptions options;
   options.partition_bits = static_cast<unsigned>(ValueOf(kPartitionBits, parameters));
   options.bucket_bits = static_cast<unsigned>(ValueOf(kBucketBits, parameters));
+  if (ValueOf(kNamedSlots, parameters) != 0) {
+    options.layout = SlotLayout::Named(SlotLayout::kLeastBits);
+  }
+  options.page_index =
+      ValueOf(kTries, parameters) != 0 ? PageIndexKind::kTrie : PageIndexKind::kBounds;
   return options;
 }
 

@@ -25,6 +25,8 @@ struct SiltIndexOptions {
   unsigned partition_bits = kDefaultPartitionBits;
   // A LogStore's table has 2^bucket_bits buckets of 4 entries; 1 to 15.
   unsigned bucket_bits = kDefaultBucketBits;
+  // A chunk index may also have the smallest named slots, as in the paper; they take more flash,
+  // memory and writes.
   SlotLayout layout = kChunkSlots;
   // How many bits of the names' hashes count (NameHash). With fewer than 64 bits, many names share
   // an entry; tests need this.
