@@ -16,11 +16,17 @@ Status EntryMerge::Run(const Visit& visit) {
   // deviate from their mean by about its square root. A tenth of the memory is reserved for this
   // deviation.
   const size_t rest_size = options_.layout.rest_size();
-  const uint64_t room =
-      std::max<uint64_t>(1, options_.sort_memory_bytes / (sizeof(Item) + rest_size) * 9 / 10);
+  const bool hashed = options_.layout.hashed();
+  const size_t item_size = hashed ? sizeof(HashedItem) : sizeof(NamedItem) + rest_size;
+  const uint64_t room = std::max<uint64_t>(1, options_.sort_memory_bytes / item_size * 9 / 10);
   const uint64_t passes = std::max<uint64_t>(1, (unsorted + room - 1) / room);
-  items_.reserve(std::min(unsorted, room * 10 / 9));
-  rests_.reserve(items_.capacity() * rest_size);
+  const uint64_t reserved = std::min(unsorted, room * 10 / 9);
+  if (hashed) {
+    hashed_.reserve(reserved);
+  } else {
+    named_.reserve(reserved);
+    rests_.reserve(named_.capacity() * rest_size);
+  }
   const uint64_t last_offset = UINT64_MAX >> options_.partition_bits;
   const uint64_t base = options_.partition_bits == 0
                             ? 0
@@ -33,15 +39,21 @@ Status EntryMerge::Run(const Visit& visit) {
     const uint64_t first = width * pass;
     const uint64_t last = pass + 1 == passes ? last_offset : first + (width - 1);
     SILTFS_RETURN_IF_ERROR(Collect(base + first, base + last, pass == 0));
-    SortAndDropOld();
-    SILTFS_RETURN_IF_ERROR(MergeRange(sorted, base + last, visit));
+    if (hashed) {
+      SortAndDropOld(hashed_);
+      SILTFS_RETURN_IF_ERROR(MergeRange(hashed_, sorted, base + last, visit));
+    } else {
+      SortAndDropOld(named_);
+      SILTFS_RETURN_IF_ERROR(MergeRange(named_, sorted, base + last, visit));
+    }
   }
   damaged_pages_ += sorted.damaged_pages();
   return Status::Ok();
 }
 
 Status EntryMerge::Collect(uint64_t first_hash, uint64_t last_hash, bool count_damage) {
-  items_.clear();
+  hashed_.clear();
+  named_.clear();
   rests_.clear();
   uint32_t age = 0;
   for (auto log = version_.logs.rbegin(); log != version_.logs.rend(); ++log) {
@@ -57,10 +69,14 @@ void EntryMerge::Take(const SlotEntry& entry, uint32_t age, uint64_t first_hash,
                       uint64_t last_hash) {
   const OrderKey key = options_.name_hash.KeyOf(entry);
   if (key.hash < first_hash || key.hash > last_hash) return;
-  items_.push_back({.key = key,
+  if (options_.layout.hashed()) {
+    hashed_.push_back({.hash = key.hash, .location = entry.location, .age = age});
+    return;
+  }
+  named_.push_back({.order = key,
                     .location = entry.location,
                     .age = age,
-                    .rest = static_cast<uint32_t>(items_.size())});
+                    .rest = static_cast<uint32_t>(named_.size())});
   if (entry.rest.empty()) return;
   rests_.insert(rests_.end(), entry.rest.begin(), entry.rest.end());
 }
@@ -96,38 +112,49 @@ Status EntryMerge::CollectHash(const HashStore& store, uint32_t age, uint64_t fi
   }
 }
 
-void EntryMerge::SortAndDropOld() {
-  std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
-    if (a.key.hash != b.key.hash) return a.key.hash < b.key.hash;
-    if (a.key.name != b.key.name) return a.key.name < b.key.name;
-    return a.age < b.age;
+template <typename Item>
+void EntryMerge::SortAndDropOld(std::vector<Item>& items) {
+  std::sort(items.begin(), items.end());
+  const auto end = std::unique(items.begin(), items.end(), [](const Item& a, const Item& b) {
+    return a.key() == b.key();
   });
-  const auto end = std::unique(items_.begin(), items_.end(),
-                               [](const Item& a, const Item& b) { return a.key == b.key; });
-  dropped_ += static_cast<uint64_t>(items_.end() - end);
-  items_.erase(end, items_.end());
+  dropped_ += static_cast<uint64_t>(items.end() - end);
+  items.erase(end, items.end());
+}
+
+SlotEntry EntryMerge::EntryOf(const HashedItem& item) const {
+  SlotEntry entry;
+  entry.hash = item.hash;
+  entry.location = item.location;
+  return entry;
+}
+
+SlotEntry EntryMerge::EntryOf(const NamedItem& item) const {
+  const size_t rest_size = options_.layout.rest_size();
+  return SlotEntry({.name = item.order.name, .location = item.location},
+                   ByteView(rests_).subspan(item.rest * rest_size, rest_size));
 }
 
 // Implements the rule of table 3 in the SILT paper: of two entries with equal keys, the one in the
 // SortedStore is older and is dropped. If the newer entry is a tombstone, it is dropped, too.
-Status EntryMerge::MergeRange(SortedCursor& sorted, uint64_t last_hash, const Visit& visit) {
-  for (const Item& item : items_) {
-    while (sorted.item() && sorted.item()->key < item.key) {
+template <typename Item>
+Status EntryMerge::MergeRange(const std::vector<Item>& items, SortedCursor& sorted,
+                              uint64_t last_hash, const Visit& visit) {
+  for (const Item& item : items) {
+    const OrderKey key = item.key();
+    while (sorted.item() && sorted.item()->key < key) {
       SILTFS_RETURN_IF_ERROR(visit(sorted.item()->key, sorted.item()->entry));
       SILTFS_RETURN_IF_ERROR(sorted.Next());
     }
-    if (sorted.item() && sorted.item()->key == item.key) {
+    if (sorted.item() && sorted.item()->key == key) {
       ++dropped_;
       SILTFS_RETURN_IF_ERROR(sorted.Next());
     }
-    const size_t rest_size = options_.layout.rest_size();
-    SlotEntry entry({.name = item.key.name, .location = item.location},
-                    ByteView(rests_).subspan(item.rest * rest_size, rest_size));
-    if (options_.layout.hashed()) entry.hash = item.key.hash;
+    const SlotEntry entry = EntryOf(item);
     if (IsTombstone(entry)) {
       ++dropped_;
     } else {
-      SILTFS_RETURN_IF_ERROR(visit(item.key, entry));
+      SILTFS_RETURN_IF_ERROR(visit(key, entry));
     }
   }
   while (sorted.item() && sorted.item()->key.hash <= last_hash) {

@@ -39,14 +39,33 @@ class EntryMerge {
   uint64_t damaged_pages() const { return damaged_pages_; }
   uint64_t entries_dropped() const { return dropped_; }  // older entries of a name, and tombstones
   // Memory used for sorting; valid after Run().
-  size_t sort_memory_bytes() const { return items_.capacity() * sizeof(Item) + rests_.capacity(); }
+  size_t sort_memory_bytes() const {
+    return hashed_.capacity() * sizeof(HashedItem) + named_.capacity() * sizeof(NamedItem) +
+           rests_.capacity();
+  }
 
  private:
-  struct Item {
-    OrderKey key;
+  // Entries that are being sorted. Hashed slots need less than half the memory of named ones.
+  struct HashedItem {
+    uint64_t hash = 0;
     Location location;
-    uint32_t age = 0;   // 0: the newest store
+    uint32_t age = 0;  // 0: the newest store
+
+    OrderKey key() const { return {hash, {}}; }
+    bool operator<(const HashedItem& other) const {
+      return hash != other.hash ? hash < other.hash : age < other.age;
+    }
+  };
+  struct NamedItem {
+    OrderKey order;
+    Location location;
+    uint32_t age = 0;
     uint32_t rest = 0;  // index in rests_, in units of layout.rest_size() bytes
+
+    const OrderKey& key() const { return order; }
+    bool operator<(const NamedItem& other) const {
+      return order != other.order ? order < other.order : age < other.age;
+    }
   };
 
   uint64_t UnsortedEntries() const;
@@ -56,12 +75,18 @@ class EntryMerge {
   Status CollectLog(const LogStore& store, uint32_t age, uint64_t first_hash, uint64_t last_hash,
                     bool count_damage);
   void Take(const SlotEntry& entry, uint32_t age, uint64_t first_hash, uint64_t last_hash);
-  void SortAndDropOld();
-  Status MergeRange(SortedCursor& sorted, uint64_t last_hash, const Visit& visit);
+  template <typename Item>
+  void SortAndDropOld(std::vector<Item>& items);
+  template <typename Item>
+  Status MergeRange(const std::vector<Item>& items, SortedCursor& sorted, uint64_t last_hash,
+                    const Visit& visit);
+  SlotEntry EntryOf(const HashedItem& item) const;
+  SlotEntry EntryOf(const NamedItem& item) const;
 
   const PartitionVersion& version_;
   const Options options_;
-  std::vector<Item> items_;
+  std::vector<HashedItem> hashed_;  // one of the two is empty
+  std::vector<NamedItem> named_;
   Bytes rests_;           // the bytes after name and location in the items' slots
   AlignedBuffer buffer_;  // of the HashStore being read
   uint64_t damaged_pages_ = 0;

@@ -67,7 +67,7 @@ void Lookup::NextStore() {
     }
   }
   FindCandidates();
-  Count(Counters().probes);
+  ++searched_;
 }
 
 void Lookup::FindCandidates() {

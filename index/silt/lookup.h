@@ -52,6 +52,13 @@ class Lookup {
     return found_ && stage_ == Stage::kActive ? std::optional(slot_) : std::nullopt;
   }
   uint32_t pages_read() const { return pages_read_; }
+  // Call once when the lookup has ended: adds it to the tally of the version.
+  void CountProbes() const {
+    if (version_ != nullptr && searched_ > 0) {
+      version_->tally.Count(searched_, version_->logs.size() + version_->hashes.size() +
+                                           (version_->SortedEntries() > 0 ? 1 : 0));
+    }
+  }
   // Number of pages that this lookup has read and found damaged, and of HashStore slots that are
   // empty because a log's page was damaged. Their entries count as absent.
   uint32_t damaged_pages() const { return damaged_pages_; }
@@ -83,6 +90,7 @@ class Lookup {
   const PartitionVersion* version_ = nullptr;  // null: only the active store is searched
   Stage stage_ = Stage::kActive;
   size_t older_ = 0;  // stores of this stage that are older than the current one
+  size_t searched_ = 0;  // stores of the version that were searched, the current one included
   CuckooTable::Candidates candidates_;
   size_t next_ = 0;
   bool by_page_ = false;   // the candidates are pages, not slots

@@ -32,6 +32,13 @@ uint32_t LogPages(unsigned bucket_bits, const SlotLayout& layout) {
   return 2 * static_cast<uint32_t>((kBucketWays << bucket_bits) / LogSlotsPerPage(layout) + 1);
 }
 
+// Sort memory grows with the tables, and these with the partitions. So a merge reads each HashStore
+// a bounded number of times.
+uint64_t SortMemory(const SiltIndexOptions& options, unsigned bucket_bits) {
+  const unsigned doublings = bucket_bits - std::min(bucket_bits, kDefaultBucketBits);
+  return uint64_t{options.sort_memory_bytes} << doublings;
+}
+
 // A tag and a value for each place.
 uint64_t TableBytes(unsigned bucket_bits) { return (kBucketWays << bucket_bits) * uint64_t{6}; }
 
@@ -48,7 +55,7 @@ MemoryPlan PlanMemory(uint64_t limit, const SiltIndexOptions& options, unsigned 
                   .max_log_pages = options.max_log_pages,
                   .max_frozen_logs = options.max_frozen_logs,
                   .read_depth = options.read_depth,
-                  .sort_memory_bytes = options.sort_memory_bytes,
+                  .sort_memory_bytes = SortMemory(options, bucket_bits),
                   .index_bytes = kNoMemoryLimit,
                   .max_unfiltered_stores = kMaxUnfilteredStores};
   if (limit == kNoMemoryLimit) return plan;
@@ -66,7 +73,7 @@ MemoryPlan PlanMemory(uint64_t limit, const SiltIndexOptions& options, unsigned 
   plan.max_frozen_logs =
       static_cast<unsigned>(std::clamp<uint64_t>(frozen, 1, options.max_frozen_logs));
   plan.sort_memory_bytes =
-      std::min<uint64_t>(std::max(limit / 16, kLeastSortBytes), options.sort_memory_bytes);
+      std::min<uint64_t>(std::max(limit / 16, kLeastSortBytes), plan.sort_memory_bytes);
   const uint64_t used = active() + plan.max_frozen_logs * TableBytes(plan.bucket_bits) +
                         plan.sort_memory_bytes + uint64_t{plan.max_log_pages} * kPageSize +
                         ReadBytes(plan.read_depth) + kMergeBuffers + kOverhead;

@@ -18,6 +18,9 @@
 
 namespace siltfs {
 
+// Memory of a HashStore or SortedStore without its filter or page index.
+inline constexpr uint64_t kStoreBytes = 1024;
+
 struct MemoryPlan {
   unsigned bucket_bits = 0;    // of new LogStores
   uint32_t max_log_pages = 0;  // of a LogStore; a conversion reads a whole log into memory
@@ -32,7 +35,8 @@ struct MemoryPlan {
   friend bool operator==(const MemoryPlan&, const MemoryPlan&) = default;
 };
 
-// Returns the plan for `limit`. `bucket_bits` is the value the index was made with.
+// Returns the plan for `limit`. `bucket_bits` is the value that the index wants; the plan has a
+// lower one if the tables would take too much of the limit.
 MemoryPlan PlanMemory(uint64_t limit, const SiltIndexOptions& options, unsigned bucket_bits,
                       unsigned partition_bits, const SlotLayout& layout = kChunkSlots);
 

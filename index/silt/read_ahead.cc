@@ -67,6 +67,10 @@ uint64_t FinishLookupAhead(Lookup& lookup, LookupReader& reader) {
   return pages.pages_read() - lookup.pages_read();
 }
 
-bool WantsReadAhead(const PartitionVersion& version) { return version.UnfilteredStores() > 1; }
+bool WantsReadAhead(const PartitionVersion& version) {
+  return std::count_if(version.hashes.begin(), version.hashes.end(), [](const auto& store) {
+           return store->filter() == nullptr;
+         }) > 1;
+}
 
 }  // namespace siltfs

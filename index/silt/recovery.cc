@@ -49,10 +49,14 @@ Status CheckOptions(const SiltIndexOptions& options) {
     return refused(fmt::format("LogStores of {} pages cannot be written {} at a time",
                                options.max_log_pages, options.write_batch_pages));
   }
-  if (!(options.hash_store_share > 0 && options.hash_store_share < 1)) {
-    return refused(
-        fmt::format("the share of entries in HashStores is {}; it must be between 0 and 1",
-                    options.hash_store_share));
+  const double share = options.hash_store_share.value_or(0.1);
+  if (!(share > 0 && share < 1)) {
+    return refused(fmt::format(
+        "the share of entries in HashStores is {}; it must be between 0 and 1", share));
+  }
+  if (!(options.bytes_per_put > 0 && options.most_bytes_per_put >= options.bytes_per_put)) {
+    return refused(fmt::format("puts may write {} bytes, and at most {}", options.bytes_per_put,
+                               options.most_bytes_per_put));
   }
   if (options.max_hash_stores == 0 || options.max_frozen_logs == 0 || options.read_depth == 0 ||
       options.read_depth > ReadQueue::kMaxDepth) {
@@ -105,7 +109,8 @@ Status Recovery::Find() {
     SILTFS_RETURN_IF_ERROR(NeedFiles());
     SILTFS_RETURN_IF_ERROR(MakeManifest());
   }
-  if (manifest_.layout != options_.layout) {
+  // Layouts without further bytes hold the same data, so an index keeps the one that it was made with.
+  if (manifest_.layout.rest_size() != options_.layout.rest_size()) {
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("has slots of {} bytes, not of {}", manifest_.layout.slot_size(),
                               options_.layout.slot_size()))
@@ -254,8 +259,9 @@ Result<bool> Recovery::ReplayLog(const StoreFileId& file, unsigned bucket_bits,
   };
   Status replayed = replay(bucket_bits);
   // The smaller table may be too small for the log's entries.
-  if (replayed.Is(StatusCode::kCorruption) && bucket_bits < manifest_.bucket_bits) {
-    replayed = replay(manifest_.bucket_bits);
+  for (unsigned larger = bucket_bits; replayed.Is(StatusCode::kCorruption) &&
+                                      larger < kMaxBucketBits;) {
+    replayed = replay(++larger);
   }
   SILTFS_RETURN_IF_ERROR(replayed);
   // Before this log, pages are missing, or its first page is damaged. So the log is not used, and

@@ -7,9 +7,6 @@
 namespace siltfs {
 namespace {
 
-// Memory of a HashStore or SortedStore without its filter or page index.
-constexpr uint64_t kStoreBytes = 1024;
-
 // Items that are loaded together. While they are loaded, Drop and Backlog wait, and each item takes
 // three times the memory of a filter.
 constexpr size_t kLoadedTogether = 64;
@@ -47,8 +44,24 @@ bool Residency::Item::resident() const {
   return kind == Kind::kIndex ? sorted->index() != nullptr : sorted->filter_slices() > slice;
 }
 
+// Usually all filters and indexes are in memory and fit, and only slices are to be chosen. Then the
+// choice needs no list of all stores.
 Residency::Choice Residency::Choose() const {
+  const StoreSet::Sizes sizes = stores_.GetSizes();
+  const uint64_t bytes = sizes.wanted_bytes + sizes.stores * kStoreBytes;
+  const uint64_t room = stores_.memory_plan().index_bytes;
   Choice choice;
+  if (sizes.complete && (room == kNoMemoryLimit || bytes <= room)) {
+    choice.settled_bytes = bytes;
+  } else {
+    AddFiltersAndIndexes(choice);
+  }
+  AddSlices(choice);
+  CountFit(choice);
+  return choice;
+}
+
+void Residency::AddFiltersAndIndexes(Choice& choice) const {
   std::vector<Item> bounds;
   std::vector<Item> tries;
   for (uint32_t p = 0; p < stores_.partition_count(); ++p) {
@@ -67,9 +80,6 @@ Residency::Choice Residency::Choose() const {
   choice.pinned = bounds.size();
   choice.items.insert(choice.items.begin(), bounds.begin(), bounds.end());
   choice.items.insert(choice.items.end(), tries.begin(), tries.end());
-  AddSlices(choice);
-  CountFit(choice);
-  return choice;
 }
 
 void Residency::AddSlices(Choice& choice) const {
@@ -93,6 +103,7 @@ void Residency::CountFit(Choice& choice) const {
                        choice.items.begin(), choice.items.end(),
                        [](const Item& item) { return item.kind != Item::Kind::kSlice; })) *
                    kStoreBytes;
+  bytes += choice.settled_bytes;
   for (const Item& item : choice.items) {
     const bool slice = item.kind == Item::Kind::kSlice;
     if (slice && !limited) return;

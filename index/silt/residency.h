@@ -53,9 +53,13 @@ class Residency {
   struct Choice {
     std::vector<Item> items;
     size_t pinned = 0;  // items at the front that stay in memory whatever the limit is
+    // Memory of filters and indexes that are not among the items, because all of them are in memory
+    // and fit.
+    uint64_t settled_bytes = 0;
     size_t fitting = 0;
   };
   Choice Choose() const SILTFS_REQUIRES(mutex_);
+  void AddFiltersAndIndexes(Choice& choice) const SILTFS_REQUIRES(mutex_);
   void AddSlices(Choice& choice) const SILTFS_REQUIRES(mutex_);
   void CountFit(Choice& choice) const;
   void DropItem(const Item& item);

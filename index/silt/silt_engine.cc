@@ -106,6 +106,7 @@ class SiltEngine::GetBatch final : public LookupBatch {
 
   void End(size_t i, const Lookup& lookup) override {
     pages_read_ += lookup.pages_read();
+    lookup.CountProbes();
     if (lookup.damaged_pages() > 0) index_.stores_.CountDamage(lookup.damaged_pages());
     if (!lookup.status().ok() && status_.ok()) status_ = lookup.status();
     if (lookup.damaged_pages() > 0 && index_.stores_.needs_all_entries()) {
@@ -158,6 +159,7 @@ Status SiltEngine::Get(std::span<const ChunkName> names, const Found& found) {
 // Finishes a lookup of a writing call.
 Status SiltEngine::FinishForPut(Lookup& lookup) {
   FinishLookup(lookup);
+  lookup.CountProbes();
   Count(put_flash_reads_, lookup.pages_read());
   if (lookup.damaged_pages() > 0) stores_.CountDamage(lookup.damaged_pages());
   return lookup.status();
@@ -466,6 +468,25 @@ Status SiltEngine::FreezeLargeLogs() {
 
 // --- State ---
 
+namespace {
+
+void AddStats(const PartitionVersion& version, std::vector<IndexComponentStats>& stats) {
+  const std::vector<uint64_t> probes = version.tally.Probes(version.Counters().size());
+  const size_t older = version.logs.size() + version.hashes.size();
+  const auto add = [&](const auto& store, size_t newer) {
+    stats.push_back(store->Stats());
+    if (newer < probes.size()) stats.back().probes += probes[newer];
+  };
+  // Tallies begin with the newest store, and the lists with the oldest.
+  for (size_t i = 0; i < version.logs.size(); ++i) {
+    add(version.logs[i], version.logs.size() - 1 - i);
+  }
+  for (size_t i = 0; i < version.hashes.size(); ++i) add(version.hashes[i], older - 1 - i);
+  if (version.sorted) add(version.sorted, older);
+}
+
+}  // namespace
+
 uint64_t SiltEngine::durable_sequence() const {
   if (!stores_.Recover().ok()) return 0;
   return std::max(durable_.load(std::memory_order_acquire), stores_.durable_sequence_found());
@@ -479,9 +500,7 @@ IndexStats SiltEngine::stats() const {
     ReaderLock lock(partition.mutex);
     if (partition.active == nullptr) continue;  // not recovered yet
     stats.stores.push_back(partition.active->Stats());
-    for (const auto& store : partition.version->logs) stats.stores.push_back(store->Stats());
-    for (const auto& store : partition.version->hashes) stats.stores.push_back(store->Stats());
-    if (partition.version->sorted) stats.stores.push_back(partition.version->sorted->Stats());
+    AddStats(*partition.version, stats.stores);
   }
   for (const IndexComponentStats& store : stats.stores) {
     stats.entries += store.entries;

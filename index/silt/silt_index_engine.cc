@@ -55,7 +55,7 @@ Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
   SILTFS_ASSIGN_OR_RETURN(
       const SiltPrediction predicted,
       PredictSilt({.entries = entries}, {.flash_bytes = 1e15},
-                  {.merge_entries = 2 * options.hash_store_share * entries / partitions,
+                  {.merge_entries = 2 * options.hash_store_share.value_or(0.08) * entries / partitions,
                    .tag_bits = kTagBits,
                    .bucket_bits = options.bucket_bits,
                    .instances = partitions},

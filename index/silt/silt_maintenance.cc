@@ -160,7 +160,7 @@ bool Maintenance::HasRoom() const {
   const size_t most_stores = size_t{options.max_hash_stores} + options.max_hash_stores / 4;
   if (sizes.most_stores > most_stores) return false;
   const auto all = static_cast<double>(sizes.hash_entries + sizes.sorted_entries);
-  const double share = std::min(1.0, options.hash_store_share * kMostShare);
+  const double share = std::min(1.0, stores_.Share(sizes) * kMostShare);
   // In a small index, even two HashStores per partition may exceed the share. Put does not wait
   // then.
   return sizes.most_stores <= 2 || static_cast<double>(sizes.hash_entries) <= share * all;
@@ -171,7 +171,7 @@ bool Maintenance::WantsMerge(const StoreSet::Sizes& sizes) const {
   if (sizes.most_stores > options.max_hash_stores) return true;
   if (sizes.most_unfiltered > stores_.memory_plan().max_unfiltered_stores) return true;
   const auto all = static_cast<double>(sizes.hash_entries + sizes.sorted_entries);
-  return static_cast<double>(sizes.hash_entries) > options.hash_store_share * all;
+  return static_cast<double>(sizes.hash_entries) > stores_.Share(sizes) * all;
 }
 
 Result<bool> Maintenance::Step() {

@@ -23,7 +23,8 @@ struct SiltIndexOptions {
 
   // 2^partition_bits partitions. 0 to 12.
   unsigned partition_bits = kDefaultPartitionBits;
-  // A LogStore's table has 2^bucket_bits buckets of 4 entries; 1 to 15.
+  // A LogStore's table has 2^bucket_bits buckets of 4 entries; 1 to 15. New tables are larger in an
+  // index of many entries, so that the number of HashStores stays bounded.
   unsigned bucket_bits = kDefaultBucketBits;
   // A chunk index may also have the smallest named slots, as in the paper; they take more flash,
   // memory and writes.
@@ -41,17 +42,21 @@ struct SiltIndexOptions {
   uint32_t max_log_pages = 4096;
   // Pages of 4 KiB of a log that are written at once.
   uint32_t write_batch_pages = 2;
-  // Share of all entries that merges leave in HashStores. A larger share takes more memory for
-  // filters; a smaller share causes more writes (section 5: write amplification is about
-  // 2.1 + 1 / (2 share)).
-  double hash_store_share = 0.145;
+  // Bytes that a put may write, in all, in an index of constant size. The share of the entries that
+  // merges leave in HashStores follows from this number (merge_policy.h).
+  double bytes_per_put = 172;
+  // If the filters of HashStores do not fit into memory, merges come earlier, until a put writes
+  // this many bytes: ten times the 32 bytes of a name and its location.
+  double most_bytes_per_put = 320;
+  // If set, the share itself.
+  std::optional<double> hash_store_share = std::nullopt;
   // A partition with more than this many HashStores is merged, because a lookup may read each of
   // them without finding its name (read amplification). Puts wait when a partition has a quarter
   // more.
   unsigned max_hash_stores = 160;
   // Puts wait when this many LogStores are frozen and not yet converted.
   unsigned max_frozen_logs = 8;
-  // Memory for sorting HashStores.
+  // Memory for sorting HashStores, with tables of kDefaultBucketBits or less; more with larger ones.
   size_t sort_memory_bytes = 768U << 10;
   // Rate limit of conversions and merges; 0: none.
   uint64_t background_bytes_per_second = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "index/silt/merge_policy.h"
+
 namespace siltfs {
 
 StoreSet::StoreSet(Env& env, const SiltIndexOptions& options, std::unique_ptr<Recovery> recovery)
@@ -15,7 +17,9 @@ StoreSet::StoreSet(Env& env, const SiltIndexOptions& options, std::unique_ptr<Re
       partitions_(size_t{1} << partition_bits_),
       recovery_(std::move(recovery)),
       recovery_failures_(partitions_.size()),
-      plan_(PlanMemory(options.memory_limit, options, bucket_bits_, partition_bits_, layout_)) {}
+      plan_(PlanMemory(options.memory_limit, options, bucket_bits_, partition_bits_, layout_)),
+      memory_limit_(options.memory_limit),
+      wanted_bucket_bits_(bucket_bits_) {}
 
 // --- Opening ---
 
@@ -35,7 +39,7 @@ Status StoreSet::NeedPartition(uint32_t p) {
     frozen_logs_ += stores->version->logs.size();
     WriterLock partition_lock(partition.mutex);
     partition.active = std::move(stores->active);
-    partition.version = std::move(stores->version);
+    partition.Install(std::move(stores->version));
     partition.recovered.store(true, std::memory_order_release);
   }
   recovery_mutex_.Lock();
@@ -71,6 +75,7 @@ Status StoreSet::FinishRecovery() {
   Count(damaged_pages_, outcome.damaged_pages);
   durable_sequence_found_ = outcome.durable_sequence;
   recovery_.reset();
+  FitLogs();
   recovered_.store(true, std::memory_order_release);
   return Status::Ok();
 }
@@ -78,9 +83,27 @@ Status StoreSet::FinishRecovery() {
 // --- Memory ---
 
 void StoreSet::SetMemoryLimit(uint64_t bytes) {
-  const MemoryPlan plan = PlanMemory(bytes, options_, bucket_bits_, partition_bits_, layout_);
   MutexLock lock(plan_mutex_);
-  plan_ = plan;
+  memory_limit_ = bytes;
+  plan_ = PlanMemory(bytes, options_, wanted_bucket_bits_, partition_bits_, layout_);
+}
+
+void StoreSet::FitLogs() {
+  const Sizes sizes = GetSizes();
+  const unsigned wanted = BucketBitsFor(sizes.hash_entries + sizes.sorted_entries, partition_bits_,
+                                        Share(sizes), bucket_bits_);
+  MutexLock lock(plan_mutex_);
+  // Tables never shrink again: an index at the border would change back and forth.
+  if (wanted <= wanted_bucket_bits_) return;
+  wanted_bucket_bits_ = wanted;
+  plan_ = PlanMemory(memory_limit_, options_, wanted, partition_bits_, layout_);
+}
+
+double StoreSet::Share(const Sizes& sizes) const {
+  return HashStoreShare(options_, layout_, memory_plan(),
+                        {.entries = sizes.hash_entries + sizes.sorted_entries,
+                         .page_index_bytes = sizes.bounds_bytes,
+                         .stores = sizes.stores});
 }
 
 MemoryPlan StoreSet::memory_plan() const {
@@ -88,23 +111,9 @@ MemoryPlan StoreSet::memory_plan() const {
   return plan_;
 }
 
-uint64_t StoreSet::index_bytes() const {
-  uint64_t bytes = 0;
-  for (const Partition& partition : partitions_) {
-    const auto version = partition.Get().version;
-    for (const auto& store : version->hashes) {
-      if (store->filter() != nullptr) bytes += store->filter_bytes();
-    }
-    if (version->sorted == nullptr) continue;
-    if (version->sorted->index() != nullptr) bytes += version->sorted->index_bytes();
-    bytes += version->sorted->filter_bytes();
-  }
-  return bytes;
-}
-
 bool StoreSet::HasRoomFor(uint64_t bytes) const {
   const uint64_t limit = memory_plan().index_bytes;
-  return limit == kNoMemoryLimit || index_bytes() + bytes <= limit;
+  return limit == kNoMemoryLimit || GetSizes().resident_bytes + bytes <= limit;
 }
 
 void StoreSet::Swap(uint32_t p, const HashStore* from, std::shared_ptr<const HashStore> to) {
@@ -114,7 +123,7 @@ void StoreSet::Swap(uint32_t p, const HashStore* from, std::shared_ptr<const Has
   for (auto& store : version->hashes) {
     if (store.get() != from) continue;
     store = std::move(to);
-    partition.version = std::move(version);
+    partition.Install(std::move(version));
     return;
   }
 }
@@ -125,7 +134,7 @@ void StoreSet::Swap(uint32_t p, const SortedStore* from, std::shared_ptr<const S
   if (partition.version->sorted.get() != from) return;
   auto version = std::make_shared<PartitionVersion>(*partition.version);
   version->sorted = std::move(to);
-  partition.version = std::move(version);
+  partition.Install(std::move(version));
 }
 
 // --- Stores ---
@@ -152,7 +161,7 @@ Status StoreSet::BeginLog(uint32_t p) {
                                 .layout = layout_};
   auto version = std::make_shared<PartitionVersion>(*partition.version);
   version->logs.push_back(std::move(partition.active));
-  partition.version = std::move(version);
+  partition.Install(std::move(version));
   partition.active = std::make_shared<LogStore>(config, std::move(created));
   return Status::Ok();
 }
@@ -238,7 +247,7 @@ Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
     auto version = std::make_shared<PartitionVersion>(*partition.version);
     version->logs.erase(version->logs.begin());
     version->hashes.push_back(std::move(stores[i]));
-    partition.version = std::move(version);
+    partition.Install(std::move(version));
     partition.grown = true;
   }
   frozen_logs_.fetch_sub(conversions.size(), std::memory_order_relaxed);
@@ -294,9 +303,10 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
     auto version = std::make_shared<PartitionVersion>(*partition.version);
     version->hashes.erase(version->hashes.begin(), version->hashes.begin() + merged);
     version->sorted = std::move(sorted);
-    partition.version = std::move(version);
+    partition.Install(std::move(version));
     partition.grown = false;
   }
+  FitLogs();
   return RemoveReplaced();
 }
 
@@ -319,21 +329,25 @@ StoreSet::Sizes StoreSet::GetSizes() const {
   Sizes sizes;
   uint64_t most = 0;
   for (size_t p = 0; p < partitions_.size(); ++p) {
-    const auto version = partitions_[p].Get().version;
-    const uint64_t entries = version->HashEntries();
-    sizes.hash_entries += entries;
-    sizes.sorted_entries += version->SortedEntries();
-    if (version->hashes.size() > sizes.most_stores) {
-      sizes.most_stores = version->hashes.size();
+    const PartitionSums sums = partitions_[p].Sums();
+    sizes.hash_entries += sums.hash_entries;
+    sizes.sorted_entries += sums.sorted_entries;
+    sizes.stores += sums.hash_stores + (sums.sorted_entries > 0 ? 1 : 0);
+    sizes.bounds_bytes += sums.bounds_bytes;
+    sizes.wanted_bytes += sums.wanted_bytes;
+    sizes.resident_bytes += sums.resident_bytes;
+    sizes.complete = sizes.complete && sums.complete;
+    if (sums.hash_stores > sizes.most_stores) {
+      sizes.most_stores = sums.hash_stores;
       sizes.longest = p;
     }
-    const size_t unfiltered = partitions_[p].grown ? version->UnfilteredStores() : 0;
+    const size_t unfiltered = partitions_[p].grown ? sums.unfiltered : 0;
     if (unfiltered > sizes.most_unfiltered) {
       sizes.most_unfiltered = unfiltered;
       sizes.unfiltered = p;
     }
-    if (entries <= most) continue;
-    most = entries;
+    if (sums.hash_entries <= most) continue;
+    most = sums.hash_entries;
     sizes.fullest = p;
   }
   return sizes;

@@ -41,8 +41,6 @@ class StoreSet {
   // Sets the plan only; Residency drops and loads filters and tries.
   void SetMemoryLimit(uint64_t bytes);
   MemoryPlan memory_plan() const;
-  // Memory of filters and tries.
-  uint64_t index_bytes() const;
   // Replaces a store by the same one with or without its filter or trie, if it is still installed.
   void Swap(uint32_t p, const HashStore* from, std::shared_ptr<const HashStore> to);
   void Swap(uint32_t p, const SortedStore* from, std::shared_ptr<const SortedStore> to);
@@ -96,10 +94,15 @@ class StoreSet {
   // pages of each partition are synced.
   Status RecordDurable(uint64_t complete);
 
-  // Sums and maxima over the recovered partitions.
+  // Sums and maxima over the recovered partitions. Looks at no stores.
   struct Sizes {
     uint64_t hash_entries = 0;    // in HashStores
     uint64_t sorted_entries = 0;  // in SortedStores
+    uint64_t stores = 0;          // HashStores and SortedStores
+    uint64_t bounds_bytes = 0;    // of page boundaries, which stay in memory
+    uint64_t wanted_bytes = 0;    // of all filters of HashStores, boundaries and tries
+    uint64_t resident_bytes = 0;  // of those in memory, and of slices
+    bool complete = true;         // all of the wanted ones are in memory
     size_t fullest = 0;           // the partition with the most HashStore entries
     size_t most_stores = 0;       // HashStores of a partition
     size_t longest = 0;           // the partition that has them
@@ -109,6 +112,8 @@ class StoreSet {
     size_t unfiltered = 0;  // the partition that has them
   };
   Sizes GetSizes() const;
+  // The share of all entries that HashStores may hold now (merge_policy.h).
+  double Share(const Sizes& sizes) const;
 
   void CountWritten(uint64_t bytes) { Count(bytes_written_, bytes); }
   uint64_t bytes_written() const { return bytes_written_.load(std::memory_order_relaxed); }
@@ -122,6 +127,8 @@ class StoreSet {
  private:
   Status FinishRecovery() SILTFS_REQUIRES(finish_mutex_);
   bool HasRoomFor(uint64_t bytes) const;
+  // Makes new LogStores as large as the number of entries requires.
+  void FitLogs();
   Status WriteManifest(const StoreManifest& manifest) SILTFS_REQUIRES(manifest_mutex_);
   Status RemoveReplaced() SILTFS_REQUIRES(manifest_mutex_);
   // Marks the store and its filter for removal.
@@ -155,6 +162,9 @@ class StoreSet {
 
   mutable Mutex plan_mutex_;  // nothing else is taken under it
   MemoryPlan plan_ SILTFS_GUARDED_BY(plan_mutex_);
+  uint64_t memory_limit_ SILTFS_GUARDED_BY(plan_mutex_);
+  // What the plan is for; at least the value that the index was made with.
+  unsigned wanted_bucket_bits_ SILTFS_GUARDED_BY(plan_mutex_);
 
   std::atomic<uint64_t> next_id_{0};
   std::atomic<size_t> frozen_logs_{0};

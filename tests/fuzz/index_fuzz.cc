@@ -93,7 +93,11 @@ void Write(ChunkIndex& index) {
   for (const IndexEntry& entry : entries) {
     const auto found = index.Get(entry.name);
     if (!found.ok()) return found.status().IgnoreError("it may be too damaged");
-    MustHold(*found == entry.location, "an entry that was put is found");
+    // The files may say that hashes have few bits, so that names share entries.
+    const bool shared = std::any_of(entries.begin(), entries.end(), [&](const IndexEntry& other) {
+      return other.location == *found && index.OrderOf(other.name) == index.OrderOf(entry.name);
+    });
+    MustHold(shared, "an entry that was put is found");
   }
   index.Delete(NameOf(3)).IgnoreError("it may be too damaged");
   index.Close().IgnoreError("it may be too damaged");

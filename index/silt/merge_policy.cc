@@ -1,0 +1,72 @@
+#include "index/silt/merge_policy.h"
+
+#include <algorithm>
+
+#include "index/silt/cuckoo_place.h"
+#include "index/silt/log_page.h"
+
+namespace siltfs {
+namespace {
+
+// How full a table is when it refuses an entry.
+constexpr double kOccupancy = 0.95;
+constexpr double kTagBytes = 2;
+constexpr double kPageChecksumBytes = 8;  // behind pages with named slots
+// Eight slices of 1.11 bits.
+constexpr double kSortedFilterBytes = 1.11;
+// Part of the room for filters that is kept for the merge to come.
+constexpr double kSlack = 0.92;
+
+double BytesOfPage(const SlotLayout& layout) {
+  return static_cast<double>(kPageSize) + (layout.hashed() ? 0 : kPageChecksumBytes);
+}
+
+}  // namespace
+
+EntryCosts CostsOf(const SlotLayout& layout, bool sorted_filters) {
+  const auto slots = static_cast<double>(layout.slots_per_page());
+  EntryCosts costs;
+  costs.log_bytes =
+      static_cast<double>(kPageSize) / static_cast<double>(LogSlotsPerPage(layout));
+  costs.hash_bytes = (BytesOfPage(layout) / slots + kTagBytes) / kOccupancy;
+  costs.sorted_bytes = BytesOfPage(layout) / slots + (sorted_filters ? kSortedFilterBytes : 0);
+  costs.filter_memory = kTagBytes / kOccupancy;
+  return costs;
+}
+
+double BytesPerPut(const EntryCosts& costs, double share) {
+  return costs.log_bytes + costs.hash_bytes + costs.sorted_bytes / (2 * share);
+}
+
+double ShareFor(const EntryCosts& costs, double bytes) {
+  const double for_merges = bytes - costs.log_bytes - costs.hash_bytes;
+  if (for_merges <= 0) return kMostHashStoreShare;
+  return std::min(kMostHashStoreShare, costs.sorted_bytes / (2 * for_merges));
+}
+
+double HashStoreShare(const SiltIndexOptions& options, const SlotLayout& layout,
+                      const MemoryPlan& plan, const IndexSizes& sizes) {
+  const EntryCosts costs = CostsOf(layout, plan.index_bytes != kNoMemoryLimit);
+  const double wanted =
+      options.hash_store_share.value_or(ShareFor(costs, options.bytes_per_put));
+  if (plan.index_bytes == kNoMemoryLimit || sizes.entries == 0) return wanted;
+  const double least = std::min(wanted, ShareFor(costs, options.most_bytes_per_put));
+  const uint64_t taken = sizes.page_index_bytes + sizes.stores * kStoreBytes;
+  const double room =
+      plan.index_bytes > taken ? static_cast<double>(plan.index_bytes - taken) * kSlack : 0;
+  const double fits = room / (costs.filter_memory * static_cast<double>(sizes.entries));
+  return std::clamp(fits, least, wanted);
+}
+
+unsigned BucketBitsFor(uint64_t entries, unsigned partition_bits, double share, unsigned least) {
+  const double in_partition =
+      share * static_cast<double>(entries) / static_cast<double>(uint64_t{1} << partition_bits);
+  unsigned bits = least;
+  while (bits < kMaxBucketBits &&
+         in_partition > kMostStores * kOccupancy * static_cast<double>(kBucketWays << bits)) {
+    ++bits;
+  }
+  return bits;
+}
+
+}  // namespace siltfs

@@ -1,0 +1,49 @@
+// When HashStores are merged into SortedStores: the share of all entries that HashStores may hold.
+//
+// A larger share takes more memory, for the filters of HashStores. A smaller share causes more
+// writes: each merge rewrites a partition for the sake of fewer new entries (SILT, section 5: write
+// amplification is about 2.1 + 1 / (2 share)). So the share follows from the bytes that a put may
+// write. If the filters do not fit into memory, the share is lowered, until a put would write more
+// than an upper bound; below that, filters are dropped, which costs reads (residency.h).
+//
+// Functions only, safe to call from any thread.
+#pragma once
+
+#include <cstdint>
+
+#include "index/silt/memory_plan.h"
+#include "index/silt/silt_options.h"
+
+namespace siltfs {
+
+// The bytes that an entry takes in each kind of file, if stores are full.
+struct EntryCosts {
+  double log_bytes = 0;
+  double hash_bytes = 0;     // with its part of the filter
+  double sorted_bytes = 0;   // with its part of the page index, and of the filter if there is one
+  double filter_memory = 0;  // of a HashStore, in memory
+};
+EntryCosts CostsOf(const SlotLayout& layout, bool sorted_filters);
+
+// Bytes written per put with this share, in an index of constant size whose names are put again. A
+// growing index writes less.
+double BytesPerPut(const EntryCosts& costs, double share);
+// The share for which BytesPerPut is `bytes`; at most kMostShare, also if no share is large enough.
+inline constexpr double kMostHashStoreShare = 0.5;
+double ShareFor(const EntryCosts& costs, double bytes);
+
+struct IndexSizes {
+  uint64_t entries = 0;
+  uint64_t page_index_bytes = 0;  // of boundaries, which stay in memory
+  uint64_t stores = 0;
+};
+// The share at which the fullest partition is merged.
+double HashStoreShare(const SiltIndexOptions& options, const SlotLayout& layout,
+                      const MemoryPlan& plan, const IndexSizes& sizes);
+
+// The bucket bits of new LogStores, at least `least`, with which a partition has at most
+// kMostStores HashStores on average. With more HashStores, lookups read more pages in vain.
+inline constexpr double kMostStores = 38;
+unsigned BucketBitsFor(uint64_t entries, unsigned partition_bits, double share, unsigned least);
+
+}  // namespace siltfs

@@ -1,0 +1,45 @@
+#include "index/silt/partition.h"
+
+namespace siltfs {
+
+std::vector<StoreCounters*> PartitionVersion::Counters() const {
+  std::vector<StoreCounters*> counters;
+  counters.reserve(logs.size() + hashes.size() + 1);
+  for (auto store = logs.rbegin(); store != logs.rend(); ++store) {
+    counters.push_back(&(*store)->counters());
+  }
+  for (auto store = hashes.rbegin(); store != hashes.rend(); ++store) {
+    counters.push_back(&(*store)->counters());
+  }
+  if (SortedEntries() > 0) counters.push_back(&sorted->counters());
+  return counters;
+}
+
+PartitionSums PartitionSums::Of(const PartitionVersion& version) {
+  PartitionSums sums;
+  sums.hash_stores = version.hashes.size();
+  for (const auto& store : version.hashes) {
+    sums.hash_entries += store->entries();
+    sums.wanted_bytes += store->filter_bytes();
+    if (store->filter() == nullptr) {
+      ++sums.unfiltered;
+      sums.complete = false;
+    } else {
+      sums.resident_bytes += store->filter_bytes();
+    }
+  }
+  if (version.sorted == nullptr) return sums;
+  const SortedStore& sorted = *version.sorted;
+  sums.sorted_entries = sorted.entries();
+  sums.wanted_bytes += sorted.index_bytes();
+  if (sorted.index_kind() == PageIndexKind::kBounds) sums.bounds_bytes = sorted.index_bytes();
+  if (sorted.index() == nullptr) {
+    sums.complete = false;
+  } else {
+    sums.resident_bytes += sorted.index_bytes();
+  }
+  sums.resident_bytes += sorted.filter_bytes();
+  return sums;
+}
+
+}  // namespace siltfs
