@@ -38,7 +38,10 @@ struct PartitionVersion {
   // Counters of the stores from the newest to the oldest, in the order of lookups.
   std::vector<StoreCounters*> Counters() const;
   // Adds the tally to the counters of the stores; called when no lookup has the version any more.
-  ~PartitionVersion() { tally.AddTo(Counters()); }
+  // A version that could not be opened has null stores, but no lookups either.
+  ~PartitionVersion() {
+    if (tally.used()) tally.AddTo(Counters());
+  }
 
   PartitionVersion() = default;
   PartitionVersion(const PartitionVersion& other)

@@ -44,8 +44,8 @@ class ProbeTally {
     return probes;
   }
 
+  bool used() const { return ended_.load(std::memory_order_acquire) != nullptr; }
   void AddTo(const std::vector<StoreCounters*>& counters) const {
-    if (ended_.load(std::memory_order_acquire) == nullptr) return;
     const std::vector<uint64_t> probes = Probes(counters.size());
     for (size_t i = 0; i < counters.size(); ++i) siltfs::Count(counters[i]->probes, probes[i]);
   }
