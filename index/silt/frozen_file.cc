@@ -16,6 +16,7 @@ constexpr size_t kChecksumSize = 8;
 constexpr uint32_t kWrittenAtOnce = 32;                       // pages
 constexpr uint32_t kChecksumsAtOnce = 8 * kFrozenBatchPages;  // page checksums read at once
 constexpr size_t kFooterSize = 80;
+constexpr uint8_t kHasFilter = 0x80;  // in the byte of the page index
 
 uint64_t OffsetOfPage(uint32_t page) { return uint64_t{page} * kPageSize; }
 
@@ -23,7 +24,9 @@ std::string EncodeFooter(const FrozenFileInfo& info) {
   Encoder out;
   out.Raw(kMagic).U32(kVersion).U8(static_cast<uint8_t>(info.file.kind));
   out.U8(static_cast<uint8_t>(info.bucket_bits));
-  out.U8(info.layout.number()).U8(static_cast<uint8_t>(info.page_index));
+  out.U8(info.layout.number());
+  out.U8(static_cast<uint8_t>(static_cast<uint8_t>(info.page_index) |
+                              (info.has_filter ? kHasFilter : 0)));
   out.U32(info.file.partition).U32(info.pages).U64(info.file.id);
   out.U64(info.entries).U64(info.tombstones).U64(info.payload_bytes).U64(info.payload_checksum);
   out.U64(info.pages_checksum).U64(Checksum(out.view()));
@@ -47,7 +50,8 @@ Result<FrozenFileInfo> DecodeFooter(ByteView bytes) {
   info.file.kind = static_cast<StoreKind>(in.U8());
   info.bucket_bits = in.U8();
   const uint8_t layout = in.U8();
-  const uint8_t page_index = in.U8();
+  const uint8_t sorted = in.U8();
+  const uint8_t page_index = sorted & ~kHasFilter;
   info.file.partition = in.U32();
   info.pages = in.U32();
   info.file.id = in.U64();
@@ -60,6 +64,7 @@ Result<FrozenFileInfo> DecodeFooter(ByteView bytes) {
     return damaged("has an invalid footer");
   }
   info.page_index = static_cast<PageIndexKind>(page_index);
+  info.has_filter = (sorted & kHasFilter) != 0;
   info.layout = SlotLayout::OfNumber(layout);
   if (info.entries > uint64_t{info.pages} * info.layout.slots_per_page() ||
       info.tombstones > info.entries) {

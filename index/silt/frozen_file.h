@@ -36,6 +36,7 @@ struct FrozenFileInfo {
   uint32_t pages = 0;
   unsigned bucket_bits = 0;                         // of a HashStore
   PageIndexKind page_index = PageIndexKind::kTrie;  // of a SortedStore
+  bool has_filter = false;                          // of a SortedStore: a file beside this one
   SlotLayout layout = kChunkSlots;
   uint64_t payload_bytes = 0;  // the filter or page index
   uint64_t payload_checksum = 0;

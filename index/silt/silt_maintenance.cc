@@ -174,6 +174,15 @@ bool Maintenance::WantsMerge(const StoreSet::Sizes& sizes) const {
   return static_cast<double>(sizes.hash_entries) > stores_.Share(sizes) * all;
 }
 
+// A filter takes 1.11 bytes of each entry on flash. It is of use only if memory has room for a part
+// of it (residency.h).
+bool Maintenance::WantsFilter() const {
+  const uint64_t room = stores_.memory_plan().index_bytes;
+  if (room == kNoMemoryLimit) return false;
+  const StoreSet::Sizes sizes = stores_.GetSizes();
+  return sizes.wanted_bytes + sizes.stores * kStoreBytes < room;
+}
+
 Result<bool> Maintenance::Step() {
   SILTFS_RETURN_IF_ERROR(stores_.Recover());
   const bool loaded = residency_.LoadSome();
@@ -300,7 +309,8 @@ Result<StoreSet::Merge> Maintenance::WriteSorted(uint32_t partition,
                               {.partition_bits = stores_.partition_bits(),
                                .expected_entries = version.HashEntries() + version.SortedEntries(),
                                .layout = stores_.layout(),
-                               .page_index = options.page_index},
+                               .page_index = options.page_index,
+                               .filter = WantsFilter()},
                               throttle_));
   EntryMerge merge(version, {.name_hash = stores_.name_hash(),
                              .partition_bits = stores_.partition_bits(),

@@ -80,6 +80,8 @@ class Maintenance {
   std::optional<RewriteRequest> to_rewrite() const;
   Result<StoreSet::Merge> WriteSorted(uint32_t partition, const PartitionVersion& version);
   bool WantsMerge(const StoreSet::Sizes& sizes) const;
+  // Whether a SortedStore that is written now gets a filter.
+  bool WantsFilter() const;
   bool HasRoom() const;
   std::function<bool(SegmentId)> gone() const;
   Status CheckNotStopped() const;

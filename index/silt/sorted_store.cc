@@ -39,9 +39,12 @@ Result<std::unique_ptr<SortedStoreWriter>> SortedStoreWriter::Create(Env& env,
                                                                      Throttle& throttle) {
   SILTFS_ASSIGN_OR_RETURN(auto file,
                           FrozenFileWriter::Create(env, directory, id, throttle, shape.layout));
-  SILTFS_ASSIGN_OR_RETURN(auto filter,
-                          RibbonFileWriter::Create(env, directory, id, shape.partition_bits,
-                                                   shape.expected_entries, throttle));
+  std::unique_ptr<RibbonFileWriter> filter;
+  if (shape.filter) {
+    SILTFS_ASSIGN_OR_RETURN(filter,
+                            RibbonFileWriter::Create(env, directory, id, shape.partition_bits,
+                                                     shape.expected_entries, throttle));
+  }
   return std::unique_ptr<SortedStoreWriter>(
       new SortedStoreWriter(shape, std::move(file), std::move(filter)));
 }
@@ -51,7 +54,7 @@ Status SortedStoreWriter::Append(const OrderKey& key, const SlotEntry& entry) {
   if (entries_ > 0 && trie_key == last_) return Status::Ok();
   last_ = trie_key;
   ++entries_;
-  SILTFS_RETURN_IF_ERROR(filter_->Add(key.hash));
+  if (filter_) SILTFS_RETURN_IF_ERROR(filter_->Add(key.hash));
   if (trie_) {
     trie_->Add(trie_key);
     return file_->Append(entry);
@@ -92,10 +95,11 @@ Status SortedStoreWriter::Finish() {
   }
   FrozenFileInfo info;
   info.entries = entries_;
+  info.has_filter = filter_ != nullptr;
   info.page_index = trie_ ? PageIndexKind::kTrie : PageIndexKind::kBounds;
   SILTFS_RETURN_IF_ERROR(file_->Finish(info, index.view()));
   SILTFS_RETURN_IF_ERROR(file_->Sync());
-  return filter_->Finish(file_->fingerprint());
+  return filter_ ? filter_->Finish(file_->fingerprint()) : Status::Ok();
 }
 
 // --- Opening ---
@@ -114,7 +118,7 @@ Result<std::shared_ptr<const SortedStore>> SortedStore::OpenWithoutIndex(
         .At(file->file().path());
   }
   std::shared_ptr<SortedStore> store(new SortedStore(std::move(file), partition_bits));
-  store->OpenFilter(env, directory);
+  if (info.has_filter) store->OpenFilter(env, directory);
   return std::shared_ptr<const SortedStore>(std::move(store));
 }
 

@@ -30,6 +30,7 @@ class SortedStoreWriter {
     uint64_t expected_entries = 0;
     SlotLayout layout = kChunkSlots;
     PageIndexKind page_index = PageIndexKind::kBounds;  // named slots have a trie in any case
+    bool filter = true;
   };
   static Result<std::unique_ptr<SortedStoreWriter>> Create(Env& env, const std::string& directory,
                                                            const StoreFileId& id,
@@ -49,7 +50,7 @@ class SortedStoreWriter {
   Result<PageIndex> FinishIndex();
 
   std::unique_ptr<FrozenFileWriter> file_;
-  std::unique_ptr<RibbonFileWriter> filter_;
+  std::unique_ptr<RibbonFileWriter> filter_;  // null: the store has no filter
   uint64_t entries_ = 0;
   ChunkName last_;  // the trie key of the last entry
 
@@ -90,8 +91,9 @@ class SortedStore {
   // has only the first `slices` (<= filter_slices()). Both require filter_file().
   Result<std::shared_ptr<const SortedStore>> WithSlice() const;
   std::shared_ptr<const SortedStore> WithFirstSlices(unsigned slices) const;
-  // The filter's file. Null if it is missing, if it is damaged, or if it belongs to another store;
-  // filter_damage() then gives the reason. Both are null if the file could not be read.
+  // The filter's file. Null if the store was written without one. Null, too, if it is missing, if it
+  // is damaged, or if it belongs to another store; filter_damage() then gives the reason. Both are
+  // null if the file could not be read.
   const RibbonFile* filter_file() const { return filter_file_.get(); }
   const Status* filter_damage() const { return filter_damage_.get(); }
   unsigned filter_slices() const { return filter_ ? filter_->slices() : 0; }

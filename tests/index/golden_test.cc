@@ -31,7 +31,8 @@ Result<std::unique_ptr<ChunkIndex>> OpenSilt(Env& env, const std::string& direct
                              .max_log_pages = 4,
                              .write_batch_pages = 2,
                              .hash_store_share = 0.5,
-                             .background = false});
+                             .background = false,
+                             .memory_limit = uint64_t{4} << 20});
 }
 
 struct Golden {
