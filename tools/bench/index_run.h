@@ -39,6 +39,7 @@ class IndexRun {
   void ReadWhole();
   IndexLookups Lookups();
   nlohmann::ordered_json Statistics() const;
+  void AddPlan(const EngineParameters& parameters, nlohmann::ordered_json& statistics) const;
   void AddMix(nlohmann::ordered_json& statistics) const;
 
   const IndexBenchOptions& options_;

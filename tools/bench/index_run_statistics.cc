@@ -61,12 +61,17 @@ Json IndexRun::Statistics() const {
   if (trace_ != nullptr) {
     statistics["memory_trace"] = {{"file", options_.trace}, {"samples", trace_->samples()}};
   }
+  AddPlan(*parameters, statistics);
+  return statistics;
+}
+
+void IndexRun::AddPlan(const EngineParameters& parameters, Json& statistics) const {
+  if (!options_.index.without.empty()) return;  // the model has all kinds of stores
   const auto engine = FindIndexEngine(options_.index.engine);
   Require(engine.status());
-  const auto plan = (*engine)->plan({.entries = options_.entries, .parameters = *parameters});
+  const auto plan = (*engine)->plan({.entries = options_.entries, .parameters = parameters});
   Require(plan.status());
   if (plan->costs) statistics["plan"] = ReportOf(*plan, options_.entries);
-  return statistics;
 }
 
 void IndexRun::AddMix(Json& statistics) const {

@@ -18,8 +18,8 @@ namespace siltfs {
 struct IndexChoice {
   std::string engine = "silt";
   std::string strategy = "default";
-  std::vector<std::string> parameters;  // NAME=VALUE, besides those of the strategy
-  std::vector<std::string> without;     // kinds of stores: "hash", "sorted"
+  std::vector<std::string> parameters = {};  // NAME=VALUE, besides those of the strategy
+  std::vector<std::string> without = {};     // kinds of stores: "hash", "sorted"
 };
 
 std::vector<std::string> IndexStrategyNames();
