@@ -1,89 +1,11 @@
-// siltfs-bench index prints the keys that scripts rely on for each of its options, on tiny indexes.
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <sstream>
+// siltfs-bench index prints the keys that scripts rely on for each of its options.
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/support/catch.h"
-#include "tests/support/temporary_directory.h"
-#include "tools/bench/run_bench.h"
+#include "tests/tools/index_bench_fixture.h"
 
 namespace siltfs::testing {
-namespace {
-
-using Json = nlohmann::json;
-
-struct Outcome {
-  int code;
-  Json statistics;  // null after a failure
-  std::string err;
-};
-
-// Runs the benchmark with these arguments, and with small numbers for the options that they lack.
-// The index has 4 partitions with LogStores of 128 entries, so that 20,000 entries cause merges.
-Outcome IndexBench(const std::vector<std::string>& arguments) {
-  std::vector<std::string> all = {
-      "siltfs-bench",     "index",          "--json",       "--index-option",
-      "partition_bits=2", "--index-option", "bucket_bits=5"};
-  const std::vector<std::pair<std::string, std::string>> numbers = {{"--entries", "20000"},
-                                                                    {"--put-batch", "100"},
-                                                                    {"--get", "2000"},
-                                                                    {"--single-get", "400"},
-                                                                    {"--rounds", "1"}};
-  for (const auto& [option, number] : numbers) {
-    if (std::find(arguments.begin(), arguments.end(), option) != arguments.end()) continue;
-    all.insert(all.end(), {option, number});
-  }
-  all.insert(all.end(), arguments.begin(), arguments.end());
-  std::ostringstream out;
-  std::ostringstream err;
-  const int code = RunBench(all, out, err);
-  return {
-      .code = code, .statistics = code == 0 ? Json::parse(out.str()) : Json(), .err = err.str()};
-}
-
-Json Measured(const std::vector<std::string>& arguments) {
-  const Outcome outcome = IndexBench(arguments);
-  INFO(outcome.err);
-  REQUIRE(outcome.code == 0);
-  return outcome.statistics;
-}
-
-void CheckLatency(const Json& latency, uint64_t calls) {
-  CHECK(latency["calls"] == calls);
-  CHECK(latency["p50"] > 0);
-  CHECK(latency["mean"] > 0);
-  CHECK(latency["p99"] >= latency["p50"]);
-  CHECK(latency["p99_9"] >= latency["p99"]);
-  CHECK(latency["max"] >= latency["p99_9"]);
-}
-
-// Returns the table's rows as maps of column names to cells.
-std::vector<std::map<std::string, std::string>> ReadCsv(const std::string& path) {
-  std::ifstream file(path);
-  std::vector<std::string> names;
-  std::vector<std::map<std::string, std::string>> rows;
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream cells(line);
-    std::vector<std::string> row;
-    for (std::string cell; std::getline(cells, cell, ',');) row.push_back(cell);
-    if (names.empty()) {
-      names = row;
-      continue;
-    }
-    REQUIRE(row.size() == names.size());
-    auto& named = rows.emplace_back();
-    for (size_t i = 0; i < row.size(); ++i) named[names[i]] = row[i];
-  }
-  return rows;
-}
-
-}  // namespace
 
 TEST_CASE("bench index reports growth and updates separately, and looks up after both") {
   const Json statistics = Measured({"--updates", "30000"});
@@ -180,49 +102,6 @@ TEST_CASE("bench index leaves out kinds of stores, and says how") {
   CHECK(logs["verified"] == true);
 }
 
-TEST_CASE("bench index traces memory over time") {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "trace.csv";
-  const Json statistics = Measured({"--updates", "5000", "--mix", "10:90", "--get-batch", "64",
-                                    "--trace-memory", path, "--trace-interval", "1"});
-  CHECK(statistics["memory_trace"]["file"] == path);
-  for (const char* phase : {"growth", "updates"}) {
-    const Json& peak = statistics[phase]["index_memory_peak"];
-    CHECK(peak["bytes"] >= statistics[phase]["index_memory_end"]["log_store_bytes"]);
-    CHECK(statistics[phase]["index_memory_peak_bytes_per_entry"] > 0);
-  }
-  CHECK(statistics["updates"]["index_memory_peak_entries"] == 20000);
-  CheckLatency(statistics["mix_get_call_us"], statistics["mix_gets"].get<uint64_t>() / 64);
-
-  auto rows = ReadCsv(path);
-  REQUIRE(rows.size() == statistics["memory_trace"]["samples"]);
-  REQUIRE(rows.size() >= 3);
-  double seconds = 0;
-  for (auto& row : rows) {
-    CHECK(std::stod(row["seconds"]) >= seconds);
-    seconds = std::stod(row["seconds"]);
-    uint64_t sum = 0;
-    for (const char* kind : {"log_store_bytes", "hash_store_filter_bytes", "page_index_bytes",
-                             "sorted_store_filter_bytes", "other_bytes"}) {
-      sum += std::stoull(row[kind]);
-    }
-    CHECK(sum == std::stoull(row["index_bytes"]));
-    CHECK(row.contains("resident_bytes"));
-  }
-  auto& last = rows.back();
-  CHECK(last["phase"] == "end");
-  CHECK(last["entries"] == "20000");
-  CHECK(last["puts"] == "25000");
-  // The lookups of the mix, then twice 2,000 in batches and 400 single ones of each kind.
-  CHECK(std::stoull(last["gets"]) == statistics["mix_gets"].get<uint64_t>() + 2 * 2 * 2400);
-  CHECK(std::stoull(last["merges"]) == statistics["merges"].get<uint64_t>());
-  for (const char* column :
-       {"log_stores", "hash_stores", "sorted_stores", "conversions", "flash_bytes_written"}) {
-    INFO(column);
-    CHECK(std::stoull(last[column]) > 0);
-  }
-}
-
 TEST_CASE("bench index limits the rate of a mix") {
   const Json statistics = Measured({"--mix", "50:50", "--get-batch", "64", "--mix-entries", "2000",
                                     "--mix-rate", "20000", "--get", "0", "--single-get", "0"});
@@ -249,7 +128,7 @@ TEST_CASE("bench index refuses options that exclude each other, and says why") {
         Refused{{"--trace-interval", "5"}, "--trace-memory"},
         Refused{{"--updates", "5080000"}, "254 updates of each entry"},
         Refused{{"--updates", "5", "--keep", "--dir", "/tmp/none"}, "excludes"}}) {
-    const Outcome outcome = IndexBench(arguments);
+    const IndexBenchOutcome outcome = IndexBench(arguments);
     INFO(outcome.err);
     CHECK(outcome.code == 2);
     CHECK(outcome.err.find(reason) != std::string::npos);
