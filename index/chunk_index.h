@@ -70,7 +70,8 @@ struct IndexComponentStats {
   uint64_t entries = 0;
   uint64_t flash_bytes = 0;
   uint64_t memory_bytes = 0;
-  double occupancy = 0;  // of its hash table, 0 to 1; 0 if it has none
+  uint64_t filter_memory_bytes = 0;  // the part of memory_bytes in filters beside an index
+  double occupancy = 0;              // of its hash table, 0 to 1; 0 if it has none
   // Since the index was opened.
   uint64_t probes = 0;  // lookups that asked this store
   uint64_t flash_reads = 0;

@@ -195,7 +195,8 @@ IndexComponentStats SortedStore::Stats() const {
   stats.entries = entries();
   stats.flash_bytes = flash_bytes();
   stats.flash_bytes_written = flash_bytes();
-  stats.memory_bytes = (index_ ? index_->memory_bytes() : 0) + filter_bytes();
+  stats.filter_memory_bytes = filter_bytes();
+  stats.memory_bytes = (index_ ? index_->memory_bytes() : 0) + stats.filter_memory_bytes;
   return stats;
 }
 

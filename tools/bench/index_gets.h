@@ -11,6 +11,8 @@
 #include "index/chunk_index.h"
 #include "store/base/random.h"
 #include "tools/bench/index_keys.h"
+#include "tools/bench/latency_histogram.h"
+#include "tools/bench/update_order.h"
 
 namespace siltfs {
 
@@ -18,6 +20,11 @@ class IndexGets {
  public:
   // Borrows `index` and `keys`.
   IndexGets(ChunkIndex& index, const IndexKeys& keys, size_t batch, uint64_t seed);
+
+  // Expects the versions that entries have after the first `updates` updates. Borrows `order`.
+  void ExpectUpdates(const UpdateOrder& order, uint64_t updates);
+  // Records the time of each call of the index from now on. Borrows `latency`.
+  void Record(LatencyHistogram& latency) { latency_ = &latency; }
 
   // Calls Get once with `count` names (at most a batch) out of the first `present` numbers.
   void GetPresent(size_t count, uint64_t present);
@@ -29,6 +36,9 @@ class IndexGets {
 
   ChunkIndex& index_;
   const IndexKeys& keys_;
+  const UpdateOrder* order_ = nullptr;
+  uint64_t updates_ = 0;
+  LatencyHistogram* latency_ = nullptr;
   Random random_;
   std::vector<uint64_t> numbers_;
   std::vector<ChunkName> names_;

@@ -18,10 +18,17 @@ class IndexKeys {
 
   explicit IndexKeys(uint64_t seed) : seed_(seed) {}
 
+  // A name has one location for each version; it is put with version 0 first, and updates give it
+  // higher versions. Locations of versions up to kMostVersion can be turned back into numbers if
+  // the numbers are below 2^40.
+  static constexpr uint32_t kMostVersion = 254;
+
   ChunkName NameOf(uint64_t number) const;
-  Location LocationOf(uint64_t number) const;
-  IndexEntry EntryOf(uint64_t number) const { return {NameOf(number), LocationOf(number)}; }
-  // Returns nullopt if the location belongs to no number.
+  Location LocationOf(uint64_t number, uint32_t version = 0) const;
+  IndexEntry EntryOf(uint64_t number, uint32_t version = 0) const {
+    return {NameOf(number), LocationOf(number, version)};
+  }
+  // Returns nullopt if the location belongs to no number and version.
   std::optional<uint64_t> NumberOf(const Location& location) const;
 
  private:

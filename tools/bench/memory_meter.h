@@ -1,7 +1,7 @@
 // Measures how much this process's memory has grown since a moment, as the kernel counts it. The
 // kernel counts all resident pages, including code that was paged in and the allocator's slack.
 //
-// Thread-safety: one thread.
+// Thread-safety: one thread; Growth from any thread.
 #pragma once
 
 #include <cstdint>

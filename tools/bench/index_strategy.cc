@@ -1,0 +1,138 @@
+#include "tools/bench/index_strategy.h"
+
+#include <algorithm>
+#include <array>
+
+#include "index/engines.h"
+#include "index/open_index.h"
+#include "index/silt/silt_index.h"
+#include "index/silt/silt_options.h"
+
+namespace siltfs {
+namespace {
+
+struct Strategy {
+  const char* name;
+  bool named_slots;
+  bool tries;
+};
+constexpr std::array kStrategies = {
+    Strategy{"default", false, false}, Strategy{"paper", true, true},
+    Strategy{"named+bounds", true, false}, Strategy{"hashed+tries", false, true}};
+constexpr const char* kHash = "hash";
+constexpr const char* kSorted = "sorted";
+
+// A share must be above 0 and below 1, so the smallest and largest useful values are used.
+constexpr double kLeastShare = 1e-9;
+constexpr double kMostShare = 0.999999;
+constexpr unsigned kNoStoreLimit = 1U << 28;
+
+Status Refused(std::string why) { return {StatusCode::kInvalidArgument, std::move(why)}; }
+
+bool LeavesOut(const IndexChoice& choice, const char* kind) {
+  return std::find(choice.without.begin(), choice.without.end(), kind) != choice.without.end();
+}
+
+uint64_t ValueIn(const EngineParameters& parameters, const char* name, uint64_t otherwise) {
+  for (const EngineParameter& parameter : parameters) {
+    if (parameter.name == name) return parameter.value;
+  }
+  return otherwise;
+}
+
+// These options are no parameters of the engine, because a store never needs them.
+SiltIndexOptions OptionsWithout(const IndexChoice& choice, const EngineParameters& parameters) {
+  SiltIndexOptions options;
+  options.partition_bits =
+      static_cast<unsigned>(ValueIn(parameters, "partition_bits", options.partition_bits));
+  options.bucket_bits =
+      static_cast<unsigned>(ValueIn(parameters, "bucket_bits", options.bucket_bits));
+  if (ValueIn(parameters, "named_slots", 0) != 0) {
+    options.layout = SlotLayout::Named(SlotLayout::kLeastBits);
+  }
+  options.page_index =
+      ValueIn(parameters, "tries", 0) != 0 ? PageIndexKind::kTrie : PageIndexKind::kBounds;
+  const bool no_hash = LeavesOut(choice, kHash);
+  const bool no_sorted = LeavesOut(choice, kSorted);
+  if (no_hash && no_sorted) {
+    options.background_bytes_per_second = 1;
+    options.max_frozen_logs = kNoStoreLimit;
+  } else if (no_hash) {
+    options.hash_store_share = kLeastShare;
+  } else if (no_sorted) {
+    options.hash_store_share = kMostShare;
+    options.max_hash_stores = kNoStoreLimit;
+  }
+  return options;
+}
+
+}  // namespace
+
+std::vector<std::string> IndexStrategyNames() {
+  std::vector<std::string> names;
+  for (const Strategy& strategy : kStrategies) names.emplace_back(strategy.name);
+  return names;
+}
+
+std::vector<std::string> IndexKindsToLeaveOut() { return {kHash, kSorted}; }
+
+Result<EngineParameters> ParametersOf(const IndexChoice& choice) {
+  SILTFS_ASSIGN_OR_RETURN(const IndexEngineRow* const engine, FindIndexEngine(choice.engine));
+  const auto strategy =
+      std::find_if(kStrategies.begin(), kStrategies.end(),
+                   [&](const Strategy& row) { return row.name == choice.strategy; });
+  if (strategy == kStrategies.end()) return Refused("no strategy is named " + choice.strategy);
+  if (engine->number != IndexEngine::kSilt) {
+    if (choice.strategy != "default") return Refused("only the engine silt has strategies");
+    if (!choice.without.empty()) return Refused("only the engine silt can leave out stores");
+  }
+  EngineParameters parameters;
+  if (strategy->named_slots) parameters.push_back({.name = "named_slots", .value = 1});
+  if (strategy->tries) parameters.push_back({.name = "tries", .value = 1});
+  for (const std::string& text : choice.parameters) {
+    SILTFS_ASSIGN_OR_RETURN(EngineParameter parameter, ParseEngineParameter(text));
+    parameters.push_back(std::move(parameter));
+  }
+  SILTFS_RETURN_IF_ERROR(CheckIndexChoice(engine->number, parameters));
+  return parameters;
+}
+
+std::string HowWithout(const IndexChoice& choice) {
+  const bool no_hash = LeavesOut(choice, kHash);
+  const bool no_sorted = LeavesOut(choice, kSorted);
+  if (no_hash && no_sorted) {
+    return "conversions are limited to a byte a second, so frozen LogStores keep their tables";
+  }
+  if (no_hash) {
+    return "each HashStore is merged as soon as it is written; its bytes count as written";
+  }
+  if (no_sorted) {
+    return "merges begin only while HashStores have more than 99.9999 % of all entries, so the "
+           "first merge is nearly the only one";
+  }
+  return "";
+}
+
+size_t SlotBytesOf(const EngineParameters& parameters, const IndexChoice& choice) {
+  if (choice.engine != kSiltEngineName) return 0;
+  return ValueIn(parameters, "named_slots", 0) != 0 ? kNamedEntrySize : kHashedSlotSize;
+}
+
+Result<std::unique_ptr<ChunkIndex>> OpenChosenIndex(Env& env, const IndexChoice& choice,
+                                                    const std::string& directory,
+                                                    uint64_t memory_limit) {
+  SILTFS_ASSIGN_OR_RETURN(const IndexEngineRow* const engine, FindIndexEngine(choice.engine));
+  SILTFS_ASSIGN_OR_RETURN(const EngineParameters parameters, ParametersOf(choice));
+  if (choice.without.empty()) {
+    return OpenIndex(env, {.engine = engine->number,
+                           .directory = directory,
+                           .memory_limit = memory_limit,
+                           .parameters = parameters});
+  }
+  SiltIndexOptions options = OptionsWithout(choice, parameters);
+  options.directory = directory;
+  options.memory_limit = memory_limit;
+  return OpenSiltIndex(env, options);
+}
+
+}  // namespace siltfs
