@@ -34,6 +34,11 @@ struct IndexOptions {
   // The values in the superblock. They are used when the index is made; an existing index keeps the
   // values that it was made with.
   EngineParameters parameters = {};
+  // Entries are durable when Put returns. Ignored by engines that cannot do this. Not stored.
+  bool synchronous = false;
+  // Limits the rate at which the engine rewrites its files in the background; 0: no limit. Ignored
+  // by engines that rewrite nothing. Not stored.
+  uint64_t background_bytes_per_second = 0;
   // False: the engine starts no thread and does all work in the calls, so that tests see the same
   // device calls in the same order in every run.
   bool background = true;

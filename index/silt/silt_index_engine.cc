@@ -41,6 +41,8 @@ Result<std::unique_ptr<ChunkIndex>> Open(Env& env, const IndexOptions& options) 
   silt.read_only = options.read_only;
   silt.memory_limit = options.memory_limit;
   silt.background = options.background;
+  silt.synchronous = options.synchronous;
+  silt.background_bytes_per_second = options.background_bytes_per_second;
   return OpenSiltIndex(env, silt);
 }
 
