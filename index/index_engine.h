@@ -52,8 +52,10 @@ struct IndexPlanQuestion {
 
 // The costs that an engine predicts, if it has a model of its costs.
 struct IndexCosts {
-  double write_amplification = 0;  // bytes written per byte put
-  double reads_per_hit = 0;        // flash reads of a lookup that finds its name, on average
+  double write_amplification = 0;       // bytes written per byte put, while the index grows
+  double written_bytes_per_put = 0;     // the same for each entry
+  double written_bytes_per_update = 0;  // if puts replace entries, and the index does not grow
+  double reads_per_hit = 0;             // flash reads of a lookup that finds its name, on average
   double reads_per_miss = 0;
   // The average number of component stores that wait for a merge (in SILT: the HashStores), in all
   // partitions together.
@@ -63,6 +65,7 @@ struct IndexCosts {
 struct IndexPlan {
   uint64_t least_memory_bytes = 0;  // used even if the limit is lower; 0: negligible
   double memory_bytes = 0;          // at the peak, without a limit
+  double flash_bytes = 0;           // at the peak; 0: not predicted
   std::optional<IndexCosts> costs;
 };
 

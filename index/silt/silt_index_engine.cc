@@ -1,13 +1,11 @@
 // SILT's row in the table of engines.
 #include "index/silt/cuckoo_place.h"
-#include "index/silt/plan.h"
+#include "index/silt/plan_strategy.h"
 #include "index/silt/silt_index.h"
 
 namespace siltfs {
 namespace {
 
-// Bits per key of a SortedStore's trie, which is of the sparse kind (plan.h).
-constexpr double kSparseTrieBits = 0.3;
 // An index needs at least 2.4 MiB, plus some memory for each store (memory_plan.h).
 constexpr uint64_t kLeastMemory = 3 << 20;
 
@@ -46,29 +44,30 @@ Result<std::unique_ptr<ChunkIndex>> Open(Env& env, const IndexOptions& options) 
   return OpenSiltIndex(env, silt);
 }
 
-// Applies the paper's model (plan.h) to an index with these parameters.
+// Applies the model (plan_strategy.h) to an index with these parameters.
 Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
   const SiltIndexOptions options = OptionsOf(question.parameters);
-  const unsigned partitions = 1U << options.partition_bits;
-  const auto entries = static_cast<double>(question.entries);
-  SiltParticulars particulars;
-  particulars.sorted_bits_per_key = kSparseTrieBits;
-  // A partition is merged when its HashStores hold twice their average share of entries.
-  SILTFS_ASSIGN_OR_RETURN(
-      const SiltPrediction predicted,
-      PredictSilt({.entries = entries}, {.flash_bytes = 1e15},
-                  {.merge_entries = 2 * options.hash_store_share * entries / partitions,
-                   .tag_bits = kTagBits,
-                   .bucket_bits = options.bucket_bits,
-                   .instances = partitions},
-                  particulars));
+  const SiltStrategy strategy{
+      .name = {},
+      .named_slots = !options.layout.hashed(),
+      .tries = options.page_index == PageIndexKind::kTrie || !options.layout.hashed()};
+  SILTFS_ASSIGN_OR_RETURN(const SiltCosts costs,
+                          PredictSiltIndex({.entries = static_cast<double>(question.entries),
+                                            .partition_bits = options.partition_bits,
+                                            .bucket_bits = options.bucket_bits,
+                                            .hash_store_share = options.hash_store_share},
+                                           ParticularsOf(strategy)));
   IndexPlan plan;
   plan.least_memory_bytes = kLeastMemory;
-  plan.memory_bytes = predicted.peak_memory_bytes;
-  plan.costs = IndexCosts{.write_amplification = predicted.write_amplification,
-                          .reads_per_hit = predicted.average_hit_reads,
-                          .reads_per_miss = predicted.read_amplification,
-                          .component_stores = predicted.hash_stores * partitions};
+  plan.memory_bytes = costs.peak_memory_bytes();
+  plan.flash_bytes = costs.updates.flash_bytes;
+  plan.costs = IndexCosts{.write_amplification = costs.growth.write_amplification,
+                          .written_bytes_per_put = costs.growth.written_bytes_per_put,
+                          .written_bytes_per_update = costs.updates.written_bytes_per_put,
+                          .reads_per_hit = costs.growth.average_hit_reads,
+                          .reads_per_miss = costs.growth.read_amplification,
+                          .component_stores = costs.growth.hash_stores *
+                                              static_cast<double>(1U << options.partition_bits)};
   return plan;
 }
 

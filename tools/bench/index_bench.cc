@@ -310,6 +310,8 @@ class IndexBench {
   // Returns the costs that the engine's model predicts for an index with these parameters.
   Json Prediction(const IndexPlan& plan) const {
     return {{"write_amplification", plan.costs->write_amplification},
+            {"written_bytes_per_put", plan.costs->written_bytes_per_put},
+            {"written_bytes_per_update", plan.costs->written_bytes_per_update},
             {"read_amplification", plan.costs->reads_per_miss},
             {"reads_per_hit", plan.costs->reads_per_hit},
             {"memory_bytes", plan.memory_bytes},

@@ -16,7 +16,7 @@ _siltfs_options() {
     "index stat" | "index verify") echo --json --help ;;
     "index dump") echo --names --json --help ;;
     "index rebuild") echo --json --quiet --help ;;
-    "index plan") echo --entries --memory --flash --write-amplification --read-amplification --updates-per-second --erase-cycles --trie --use-all-memory --json --help ;;
+    "index plan") echo --entries --memory --flash --write-amplification --read-amplification --updates-per-second --erase-cycles --strategy --trie --use-all-memory --json --help ;;
     *) echo --help --version ;;
   esac
 }
@@ -33,6 +33,7 @@ _siltfs() {
   case $previous in
     --compression) mapfile -t COMPREPLY < <(compgen -W "zstd:3 none" -- "$current"); return ;;
     --index-engine) mapfile -t COMPREPLY < <(compgen -W "silt map" -- "$current"); return ;;
+    --strategy) mapfile -t COMPREPLY < <(compgen -W "default paper named+bounds hashed+tries" -- "$current"); return ;;
     --trie) mapfile -t COMPREPLY < <(compgen -W "exact weak sparse" -- "$current"); return ;;
     --chunk-avg | --chunk-min | --chunk-max | --index-memory | --root-owner) return ;;
     --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
