@@ -94,6 +94,13 @@ Result<IoUringUse> ParseIoUringUse(std::string_view text) {
   return Wrong(fmt::format("mount option \"io_uring={}\": not auto, on or off", text));
 }
 
+Result<uint64_t> ParseBytes(const Option& option) {
+  auto size = ParseSize(*option.value);
+  if (!size.ok())
+    return Wrong(fmt::format("mount option \"{}\": {}", option.name, size.status().cause()));
+  return size;
+}
+
 class Parser {
  public:
   Status Take(std::string_view text) {
@@ -133,6 +140,7 @@ class Parser {
     if (option.name == "allow_root") return options_.allow_root = true;
     if (option.name == "noxattr") return options_.no_xattrs = true;
     if (option.name == "nogc") return options_.no_background_gc = true;
+    if (option.name == "index_sync") return options_.index_sync = true;
     if (option.name == "debug") return options_.debug = true;
     return false;
   }
@@ -158,17 +166,16 @@ class Parser {
 
   // Takes an option with a value that siltfs acts on; false for any other option.
   Result<bool> TakeValue(const Option& option) {
-    static constexpr std::array<std::string_view, 5> kNames = {"index_memory", "commit", "log",
-                                                               "max_read", "io_uring"};
+    static constexpr std::array<std::string_view, 6> kNames = {
+        "index_memory", "index_merge_rate", "commit", "log", "max_read", "io_uring"};
     if (!Contains(kNames, option.name)) return false;
     if (!option.value || option.value->empty()) {
       return Wrong(fmt::format("mount option \"{}\" needs a value", option.name));
     }
     if (option.name == "index_memory") {
-      auto size = ParseSize(*option.value);
-      if (!size.ok())
-        return Wrong(fmt::format("mount option \"index_memory\": {}", size.status().cause()));
-      options_.index_memory = *size;
+      SILTFS_ASSIGN_OR_RETURN(options_.index_memory, ParseBytes(option));
+    } else if (option.name == "index_merge_rate") {
+      SILTFS_ASSIGN_OR_RETURN(options_.index_merge_rate, ParseBytes(option));
     } else if (option.name == "commit") {
       SILTFS_ASSIGN_OR_RETURN(const uint64_t seconds,
                               ParseNumber(option, static_cast<uint64_t>(kMinCommitInterval.count()),

@@ -30,6 +30,8 @@ struct MountOptions {
   bool no_xattrs = false;                // extended attributes do not exist
   bool no_background_gc = false;         // GC runs only on request
   std::optional<uint64_t> index_memory;  // bytes
+  bool index_sync = false;               // index entries are durable as soon as they are put
+  uint64_t index_merge_rate = 0;         // bytes per second that the index rewrites; 0: no limit
   std::optional<std::chrono::seconds> commit_interval;
   std::optional<std::string> log_file;  // path; without a value: the system log
   std::optional<uint32_t> max_read;     // most bytes of a READ request

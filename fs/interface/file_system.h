@@ -148,6 +148,11 @@ struct FileSystemOptions {
   // changes may take as many bytes as one more group.
   size_t group_bytes = 3u << 20;
   std::optional<uint64_t> index_memory;  // bytes; overrides the value in the superblock
+  // The entries of written blocks are durable in the index at once, so that a mount after a crash
+  // need not put them again.
+  bool index_sync = false;
+  // Bytes per second that the index may rewrite in the background; 0: no limit.
+  uint64_t index_merge_rate = 0;
   size_t block_cache_bytes = 10u << 20;  // decoded blocks, those read ahead included
   size_t footer_cache_bytes = 5u << 20;
   size_t pipeline_bytes = 5u << 20;  // at most this many uncompressed bytes of pending chunks

@@ -157,9 +157,7 @@ Result<std::unique_ptr<SpaceReserve>> OpenReserve(Env& disk, const FileSystemOpt
 Result<std::unique_ptr<ChunkIndex>> OpenStoreIndex(Env& env, const FileSystemOptions& options,
                                                    const Superblock& superblock,
                                                    const ReportFinding& report) {
-  IndexOptions index_options = IndexOptionsOf(superblock, options.store);
-  index_options.read_only = options.read_only;
-  if (options.index_memory) index_options.memory_limit = *options.index_memory;
+  const IndexOptions index_options = IndexOptionsOf(superblock, options);
   auto index = OpenIndex(env, index_options);
   const bool lost = !index.ok() && (index.status().Is(StatusCode::kCorruption) ||
                                     index.status().Is(StatusCode::kNotFound) ||

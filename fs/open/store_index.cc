@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "fs/interface/file_system.h"
 #include "fs/open/store_layout.h"
 #include "index/engines.h"
 #include "index/open_index.h"
@@ -55,6 +56,15 @@ IndexOptions IndexOptionsOf(const Superblock& superblock, const std::string& sto
           .directory = IndexPath(store),
           .memory_limit = superblock.index_memory,
           .parameters = superblock.index_parameters};
+}
+
+IndexOptions IndexOptionsOf(const Superblock& superblock, const FileSystemOptions& options) {
+  IndexOptions index_options = IndexOptionsOf(superblock, options.store);
+  index_options.read_only = options.read_only;
+  if (options.index_memory) index_options.memory_limit = *options.index_memory;
+  index_options.synchronous = options.index_sync;
+  index_options.background_bytes_per_second = options.index_merge_rate;
+  return index_options;
 }
 
 uint64_t LeastIndexMemory(Env& env, const std::string& store) {

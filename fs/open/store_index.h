@@ -11,6 +11,7 @@
 
 namespace siltfs {
 
+struct FileSystemOptions;
 struct Superblock;
 
 // Declared in this order, so that the lock is released last.
@@ -23,6 +24,10 @@ struct StoreIndex {
 // The options to open a store's index for writing. The engine, the parameters and the memory limit
 // are those in the superblock.
 IndexOptions IndexOptionsOf(const Superblock& superblock, const std::string& store);
+
+// The options with which a mount opens the index: `options` overrides the memory limit, and sets
+// what the superblock does not keep.
+IndexOptions IndexOptionsOf(const Superblock& superblock, const FileSystemOptions& options);
 
 // Returns the bytes of memory that this store's index takes however low its limit is. Commands warn
 // if the limit is lower. If the store cannot be read or its engine is unknown, returns the value

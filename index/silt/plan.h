@@ -1,17 +1,19 @@
 // The analytic model of SILT (Lim et al., SOSP 2011, section 5): the cost of a choice of parameters
-// in writes, reads and memory, and the best choice within given limits. It is pure computation and
-// measures nothing.
+// in writes, reads and memory. It is pure computation and measures nothing. plan_choice.h chooses
+// the best parameters within given limits.
 //
 // The same model is used for the paper's implementation and for this one; they differ in
-// SiltParticulars. With PaperParticulars() the predictions match equations 4 to 8 exactly.
+// SiltParticulars. With PaperParticulars() the predictions match equations 4 to 8 exactly. Other
+// particulars include what siltfs writes besides entries: headers, filters, indexes and manifests.
+// plan_strategy.h has siltfs's particulars.
 //
 // Like the paper, the model assumes that the number of distinct keys is constant and every put
-// replaces one of them. While an index grows, a merge also writes the added entries: at most one
-// more write per entry. Puts are spread evenly over the P instances.
+// replaces one of them (SiltHistory::kUpdates). Alternatively the index has grown from nothing by
+// puts of new keys (kGrowth): most merges then wrote fewer entries than the index has at the end.
+// Puts are spread evenly over the P instances, which merge in turn.
 //
 // Thread-safety: functions only. Units: bytes, entries, seconds. Errors: kInvalidArgument for
-// invalid arguments; kUnsupported if no choice keeps to the limits, with one sentence that names
-// the violated limit.
+// invalid arguments.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +22,14 @@
 
 namespace siltfs {
 
+enum class SiltHistory : uint8_t { kUpdates, kGrowth };
+
 // Table 4 of the paper, "workload characteristics".
 struct SiltWorkload {
   double entries = 0;               // N, distinct keys
-  double entry_bytes = 32;          // c, key and value
+  double entry_bytes = 32;          // c, key and value, as they are put
   double updates_per_second = 5e3;  // U
+  SiltHistory history = SiltHistory::kUpdates;
 };
 
 // Table 4 of the paper, "storage constraints".
@@ -41,17 +46,30 @@ struct SiltParameters {
   unsigned instances = 1;     // P, here called partitions
 };
 
-// Properties of an implementation.
+// Properties of an implementation. The defaults are siltfs's with its default strategy.
 struct SiltParticulars {
-  double occupancy = 0.95;           // of a table that is frozen
-  unsigned log_pointer_bits = 32;    // per place of a LogStore's table, besides the tag
-  unsigned log_valid_bits = 1;       // per place of a LogStore's table
-  unsigned hash_valid_bits = 1;      // per place of a HashStore's filter, besides the tag
-  double sorted_bits_per_key = 3.0;  // of the SortedStore's trie: exact 3.0, weak 2.5, sparse 0.3
-  double sorted_reads = 1;           // per lookup that reaches the SortedStore
-  double tail_bytes = 2 * 4096;      // of a LogStore's buffer for pages not written yet
-  double log_page_slots = 128;       // slots in a page of the log
-  double log_page_entries = 127;     // entries in a page of the log
+  // Of a table with 2^11 buckets that is frozen, without the stash; then for each further bit.
+  double occupancy = 0.9636;
+  double occupancy_per_bit = -0.0037;
+  double stash = 8;
+  unsigned log_pointer_bits = 32;      // per place of a LogStore's table, besides the tag
+  unsigned log_valid_bits = 1;         // per place of a LogStore's table
+  unsigned hash_valid_bits = 1;        // per place of a HashStore's filter, besides the tag
+  double sorted_bits_per_key = 0.051;  // of the SortedStore's index in memory: page boundaries
+  double sorted_reads = 1;             // per lookup that reaches the SortedStore
+  double tail_bytes = 3 * 4096;        // of a LogStore's buffer for pages not written yet
+  // --- What is written; 0: the size of an entry, as in the paper ---
+  double log_entry_bytes = 4096.0 / 203;
+  double hash_place_bytes = 4096.0 / 204 + 2;                   // a slot and its tag in the filter
+  double sorted_entry_bytes = 4096 / 203.5 + 1.11 + 0.051 / 8;  // slot, filter slices, page index
+  double log_file_bytes = 2048;                                 // half of the log's last page
+  double hash_file_bytes = 2320;  // stash, footer, and half of the last page of a HashStore
+  double manifest_bytes = 80;     // written with every conversion and every merge
+  double manifest_partition_bytes = 36;
+  double manifest_store_bytes = 8;
+  double conversions_per_manifest = 1;
+  // --- Memory beside the tables, filters and indexes ---
+  double store_bytes = 1024;         // of each HashStore and SortedStore
   unsigned conversions_at_once = 8;  // LogStores that still serve lookups while they are converted
   unsigned merges_at_once = 1;       // instances with both an old and a new SortedStore
   double merge_bytes = 1.5e6;        // memory of a running merge: sorting, read and write buffers
@@ -63,7 +81,7 @@ struct SiltParticulars {
   unsigned min_bucket_bits = 8;
   unsigned max_bucket_bits = 15;
   bool buckets_follow_tags = false;  // if true, bucket_bits equals tag_bits
-  unsigned max_instances = 1U << 16;
+  unsigned max_instances = 1U << 12;
 };
 
 // The paper's particulars (the defaults are siltfs's): occupancy 0.93, 0.4 bytes per key for the
@@ -74,7 +92,10 @@ struct SiltPrediction {
   double false_positive_rate = 0;  // f = 8 / 2^k, of one store
   double log_store_entries = 0;    // occupancy * 2^(bucket_bits + 2)
   double hash_stores = 0;          // H, an instance's average; equation 5
-  double write_amplification = 0;  // equations 1 and 4
+  double hash_filter_bytes = 0;    // memory of the HashStores' filters, average over time
+  double sorted_index_bytes = 0;   // memory of the SortedStores' indexes
+  double written_bytes_per_put = 0;
+  double write_amplification = 0;  // equations 1 and 4: bytes written per byte put
   double read_amplification = 0;   // equations 2 and 6: for a key in the SortedStore, or in no
                                    // store
   double average_hit_reads = 0;    // of a uniformly drawn key
@@ -84,32 +105,16 @@ struct SiltPrediction {
   double device_life_seconds = 0;  // equation 8; infinite without updates
 };
 
+// Entries of a LogStore whose table is full.
+double SiltLogStoreEntries(const SiltParameters& parameters, const SiltParticulars& particulars);
+
 Result<SiltPrediction> PredictSilt(const SiltWorkload& workload, const SiltDevice& device,
                                    const SiltParameters& parameters,
                                    const SiltParticulars& particulars);
 
-// Limits for the prediction.
-struct SiltLimits {
-  double memory_bytes = 0;  // at the peak
-  double flash_bytes = 0;
-  double write_amplification = 5.4;
-  double read_amplification = 1.01;
-};
-
-enum class SiltPreference : uint8_t {
-  kLeastMemory,  // the least memory that keeps to the limits
-  kLeastWrites,  // the fewest writes; more memory, up to the limit, is used if it saves writes
-};
-
-struct SiltPlan {
-  SiltParameters parameters;
-  SiltPrediction prediction;
-};
-
-// Chooses, of the parameters that keep to the limits, those with the least peak memory or with the
-// fewest writes. d is a multiple of a LogStore's entries, and P is a power of two.
-Result<SiltPlan> ChooseSiltParameters(const SiltWorkload& workload, const SiltDevice& device,
-                                      const SiltLimits& limits, const SiltParticulars& particulars,
-                                      SiltPreference preference = SiltPreference::kLeastMemory);
+// The d with which HashStores hold the share `share` (above 0, below 1) of the entries in
+// HashStores and SortedStores whenever an instance merges, as in siltfs.
+double MergeEntriesOfShare(double share, const SiltWorkload& workload,
+                           const SiltParameters& parameters, const SiltParticulars& particulars);
 
 }  // namespace siltfs

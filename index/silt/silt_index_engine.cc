@@ -1,13 +1,16 @@
 // SILT's row in the table of engines.
+#include <algorithm>
+#include <optional>
+#include <string>
+
 #include "index/silt/cuckoo_place.h"
-#include "index/silt/plan.h"
+#include "index/silt/merge_policy.h"
+#include "index/silt/plan_shape.h"
 #include "index/silt/silt_index.h"
 
 namespace siltfs {
 namespace {
 
-// Bits per key of a SortedStore's trie, which is of the sparse kind (plan.h).
-constexpr double kSparseTrieBits = 0.3;
 // An index needs at least 2.4 MiB, plus some memory for each store (memory_plan.h).
 constexpr uint64_t kLeastMemory = 3 << 20;
 
@@ -41,33 +44,64 @@ Result<std::unique_ptr<ChunkIndex>> Open(Env& env, const IndexOptions& options) 
   silt.read_only = options.read_only;
   silt.memory_limit = options.memory_limit;
   silt.background = options.background;
+  silt.synchronous = options.synchronous;
+  silt.background_bytes_per_second = options.background_bytes_per_second;
   return OpenSiltIndex(env, silt);
 }
 
-// Applies the paper's model (plan.h) to an index with these parameters.
+SiltParticulars StrategyParticulars(const SiltIndexOptions& options) {
+  const bool named = !options.layout.hashed();
+  return ParticularsOf({.name = {},
+                        .named_slots = named,
+                        .tries = named || options.page_index == PageIndexKind::kTrie});
+}
+
+// Applies the model (plan_strategy.h) to an index with these parameters.
 Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
   const SiltIndexOptions options = OptionsOf(question.parameters);
-  const unsigned partitions = 1U << options.partition_bits;
-  const auto entries = static_cast<double>(question.entries);
-  SiltParticulars particulars;
-  particulars.sorted_bits_per_key = kSparseTrieBits;
-  // A partition is merged when its HashStores hold twice their average share of entries.
-  SILTFS_ASSIGN_OR_RETURN(
-      const SiltPrediction predicted,
-      PredictSilt({.entries = entries}, {.flash_bytes = 1e15},
-                  {.merge_entries = 2 * options.hash_store_share.value_or(0.08) * entries / partitions,
-                   .tag_bits = kTagBits,
-                   .bucket_bits = options.bucket_bits,
-                   .instances = partitions},
-                  particulars));
+  const double share = options.hash_store_share.value_or(
+      ShareFor(CostsOf(options.layout, /*sorted_filters=*/false), options.bytes_per_put));
+  SILTFS_ASSIGN_OR_RETURN(const SiltCosts costs,
+                          PredictSiltIndex({.entries = static_cast<double>(question.entries),
+                                            .partition_bits = options.partition_bits,
+                                            .bucket_bits = options.bucket_bits,
+                                            .hash_store_share = share},
+                                           StrategyParticulars(options)));
   IndexPlan plan;
   plan.least_memory_bytes = kLeastMemory;
-  plan.memory_bytes = predicted.peak_memory_bytes;
-  plan.costs = IndexCosts{.write_amplification = predicted.write_amplification,
-                          .reads_per_hit = predicted.average_hit_reads,
-                          .reads_per_miss = predicted.read_amplification,
-                          .component_stores = predicted.hash_stores * partitions};
+  plan.memory_bytes = costs.peak_memory_bytes();
+  plan.flash_bytes = costs.updates.flash_bytes;
+  plan.costs = IndexCosts{.write_amplification = costs.growth.write_amplification,
+                          .written_bytes_per_put = costs.growth.written_bytes_per_put,
+                          .written_bytes_per_update = costs.updates.written_bytes_per_put,
+                          .reads_per_hit = costs.growth.average_hit_reads,
+                          .reads_per_miss = costs.growth.read_amplification,
+                          .component_stores = costs.growth.hash_stores *
+                                              static_cast<double>(1U << options.partition_bits)};
   return plan;
+}
+
+// Chooses partition_bits and bucket_bits (plan_shape.h).
+Result<EngineParameters> Choose(const IndexChoiceQuestion& question) {
+  const SiltIndexOptions options = OptionsOf(question.parameters);
+  const auto chosen = [&](const EngineParameterSpec& spec) -> std::optional<unsigned> {
+    const auto is_it = [&](const EngineParameter& given) { return given.name == spec.name; };
+    if (std::ranges::none_of(question.parameters, is_it)) return std::nullopt;
+    return static_cast<unsigned>(ValueOf(spec, question.parameters));
+  };
+  const SiltShapeQuestion shape_question{.entries = question.entries,
+                                         .memory_limit = question.memory_limit,
+                                         .hash_store_share = options.hash_store_share,
+                                         .partition_bits = chosen(kPartitionBits),
+                                         .bucket_bits = chosen(kBucketBits)};
+  SILTFS_ASSIGN_OR_RETURN(const SiltShape shape,
+                          ChooseSiltShape(shape_question, StrategyParticulars(options)));
+  EngineParameters parameters = question.parameters;
+  if (!shape_question.partition_bits)
+    parameters.push_back({std::string(kPartitionBits.name), shape.partition_bits});
+  if (!shape_question.bucket_bits)
+    parameters.push_back({std::string(kBucketBits.name), shape.bucket_bits});
+  return parameters;
 }
 
 }  // namespace
@@ -77,6 +111,7 @@ constinit const IndexEngineRow kSiltIndexEngine = {.number = IndexEngine::kSilt,
                                                    .remark = "",
                                                    .parameters = kParameters,
                                                    .open = Open,
-                                                   .plan = Plan};
+                                                   .plan = Plan,
+                                                   .choose = Choose};
 
 }  // namespace siltfs

@@ -177,6 +177,7 @@ bool Maintenance::WantsMerge(const StoreSet::Sizes& sizes) const {
 // A filter takes 1.11 bytes of each entry on flash. It is of use only if memory has room for a part
 // of it (residency.h).
 bool Maintenance::WantsFilter() const {
+  if (stores_.options().sorted_filters) return *stores_.options().sorted_filters;
   const uint64_t room = stores_.memory_plan().index_bytes;
   if (room == kNoMemoryLimit) return false;
   const StoreSet::Sizes sizes = stores_.GetSizes();

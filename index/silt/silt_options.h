@@ -62,6 +62,8 @@ struct SiltIndexOptions {
   uint64_t background_bytes_per_second = 0;
   // Of the SortedStores that merges write; older ones keep theirs. Named slots have tries.
   PageIndexKind page_index = PageIndexKind::kBounds;
+  // Whether merges write filters of SortedStores. If not set, they do if memory has room for them.
+  std::optional<bool> sorted_filters = std::nullopt;
   // If true, conversions and merges run in a thread of the index. If false, the calls that write
   // run them, for tests that need a fixed order of device calls.
   bool background = true;

@@ -4,6 +4,7 @@
 #include "history.h"
 #include "index/engines.h"
 #include "index/open_index.h"
+#include "store/base/random.h"
 #include "store/env/sim_env.h"
 #include "tests/support/catch.h"
 
@@ -36,7 +37,67 @@ void UseIndex(const IndexEngineRow& row, const EngineParameters& parameters) {
   CheckNow(*open({}), history);
 }
 
+// An Env with a clock that an hour passes between two reads of; it counts the reads.
+class FastClock : public SimEnv {
+ public:
+  int64_t MonotonicNanoseconds() override {
+    ++reads;
+    AdvanceClock(int64_t{3600} * 1'000'000'000);
+    return SimEnv::MonotonicNanoseconds();
+  }
+  uint64_t reads = 0;
+};
+
+std::vector<IndexEntry> RandomEntries(uint64_t count) {
+  Random random(1);
+  std::vector<IndexEntry> entries;
+  for (uint64_t i = 0; i < count; ++i) entries.push_back({NameOf(i), RandomLocation(random)});
+  return entries;
+}
+
 }  // namespace
+
+TEST_CASE("A synchronous SILT index has each entry durable when Put returns") {
+  const bool synchronous = GENERATE(true, false);
+  SimEnv env;
+  REQUIRE_OK(env.CreateDirectory(kDirectory));
+  REQUIRE_OK(env.SyncDirectory("/"));
+  const auto open = [&] {
+    auto index =
+        OpenIndex(env, {.directory = kDirectory, .synchronous = synchronous, .background = false});
+    REQUIRE_OK(index);
+    return std::move(*index);
+  };
+  const std::vector<IndexEntry> entries = RandomEntries(20);
+  auto index = open();
+  REQUIRE_OK(index->Put(entries, 1));
+  env.CutAtCall(1);
+  index.reset();
+  env.Reboot();
+  index = open();
+  for (const IndexEntry& entry : entries) {
+    const auto got = index->Get(entry.name);
+    REQUIRE_OK(got);
+    REQUIRE(got->has_value() == synchronous);
+  }
+}
+
+TEST_CASE("SILT writes its HashStores and SortedStores at the given rate") {
+  const auto reads_at_rate = [](uint64_t rate) {
+    FastClock env;
+    REQUIRE_OK(env.CreateDirectory(kDirectory));
+    const auto index = OpenIndex(env, {.directory = kDirectory,
+                                       .parameters = {{"partition_bits", 0}, {"bucket_bits", 4}},
+                                       .background_bytes_per_second = rate,
+                                       .background = false});
+    REQUIRE_OK(index);
+    REQUIRE_OK((*index)->Put(RandomEntries(1000), 1));
+    CHECK((*index)->stats().merges > 0);
+    return env.reads;
+  };
+  CHECK(reads_at_rate(0) == 0);
+  CHECK(reads_at_rate(1'000'000) > 0);
+}
 
 TEST_CASE("Each index engine has a number and a name of its own, and is found by both") {
   std::set<IndexEngine> numbers;

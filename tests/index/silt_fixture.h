@@ -26,6 +26,7 @@ struct SiltFixture {
     options.partition_bits = 0;
     options.hash_secret = 99;
     options.hash_store_share = 0.18;
+    options.sorted_filters = true;
     options.background = false;
   }
 

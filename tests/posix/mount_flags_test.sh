@@ -49,6 +49,14 @@ has nosuid
 lacks nodev
 "$siltfs" umount "$mnt"
 
+step "the index can be synchronous, and its rewriting can be limited"
+"$siltfs" mount "$store" "$mnt" -o "index_sync,index_merge_rate=1M,log=$work/log"
+seq 200000 >"$mnt/numbers"
+"$siltfs" umount "$mnt"
+"$siltfs" mount "$store" "$mnt" -o "log=$work/log"
+cmp "$mnt/numbers" <(seq 200000) || fail "the file has changed"
+"$siltfs" umount "$mnt"
+
 step "a helper named after the type in the mount table works"
 ln -s "$(readlink -f "$siltfs")" "$work/mount.fuse.siltfs"
 ln -s "$(readlink -f "$siltfs")" "$work/umount.fuse.siltfs"

@@ -37,7 +37,8 @@ nlohmann::json Statistics(const Words& options) {
 TEST_CASE("index plan prints one JSON document with values within the limits") {
   const nlohmann::json plan = Statistics(kEasy);
   for (const char* key :
-       {"k", "d", "P", "H", "write_amplification", "read_amplification", "read_amplification_hit",
+       {"k", "d", "P", "H", "write_amplification", "written_bytes_per_put",
+        "written_bytes_per_put_growing", "read_amplification", "read_amplification_hit",
         "read_amplification_miss", "memory_bytes", "memory_bytes_peak", "memory_bytes_per_entry",
         "memory_bytes_per_entry_peak", "flash_bytes", "device_life_years"}) {
     INFO(key);
@@ -45,6 +46,9 @@ TEST_CASE("index plan prints one JSON document with values within the limits") {
     CHECK(plan.at(key).get<double>() > 0);
   }
   CHECK(plan.at("entries") == 100'000'000);
+  CHECK(plan.at("strategy") == "default");
+  CHECK(plan.at("written_bytes_per_put").get<double>() ==
+        Approx(32 * plan.at("write_amplification").get<double>()));
   CHECK(plan.at("k") == 15);
   CHECK(plan.at("write_amplification").get<double>() <= 5.4);
   CHECK(plan.at("read_amplification").get<double>() <= 1.01);
@@ -71,7 +75,10 @@ TEST_CASE("index plan follows its options") {
   CHECK(peak(Statistics(Easy({"--write-amplification", "9"}))) < peak(plan));
   CHECK(peak(Statistics(Easy({"--trie", "sparse"}))) < peak(Statistics(Easy({"--trie", "weak"}))));
   CHECK(peak(Statistics(Easy({"--trie", "weak"}))) < peak(Statistics(Easy({"--trie", "exact"}))));
-  CHECK(peak(Statistics(Easy({"--trie", "sparse"}))) == peak(plan));
+  CHECK(peak(Statistics(Easy({"--trie", "sparse"}))) ==
+        peak(Statistics(Easy({"--strategy", "hashed+tries"}))));
+  CHECK(peak(plan) < peak(Statistics(Easy({"--trie", "sparse"}))));
+  CHECK(plan == Statistics(Easy({"--strategy", "default"})));
   CHECK(
       Statistics(Easy({"--read-amplification", "1.004"})).at("read_amplification").get<double>() <=
       1.004);
@@ -87,12 +94,32 @@ TEST_CASE("index plan follows its options") {
         2'097'152);
 }
 
+TEST_CASE("index plan compares strategies at the same number of written bytes") {
+  const auto with = [](const char* strategy) {
+    const nlohmann::json plan = Statistics(Easy({"--strategy", strategy}));
+    CHECK(plan.at("strategy") == strategy);
+    CHECK(plan.at("written_bytes_per_put").get<double>() <= 5.4 * 32);
+    return plan.at("memory_bytes_per_entry_peak").get<double>();
+  };
+  const double both = with("default");
+  CHECK(both < with("hashed+tries"));
+  CHECK(with("hashed+tries") < with("named+bounds"));
+  CHECK(with("named+bounds") < with("paper"));
+  CHECK(both < 0.7 * with("paper"));
+  const Outcome unknown = Plan(Easy({"--strategy", "oak"}));
+  CHECK(unknown.code == 2);
+  CHECK(unknown.err ==
+        "siltfs: --strategy: there is no strategy \"oak\" (there are: default, paper, "
+        "named+bounds, hashed+tries)\n");
+}
+
 TEST_CASE("index plan prints text") {
   const Outcome outcome = Plan(kEasy);
   CHECK(outcome.code == 0);
   CHECK(outcome.err.empty());
-  for (const char* words : {"k, bits of a tag", "P, partitions", "write amplification",
-                            "bytes an entry)", "years at 5000 updates a second"}) {
+  for (const char* words :
+       {"k, bits of a tag", "P, partitions", "write amplification", "bytes written per put",
+        "bytes an entry)", "years at 5000 updates a second"}) {
     INFO(words);
     CHECK(Has(outcome.out, words));
   }
@@ -107,7 +134,7 @@ TEST_CASE("An impossible plan exits 1 with one sentence about the cause") {
   const Outcome flash =
       Plan({"--entries", "100000000", "--memory", "1G", "--flash", "1G", "--json"});
   CHECK(flash.code == 1);
-  CHECK(Has(flash.err, "entries need at least 3.5 GiB, more than the 1.0 GiB of flash\n"));
+  CHECK(Has(flash.err, "entries need at least 2.2 GiB, more than the 1.0 GiB of flash\n"));
   const Outcome large = Plan({"--entries", "100G", "--memory", "1G", "--flash", "1T"});
   CHECK(Has(large.err, " TiB, more than the 1.0 TiB of flash\n"));
   const Outcome small = Plan({"--entries", "1G", "--memory", "1K", "--flash", "1P"});

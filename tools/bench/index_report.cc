@@ -90,6 +90,8 @@ Json ReportOf(const IndexPhase& phase) {
 
 Json ReportOf(const IndexPlan& plan, uint64_t entries) {
   return {{"write_amplification", plan.costs->write_amplification},
+          {"written_bytes_per_put", plan.costs->written_bytes_per_put},
+          {"written_bytes_per_update", plan.costs->written_bytes_per_update},
           {"read_amplification", plan.costs->reads_per_miss},
           {"reads_per_hit", plan.costs->reads_per_hit},
           {"memory_bytes", plan.memory_bytes},

@@ -1,10 +1,10 @@
 # Completion of siltfs's command line for bash. Tested against --help.
 
-_siltfs_mount_options="ro rw allow_other allow_root noxattr nogc index_memory= commit= log= max_read= io_uring= debug suid nosuid dev nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
+_siltfs_mount_options="ro rw allow_other allow_root noxattr nogc index_memory= index_sync index_merge_rate= commit= log= max_read= io_uring= debug suid nosuid dev nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
 
 _siltfs_options() {
   case $1 in
-    mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --index-engine --index-memory --index-option --root-owner --help ;;
+    mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --index-engine --index-memory --index-option --expected-chunks --root-owner --help ;;
     mount) echo --foreground --options --help ;;
     umount) echo --help ;;
     sync | stat | settle | scrub) echo --json --help ;;
@@ -16,7 +16,7 @@ _siltfs_options() {
     "index stat" | "index verify") echo --json --help ;;
     "index dump") echo --names --json --help ;;
     "index rebuild") echo --json --quiet --help ;;
-    "index plan") echo --entries --memory --flash --write-amplification --read-amplification --updates-per-second --erase-cycles --trie --use-all-memory --json --help ;;
+    "index plan") echo --entries --memory --flash --write-amplification --read-amplification --updates-per-second --erase-cycles --strategy --trie --use-all-memory --json --help ;;
     *) echo --help --version ;;
   esac
 }
@@ -33,8 +33,9 @@ _siltfs() {
   case $previous in
     --compression) mapfile -t COMPREPLY < <(compgen -W "zstd:3 none" -- "$current"); return ;;
     --index-engine) mapfile -t COMPREPLY < <(compgen -W "silt map" -- "$current"); return ;;
+    --strategy) mapfile -t COMPREPLY < <(compgen -W "default paper named+bounds hashed+tries" -- "$current"); return ;;
     --trie) mapfile -t COMPREPLY < <(compgen -W "exact weak sparse" -- "$current"); return ;;
-    --chunk-avg | --chunk-min | --chunk-max | --index-memory | --root-owner) return ;;
+    --chunk-avg | --chunk-min | --chunk-max | --index-memory | --expected-chunks | --root-owner) return ;;
     --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
     -C | --exclude) return ;;
     -o | --options)

@@ -106,6 +106,8 @@ FileSystemOptions ToFileSystemOptions(const DaemonOptions& options, const Log& l
   made.report = [log](const std::string& finding) { log->error("{}", Printable(finding)); };
   made.read_only = options.mount.read_only;
   made.index_memory = options.mount.index_memory;
+  made.index_sync = options.mount.index_sync;
+  made.index_merge_rate = options.mount.index_merge_rate;
   made.dense_when_idle = true;
   made.keep_reserve = true;
   made.recompress_in_background = true;

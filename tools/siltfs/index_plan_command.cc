@@ -6,9 +6,12 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
+#include <string>
 
-#include "index/silt/plan.h"
+#include "index/silt/plan_choice.h"
+#include "index/silt/plan_strategy.h"
 #include "store/base/size_text.h"
 #include "tools/siltfs/index_command.h"
 #include "tools/siltfs/json_output.h"
@@ -26,7 +29,7 @@ struct Trie {
   std::string_view name;
   double bits_per_key;
 };
-constexpr std::array kTries = {Trie{"exact", 3.0}, Trie{"weak", 2.5}, Trie{"sparse", 0.3}};
+constexpr std::array kTries = {Trie{"exact", 3.0}, Trie{"weak", 2.5}, Trie{"sparse", 0.28}};
 
 // The values on the command line.
 struct Arguments {
@@ -37,12 +40,14 @@ struct Arguments {
   double read_amplification = SiltLimits().read_amplification;
   double updates_per_second = SiltWorkload().updates_per_second;
   double erase_cycles = SiltDevice().erase_cycles;
-  std::string trie = "sparse";
+  std::string strategy = std::string(SiltStrategies().front().name);
+  std::optional<std::string> trie;
   bool use_all_memory = false;
   bool json = false;
 };
 
 struct Question {
+  std::string strategy;
   SiltWorkload workload;
   SiltDevice device;
   SiltLimits limits;
@@ -74,12 +79,23 @@ Result<double> BitsPerKey(std::string_view name) {
   return Wrong(fmt::format("--trie: \"{}\" is neither exact, weak nor sparse", name));
 }
 
+Status ChooseParticulars(const Arguments& arguments, Question& question) {
+  auto strategy = FindSiltStrategy(arguments.strategy);
+  if (!strategy.ok()) return Wrong(fmt::format("--strategy: {}", strategy.status().cause()));
+  question.strategy = strategy->name;
+  strategy->tries = strategy->tries || arguments.trie;
+  question.particulars = ParticularsOf(*strategy);
+  if (!arguments.trie) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(question.particulars.sorted_bits_per_key, BitsPerKey(*arguments.trie));
+  return Status::Ok();
+}
+
 Result<Question> ToQuestion(const Arguments& arguments) {
   Question question;
   SILTFS_ASSIGN_OR_RETURN(question.workload.entries, ParseOption("--entries", arguments.entries));
   SILTFS_ASSIGN_OR_RETURN(question.limits.memory_bytes, ParseOption("--memory", arguments.memory));
   SILTFS_ASSIGN_OR_RETURN(question.limits.flash_bytes, ParseOption("--flash", arguments.flash));
-  SILTFS_ASSIGN_OR_RETURN(question.particulars.sorted_bits_per_key, BitsPerKey(arguments.trie));
+  SILTFS_RETURN_IF_ERROR(ChooseParticulars(arguments, question));
   SILTFS_RETURN_IF_ERROR(CheckPositive("--write-amplification", arguments.write_amplification));
   SILTFS_RETURN_IF_ERROR(CheckPositive("--read-amplification", arguments.read_amplification));
   SILTFS_RETURN_IF_ERROR(CheckPositive("--erase-cycles", arguments.erase_cycles));
@@ -97,14 +113,20 @@ Result<Question> ToQuestion(const Arguments& arguments) {
 
 uint64_t Whole(double number) { return static_cast<uint64_t>(std::llround(number)); }
 
-double HashStoresPerMerge(const SiltPlan& plan) {
-  return plan.parameters.merge_entries / plan.prediction.log_store_entries;
+// In an index that has grown to N entries and was never updated.
+double BytesPerPutGrowing(const Question& question, const SiltPlan& plan) {
+  SiltWorkload workload = question.workload;
+  workload.history = SiltHistory::kGrowth;
+  // The parameters have been checked.
+  return PredictSilt(workload, question.device, plan.parameters, question.particulars)
+      ->written_bytes_per_put;
 }
 
 nlohmann::json ToJson(const Question& question, const SiltPlan& plan) {
   const SiltPrediction& p = plan.prediction;
   const double entries = question.workload.entries;
   nlohmann::json json = {
+      {"strategy", question.strategy},
       {"entries", Whole(entries)},
       {"k", plan.parameters.tag_bits},
       {"d", Whole(plan.parameters.merge_entries)},
@@ -112,9 +134,11 @@ nlohmann::json ToJson(const Question& question, const SiltPlan& plan) {
       {"H", p.hash_stores},
       {"bucket_bits", plan.parameters.bucket_bits},
       {"log_store_entries", Whole(p.log_store_entries)},
-      {"hash_stores_per_merge", Whole(HashStoresPerMerge(plan))},
+      {"hash_stores_per_merge", Whole(plan.parameters.merge_entries / p.log_store_entries)},
       {"false_positive_rate", p.false_positive_rate},
       {"write_amplification", p.write_amplification},
+      {"written_bytes_per_put", p.written_bytes_per_put},
+      {"written_bytes_per_put_growing", BytesPerPutGrowing(question, plan)},
       {"read_amplification", p.read_amplification},
       {"read_amplification_hit", p.average_hit_reads},
       {"read_amplification_miss", p.read_amplification},
@@ -144,11 +168,15 @@ std::string ToText(const Question& question, const SiltPlan& plan) {
   line("k, bits of a tag", fmt::format("{}", plan.parameters.tag_bits));
   line("d, entries of a merge",
        fmt::format("{} ({} HashStores of {})", Whole(plan.parameters.merge_entries),
-                   Whole(HashStoresPerMerge(plan)), Whole(p.log_store_entries)));
+                   Whole(plan.parameters.merge_entries / p.log_store_entries),
+                   Whole(p.log_store_entries)));
   line("P, partitions", fmt::format("{}", plan.parameters.instances));
   line("H, HashStores of a partition, average", fmt::format("{:.1f}", p.hash_stores));
   line("buckets of a table", fmt::format("2^{}", plan.parameters.bucket_bits));
   line("write amplification", fmt::format("{:.3f}", p.write_amplification));
+  line("bytes written per put",
+       fmt::format("{:.1f}; {:.1f} while the index grows", p.written_bytes_per_put,
+                   BytesPerPutGrowing(question, plan)));
   line("flash reads of a hit, average", fmt::format("{:.4f}", p.average_hit_reads));
   line("flash reads of a miss", fmt::format("{:.4f}", p.read_amplification));
   line("memory, average", memory(p.memory_bytes));
@@ -205,8 +233,12 @@ std::function<ExitCode()> ConfigureIndexPlan(CLI::App& app, Surroundings& surrou
   app.add_option("--erase-cycles", arguments->erase_cycles,
                  fmt::format("Erase cycles that the device lasts ({:g})", arguments->erase_cycles))
       ->type_name("E");
+  app.add_option("--strategy", arguments->strategy,
+                 fmt::format("Slots and index of sorted entries: {} ({})", SiltStrategyNames(),
+                             arguments->strategy))
+      ->type_name("NAME");
   app.add_option("--trie", arguments->trie,
-                 "Index of sorted entries: exact, weak or sparse (sparse, which stores use)")
+                 "Index sorted entries with a trie that is exact, weak or sparse")
       ->type_name("KIND");
   app.add_flag(
       "--use-all-memory", arguments->use_all_memory,

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "fs/open/store_index.h"
 #include "fs/open/store_layout.h"
 #include "fs/open/store_stats.h"
 #include "store/base/checksum.h"
@@ -92,6 +93,49 @@ void RequireRefused(StoreFixture& store, StatusCode code) {
 }
 
 }  // namespace
+
+TEST_CASE("a mount passes its options on to the index") {
+  Superblock superblock;
+  superblock.index_engine = static_cast<uint8_t>(IndexEngine::kSilt);
+  superblock.index_memory = 9 << 20;
+  superblock.index_parameters = {{"bucket_bits", 9}};
+  FileSystemOptions options;
+  options.store = "/store";
+  const IndexOptions usual = IndexOptionsOf(superblock, options);
+  CHECK(usual.directory == IndexPath("/store"));
+  CHECK(usual.memory_limit == 9 << 20);
+  CHECK(usual.parameters == superblock.index_parameters);
+  CHECK_FALSE(usual.read_only);
+  CHECK_FALSE(usual.synchronous);
+  CHECK(usual.background_bytes_per_second == 0);
+  options.read_only = true;
+  options.index_memory = 5 << 20;
+  options.index_sync = true;
+  options.index_merge_rate = 3 << 20;
+  const IndexOptions chosen = IndexOptionsOf(superblock, options);
+  CHECK(chosen.memory_limit == 5 << 20);
+  CHECK(chosen.read_only);
+  CHECK(chosen.synchronous);
+  CHECK(chosen.background_bytes_per_second == 3 << 20);
+}
+
+TEST_CASE("index_sync makes the index durable when a block is written") {
+  const bool sync = GENERATE(true, false);
+  StoreFixture store;
+  FileSystemOptions options;
+  options.store = store.path();
+  options.segments = SealedSegments(store.env());
+  options.commit_interval = std::chrono::hours(1);
+  options.index_sync = sync;
+  auto opened = FileSystem::Open(store.env(), options);
+  REQUIRE_OK(opened);
+  const uint64_t before = store.env().Count(FaultEnv::Call::kSync, IndexPath(store.path()));
+  WriteFile(**opened, "file", RandomBytes(1, 3'000'000));
+  REQUIRE_OK((*opened)->SyncAll());
+  const uint64_t syncs = store.env().Count(FaultEnv::Call::kSync, IndexPath(store.path())) - before;
+  CHECK((syncs > 0) == sync);
+  REQUIRE_OK((*opened)->Close());
+}
 
 TEST_CASE("metadata older than the superblocks is refused and left unchanged") {
   StoreFixture store;

@@ -22,6 +22,8 @@ TEST_CASE("Without options nothing is restricted and nothing is passed on") {
   CHECK_FALSE(options.no_xattrs);
   CHECK_FALSE(options.no_background_gc);
   CHECK_FALSE(options.index_memory);
+  CHECK_FALSE(options.index_sync);
+  CHECK(options.index_merge_rate == 0);
   CHECK_FALSE(options.commit_interval);
   CHECK_FALSE(options.log_file);
   CHECK(options.passed_on.empty());
@@ -50,6 +52,19 @@ TEST_CASE("The transport of requests can be chosen") {
 }
 
 TEST_CASE("An index may have no memory") { CHECK(Parsed({"index_memory=0"}).index_memory == 0); }
+
+TEST_CASE("The index can be synchronous, and its rewriting can be limited") {
+  const MountOptions options = Parsed({"index_sync,index_merge_rate=20M"});
+  CHECK(options.index_sync);
+  CHECK(options.index_merge_rate == 20U << 20);
+  CHECK(Parsed({"index_merge_rate=1k"}).index_merge_rate == 1024);
+  CHECK(Parsed({"index_merge_rate=3GiB"}).index_merge_rate == uint64_t{3} << 30);
+  CHECK(Parsed({"index_merge_rate=1G,index_merge_rate=0"}).index_merge_rate == 0);
+  CHECK(Parse({"index_merge_rate=fast"})
+            .status()
+            .ToString()
+            .starts_with("mount option \"index_merge_rate\": \"fast\" is not a size"));
+}
 
 TEST_CASE("The last of two options that contradict each other counts") {
   CHECK_FALSE(Parsed({"ro,rw"}).read_only);
@@ -86,9 +101,26 @@ TEST_CASE("An unknown option is named") {
 }
 
 TEST_CASE("An invalid value is refused") {
-  for (const char* text : {"commit=0", "commit=3601", "commit=-1", "commit=5s", "commit=", "commit",
-                           "index_memory", "index_memory=lots", "log=", "log", "max_read=100",
-                           "ro=1", "noxattr=yes", "context", "nosuid=1"}) {
+  for (const char* text : {"commit=0",
+                           "commit=3601",
+                           "commit=-1",
+                           "commit=5s",
+                           "commit=",
+                           "commit",
+                           "index_memory",
+                           "index_memory=lots",
+                           "index_sync=1",
+                           "index_sync=",
+                           "index_merge_rate",
+                           "index_merge_rate=",
+                           "index_merge_rate=-1",
+                           "log=",
+                           "log",
+                           "max_read=100",
+                           "ro=1",
+                           "noxattr=yes",
+                           "context",
+                           "nosuid=1"}) {
     INFO(text);
     REQUIRE_CODE(Parse({text}), kInvalidArgument);
   }

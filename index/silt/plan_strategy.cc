@@ -1,0 +1,97 @@
+#include "index/silt/plan_strategy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "index/silt/cuckoo_place.h"
+#include "index/silt/log_page.h"
+#include "index/silt/slot.h"
+
+namespace siltfs {
+namespace {
+
+// Flash that a prediction of writes does not depend on.
+constexpr double kAnyFlash = 1e15;
+
+constexpr double kBitsPerByte = 8;
+// In memory and on flash: page boundaries of a page (page_bounds.h), and a sparse trie of a key.
+constexpr double kBoundsBits = 10.4;
+constexpr double kTrieBitsOfKey = 0.28;
+// Ending pages at bins leaves half a slot of each page empty.
+constexpr double kSlotsLostToBins = 0.5;
+// Frozen files with named slots have a checksum for each page (frozen_file.h).
+constexpr double kPageChecksum = 8;
+// Eight slices of the filter, 1.11 bits for each entry and slice (ribbon_filter.h).
+constexpr double kFilterBytes = 1.11;
+constexpr double kTagBytes = 2;
+// Footer, header of the filter, and 8 stashed entries with their places and slots.
+constexpr double kHashFileBytes = 80 + 8 + 8 * 12;
+constexpr double kStash = 8;
+
+constexpr std::array kStrategies = {
+    SiltStrategy{.name = "default", .named_slots = false, .tries = false},
+    SiltStrategy{.name = "paper", .named_slots = true, .tries = true},
+    SiltStrategy{.name = "named+bounds", .named_slots = true, .tries = false},
+    SiltStrategy{.name = "hashed+tries", .named_slots = false, .tries = true}};
+
+}  // namespace
+
+std::span<const SiltStrategy> SiltStrategies() { return kStrategies; }
+
+std::string SiltStrategyNames() {
+  std::string names;
+  for (const SiltStrategy& strategy : kStrategies) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", strategy.name);
+  }
+  return names;
+}
+
+Result<SiltStrategy> FindSiltStrategy(std::string_view name) {
+  for (const SiltStrategy& strategy : kStrategies) {
+    if (strategy.name == name) return strategy;
+  }
+  return Status(
+      StatusCode::kInvalidArgument,
+      fmt::format("there is no strategy \"{}\" (there are: {})", name, SiltStrategyNames()));
+}
+
+SiltParticulars ParticularsOf(const SiltStrategy& strategy) {
+  const SlotLayout layout =
+      strategy.named_slots ? SlotLayout::Named(SlotLayout::kLeastBits) : SlotLayout::Hashed();
+  const auto slots = static_cast<double>(layout.slots_per_page());
+  const double page = kPageSize + (strategy.named_slots ? kPageChecksum : 0);
+  const double sorted_slots = strategy.tries ? slots : slots - kSlotsLostToBins;
+  const double index_bits = strategy.tries ? kTrieBitsOfKey : kBoundsBits / sorted_slots;
+  SiltParticulars particulars;
+  particulars.sorted_bits_per_key = index_bits;
+  particulars.log_entry_bytes = kPageSize / static_cast<double>(LogSlotsPerPage(layout));
+  particulars.hash_place_bytes = page / slots + kTagBytes;
+  particulars.sorted_entry_bytes = page / sorted_slots + kFilterBytes + index_bits / kBitsPerByte;
+  particulars.log_file_bytes = kPageSize / 2.0;
+  particulars.hash_file_bytes = kHashFileBytes + kStash * page / slots + page / 2;
+  return particulars;
+}
+
+double SiltCosts::peak_memory_bytes() const {
+  return std::max(growth.peak_memory_bytes, updates.peak_memory_bytes);
+}
+
+Result<SiltCosts> PredictSiltIndex(const SiltShape& shape, const SiltParticulars& particulars) {
+  const auto predict = [&](SiltHistory history) {
+    const SiltWorkload workload{.entries = shape.entries, .history = history};
+    SiltParameters parameters{.tag_bits = kTagBits,
+                              .bucket_bits = shape.bucket_bits,
+                              .instances = 1U << shape.partition_bits};
+    parameters.merge_entries =
+        MergeEntriesOfShare(shape.hash_store_share, workload, parameters, particulars);
+    return PredictSilt(workload, {.flash_bytes = kAnyFlash}, parameters, particulars);
+  };
+  SiltCosts costs;
+  SILTFS_ASSIGN_OR_RETURN(costs.growth, predict(SiltHistory::kGrowth));
+  SILTFS_ASSIGN_OR_RETURN(costs.updates, predict(SiltHistory::kUpdates));
+  return costs;
+}
+
+}  // namespace siltfs
