@@ -56,16 +56,20 @@ SiltParticulars StrategyParticulars(const SiltIndexOptions& options) {
                         .tries = named || options.page_index == PageIndexKind::kTrie});
 }
 
+// The share if memory is not short.
+double WantedShare(const SiltIndexOptions& options) {
+  return options.hash_store_share.value_or(
+      ShareFor(CostsOf(options.layout, /*sorted_filters=*/false), options.bytes_per_put));
+}
+
 // Applies the model (plan_strategy.h) to an index with these parameters.
 Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
   const SiltIndexOptions options = OptionsOf(question.parameters);
-  const double share = options.hash_store_share.value_or(
-      ShareFor(CostsOf(options.layout, /*sorted_filters=*/false), options.bytes_per_put));
   SILTFS_ASSIGN_OR_RETURN(const SiltCosts costs,
                           PredictSiltIndex({.entries = static_cast<double>(question.entries),
                                             .partition_bits = options.partition_bits,
                                             .bucket_bits = options.bucket_bits,
-                                            .hash_store_share = share},
+                                            .hash_store_share = WantedShare(options)},
                                            StrategyParticulars(options)));
   IndexPlan plan;
   plan.least_memory_bytes = kLeastMemory;
@@ -91,7 +95,7 @@ Result<EngineParameters> Choose(const IndexChoiceQuestion& question) {
   };
   const SiltShapeQuestion shape_question{.entries = question.entries,
                                          .memory_limit = question.memory_limit,
-                                         .hash_store_share = options.hash_store_share,
+                                         .hash_store_share = WantedShare(options),
                                          .partition_bits = chosen(kPartitionBits),
                                          .bucket_bits = chosen(kBucketBits)};
   SILTFS_ASSIGN_OR_RETURN(const SiltShape shape,

@@ -25,7 +25,7 @@ struct Measured : SiltFixture {
     auto costs = PredictSiltIndex({.entries = static_cast<double>(entries),
                                    .partition_bits = options.partition_bits,
                                    .bucket_bits = options.bucket_bits,
-                                   .hash_store_share = options.hash_store_share},
+                                   .hash_store_share = *options.hash_store_share},
                                   particulars);
     REQUIRE_OK(costs);
     return *costs;
