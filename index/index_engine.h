@@ -69,6 +69,13 @@ struct IndexPlan {
   std::optional<IndexCosts> costs;
 };
 
+// A new index, for which an engine shall choose parameters.
+struct IndexChoiceQuestion {
+  uint64_t entries = 0;  // expected
+  uint64_t memory_limit = 0;
+  EngineParameters parameters = {};  // chosen already; valid
+};
+
 struct IndexEngineRow {
   IndexEngine number;
   std::string_view name;    // for users, and for IndexStats::engine; IsEngineWord accepts it
@@ -80,6 +87,10 @@ struct IndexEngineRow {
   // Predicts an index's costs by computation, without device access. kInvalidArgument, with one
   // sentence, for values of parameters that are in their ranges but exclude each other.
   Result<IndexPlan> (*plan)(const IndexPlanQuestion& question);
+  // Returns the question's parameters and those that the engine adds, by computation. kUnsupported,
+  // with one sentence, if no parameters suit the entries and the memory. Null if the engine's
+  // parameters do not depend on these.
+  Result<EngineParameters> (*choose)(const IndexChoiceQuestion& question);
 };
 
 }  // namespace siltfs

@@ -24,6 +24,7 @@ constinit const IndexEngineRow kMapIndexEngine = {.number = IndexEngine::kMap,
                                                   .remark = "which keeps all entries in memory",
                                                   .parameters = {},
                                                   .open = Open,
-                                                  .plan = Plan};
+                                                  .plan = Plan,
+                                                  .choose = nullptr};
 
 }  // namespace siltfs

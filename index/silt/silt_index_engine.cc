@@ -1,6 +1,10 @@
 // SILT's row in the table of engines.
+#include <algorithm>
+#include <optional>
+#include <string>
+
 #include "index/silt/cuckoo_place.h"
-#include "index/silt/plan_strategy.h"
+#include "index/silt/plan_shape.h"
 #include "index/silt/silt_index.h"
 
 namespace siltfs {
@@ -44,19 +48,22 @@ Result<std::unique_ptr<ChunkIndex>> Open(Env& env, const IndexOptions& options) 
   return OpenSiltIndex(env, silt);
 }
 
+SiltParticulars StrategyParticulars(const SiltIndexOptions& options) {
+  const bool named = !options.layout.hashed();
+  return ParticularsOf({.name = {},
+                        .named_slots = named,
+                        .tries = named || options.page_index == PageIndexKind::kTrie});
+}
+
 // Applies the model (plan_strategy.h) to an index with these parameters.
 Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
   const SiltIndexOptions options = OptionsOf(question.parameters);
-  const SiltStrategy strategy{
-      .name = {},
-      .named_slots = !options.layout.hashed(),
-      .tries = options.page_index == PageIndexKind::kTrie || !options.layout.hashed()};
   SILTFS_ASSIGN_OR_RETURN(const SiltCosts costs,
                           PredictSiltIndex({.entries = static_cast<double>(question.entries),
                                             .partition_bits = options.partition_bits,
                                             .bucket_bits = options.bucket_bits,
                                             .hash_store_share = options.hash_store_share},
-                                           ParticularsOf(strategy)));
+                                           StrategyParticulars(options)));
   IndexPlan plan;
   plan.least_memory_bytes = kLeastMemory;
   plan.memory_bytes = costs.peak_memory_bytes();
@@ -71,6 +78,29 @@ Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
   return plan;
 }
 
+// Chooses partition_bits and bucket_bits (plan_shape.h).
+Result<EngineParameters> Choose(const IndexChoiceQuestion& question) {
+  const SiltIndexOptions options = OptionsOf(question.parameters);
+  const auto chosen = [&](const EngineParameterSpec& spec) -> std::optional<unsigned> {
+    const auto is_it = [&](const EngineParameter& given) { return given.name == spec.name; };
+    if (std::ranges::none_of(question.parameters, is_it)) return std::nullopt;
+    return static_cast<unsigned>(ValueOf(spec, question.parameters));
+  };
+  const SiltShapeQuestion shape_question{.entries = question.entries,
+                                         .memory_limit = question.memory_limit,
+                                         .hash_store_share = options.hash_store_share,
+                                         .partition_bits = chosen(kPartitionBits),
+                                         .bucket_bits = chosen(kBucketBits)};
+  SILTFS_ASSIGN_OR_RETURN(const SiltShape shape,
+                          ChooseSiltShape(shape_question, StrategyParticulars(options)));
+  EngineParameters parameters = question.parameters;
+  if (!shape_question.partition_bits)
+    parameters.push_back({std::string(kPartitionBits.name), shape.partition_bits});
+  if (!shape_question.bucket_bits)
+    parameters.push_back({std::string(kBucketBits.name), shape.bucket_bits});
+  return parameters;
+}
+
 }  // namespace
 
 constinit const IndexEngineRow kSiltIndexEngine = {.number = IndexEngine::kSilt,
@@ -78,6 +108,7 @@ constinit const IndexEngineRow kSiltIndexEngine = {.number = IndexEngine::kSilt,
                                                    .remark = "",
                                                    .parameters = kParameters,
                                                    .open = Open,
-                                                   .plan = Plan};
+                                                   .plan = Plan,
+                                                   .choose = Choose};
 
 }  // namespace siltfs

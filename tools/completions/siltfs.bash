@@ -4,7 +4,7 @@ _siltfs_mount_options="ro rw allow_other allow_root noxattr nogc index_memory= i
 
 _siltfs_options() {
   case $1 in
-    mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --index-engine --index-memory --index-option --root-owner --help ;;
+    mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --index-engine --index-memory --index-option --expected-chunks --root-owner --help ;;
     mount) echo --foreground --options --help ;;
     umount) echo --help ;;
     sync | stat | settle | scrub) echo --json --help ;;
@@ -35,7 +35,7 @@ _siltfs() {
     --index-engine) mapfile -t COMPREPLY < <(compgen -W "silt map" -- "$current"); return ;;
     --strategy) mapfile -t COMPREPLY < <(compgen -W "default paper named+bounds hashed+tries" -- "$current"); return ;;
     --trie) mapfile -t COMPREPLY < <(compgen -W "exact weak sparse" -- "$current"); return ;;
-    --chunk-avg | --chunk-min | --chunk-max | --index-memory | --root-owner) return ;;
+    --chunk-avg | --chunk-min | --chunk-max | --index-memory | --expected-chunks | --root-owner) return ;;
     --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
     -C | --exclude) return ;;
     -o | --options)

@@ -16,6 +16,7 @@
 #include "store/env/process.h"
 #include "store/env/resources.h"
 #include "tools/siltfs/command.h"
+#include "tools/siltfs/index_options.h"
 #include "tools/siltfs/size_option.h"
 #include "tools/siltfs/small_disk.h"
 #include "tools/siltfs/store_holder.h"
@@ -35,6 +36,7 @@ struct Arguments {
   std::optional<std::string> index_engine;
   std::optional<std::string> index_memory;
   std::vector<std::string> index_options;
+  std::optional<std::string> expected_chunks;
   std::optional<std::string> root_owner;
 };
 
@@ -55,26 +57,6 @@ Result<int> ParseCompression(std::string_view text) {
                     kMinCompressionLevel, kMaxCompressionLevel));
   }
   return level;
-}
-
-Result<const IndexEngineRow*> FindEngine(std::string_view name) {
-  auto found = FindIndexEngine(name);
-  if (!found.ok()) return Wrong(fmt::format("--index-engine: {}", found.status().cause()));
-  return found;
-}
-
-Result<EngineParameters> ParseIndexOptions(const std::vector<std::string>& options,
-                                           IndexEngine engine) {
-  EngineParameters parameters;
-  for (const std::string& option : options) {
-    auto parameter = ParseEngineParameter(option);
-    if (!parameter.ok())
-      return Wrong(fmt::format("--index-option: {}", parameter.status().cause()));
-    parameters.push_back(std::move(*parameter));
-  }
-  const Status checked = CheckIndexChoice(engine, parameters);
-  if (!checked.ok()) return Wrong(fmt::format("--index-option: {}", checked.cause()));
-  return parameters;
 }
 
 // Returns the names and the remarks of all engines, for --help.
@@ -136,6 +118,10 @@ Result<MakeStoreOptions> ToOptions(const Arguments& arguments) {
   if (arguments.index_memory) {
     SILTFS_ASSIGN_OR_RETURN(options.index_memory,
                             ParseSizeOption("--index-memory", *arguments.index_memory));
+  }
+  if (arguments.expected_chunks) {
+    SILTFS_ASSIGN_OR_RETURN(options.index_parameters,
+                            ChooseIndexParameters(*arguments.expected_chunks, options));
   }
   options.root_owner = RealOwner();
   if (arguments.root_owner) {
@@ -209,6 +195,10 @@ std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surrounding
                  "A parameter of the index engine that differs from its default; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  app.add_option("--expected-chunks", arguments->expected_chunks,
+                 "Choose the index's parameters for this number of chunks, within --index-memory; "
+                 "accepts the suffixes of sizes")
+      ->type_name("N");
   app.add_option("--root-owner", arguments->root_owner,
                  "Owner of the file system's root directory (the user and group that run mkfs)")
       ->type_name("UID:GID");
