@@ -30,8 +30,8 @@ TEST_CASE("a chosen shape keeps to the memory and to 1.01 reads, and none needs 
     double mebibytes;
   };
   for (const Case& c : {Case{1, 3}, Case{100'000, 4}, Case{1'000'000, 44}, Case{10'000'000, 8},
-                        Case{100'000'000, 44}, Case{100'000'000, 60}, Case{100'000'000, 200},
-                        Case{1'000'000'000, 480}}) {
+                        Case{10'000'000, 47}, Case{10'000'000, 49}, Case{100'000'000, 44},
+                        Case{100'000'000, 60}, Case{100'000'000, 200}, Case{1'000'000'000, 480}}) {
     INFO(c.entries << " entries, " << c.mebibytes << " MiB");
     const auto shape = Choose(c.entries, c.mebibytes);
     REQUIRE_OK(shape);
