@@ -180,8 +180,32 @@ TEST_CASE("an answer that differs from the model's is illegal") {
   REQUIRE_CODE(script.Judge({1}), kCorruption);
 }
 
+TEST_CASE("of steps that begin together any number may survive, in their order") {
+  std::vector<Operation> puts;
+  for (const char* name : {"n1", "n2", "n3"}) {
+    puts.push_back(Plain(Kind::kPut));
+    puts.back().name = name;
+    puts.back().data_seed = static_cast<uint64_t>(name[1] - '0');
+  }
+  Script script(1);
+  for (const Operation& put : puts) script.Begin(0, put);
+  for (size_t i = 0; i < puts.size(); ++i) script.EndWith(0, "ok made");
+  for (size_t steps = 0; steps <= puts.size(); ++steps) REQUIRE_OK(script.Judge({steps}));
+  int64_t now = 0;
+  MemoryFileSystem mixed([&now] { return now; });  // the second entry survives without the first
+  now = kFirstTime;
+  Stepper stepper(mixed, 0);
+  REQUIRE_OK(stepper.Begin());
+  now = 0;
+  stepper.Step(puts[1]);
+  auto digest = DigestTree(mixed, 0, Times::kSeen);
+  REQUIRE_OK(digest);
+  REQUIRE_CODE(script.JudgeTrees({*digest}).status(), kCorruption);
+}
+
 TEST_CASE("operations survive encoding and decoding") {
-  OperationGenerator generator(7, 10'000);
+  const auto mix = GENERATE(OperationGenerator::Mix::kAll, OperationGenerator::Mix::kEntries);
+  OperationGenerator generator(7, 10'000, mix);
   for (int i = 0; i < 500; ++i) {
     const Operation operation = generator.Next();
     const Bytes bytes = EncodeOperation(operation);
@@ -223,7 +247,7 @@ TEST_CASE("a failed cut can be replayed from its file under any thread schedule"
   TemporaryDirectory directory;
   CutChain failed;
   uint64_t legal = 0;
-  CutSequence(4, 150, Injection::kSkipSegmentSync,
+  CutSequence(4, Workload::kPrograms, 150, Injection::kSkipSegmentSync,
               [&](const std::string& problem, const std::string&, bool, const CutChain& chain) {
                 if (problem.empty()) ++legal;
                 if (!problem.empty() && failed.links.empty()) failed = chain;

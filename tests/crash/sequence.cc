@@ -16,8 +16,8 @@ namespace {
 constexpr std::chrono::hours kNever{1};
 
 // Returns whether the device failed; false if the store refused the step for another reason.
-bool IsDeviceFailure(const Status& status) {
-  switch (status.code()) {
+bool IsDeviceFailure(StatusCode code) {
+  switch (code) {
     case StatusCode::kIoError:
     case StatusCode::kNoSpace:
     case StatusCode::kReadOnly:
@@ -76,6 +76,14 @@ void PlanCopies(Random& random, SequencePlan& plan) {
   plan.segment_bytes = 8192u << random.Below(3);
   plan.group_bytes = 4u << 20;
   plan.commit_first = false;
+}
+
+// Plans a sequence of imports. Most sequences have few cuts, so that a campaign has many of them.
+void PlanEntries(Random& random, SequencePlan& plan) {
+  plan.mix = OperationGenerator::Mix::kEntries;
+  plan.steps += 8;
+  plan.largest_write = 1u << (12 + random.Below(4));
+  if (!random.OneIn(16)) plan.most_places = 8;
 }
 
 Status MakeSmallIndex(Env& env, const SequencePlan& plan) {
@@ -137,6 +145,16 @@ Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& r
   return plan.fault ? Status::Ok() : closed;  // the store may have turned read-only
 }
 
+// Returns the steps of the next call. They have the same time.
+std::vector<Operation> NextSteps(OperationGenerator& generator) {
+  std::vector<Operation> steps{generator.Next()};
+  while (steps.back().kind == Operation::Kind::kPut && steps.back().slot == kWithNext) {
+    steps.push_back(generator.Next());
+    steps.back().time = steps[0].time;
+  }
+  return steps;
+}
+
 }  // namespace
 
 void FindingLog::Add(const std::string& finding) {
@@ -149,7 +167,7 @@ std::string FindingLog::Take() {
   return std::exchange(findings_, {});
 }
 
-SequencePlan PlanSequence(uint64_t seed) {
+SequencePlan PlanSequence(uint64_t seed, Workload workload) {
   Random random(seed);
   SequencePlan plan;
   plan.seed = seed;
@@ -179,7 +197,11 @@ SequencePlan PlanSequence(uint64_t seed) {
   plan.fault = PlanFault(random);
   if (plan.fault) plan.phases = 1;
   if (random.OneIn(3)) plan.store.index_memory = 0;  // lookups without filters
-  if (!random.OneIn(4)) PlanCopies(random, plan);
+  if (workload == Workload::kImports) {
+    PlanEntries(random, plan);
+  } else if (!random.OneIn(4)) {
+    PlanCopies(random, plan);
+  }
   return plan;
 }
 
@@ -214,19 +236,22 @@ Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, std::chrono::millisecond
 
 Status TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenerator& generator,
                  unsigned count, FileSystem* commit_first) {
-  for (unsigned i = 0; i < count; ++i) {
+  for (size_t done = 0; done < count;) {
     if (commit_first != nullptr)
       commit_first->SyncAll().IgnoreError("the steps report the failure");
-    const Operation operation = generator.Next();
-    env.SetClock(operation.time);
-    Marks::Begin(env, thread, operation);
-    const std::string answer = stepper.Step(operation);
-    if (stepper.made() != 0) Marks::Inode(env, stepper.made());
-    const bool failed = IsDeviceFailure(stepper.last());
-    // If the disk is full, the step has no effect. After any other failure its effect is unknown.
-    const bool refused = stepper.last().Is(StatusCode::kNoSpace);
-    if (failed && !refused) return stepper.last();
-    Marks::End(env, thread, !failed, answer);
+    const std::vector<Operation> steps = NextSteps(generator);
+    env.SetClock(steps[0].time);
+    for (const Operation& operation : steps) Marks::Begin(env, thread, operation);
+    const std::vector<Stepper::CodedAnswer> answers = stepper.StepTogether(steps);
+    for (const InodeNumber inode : stepper.made()) Marks::Inode(env, inode);
+    for (const auto& [text, code] : answers) {
+      const bool failed = IsDeviceFailure(code);
+      // If the disk is full, the step has no effect. After any other failure its effect is unknown.
+      if (failed && code != StatusCode::kNoSpace)
+        return stepper.last().Is(code) ? stepper.last() : Status(code, text);
+      Marks::End(env, thread, !failed, text);
+    }
+    done += steps.size();
   }
   return Status::Ok();
 }
