@@ -21,7 +21,9 @@ Operation OperationGenerator::Entry(Kind kind) {
   operation.directory = Directory();
   const uint64_t source = random_.Below(kSources);
   operation.name = random_.OneIn(8) ? Name() : fmt::format("n{}", source);
-  operation.data_seed = SourceSeed(source, random_.Below(kSourceStates), random_);
+  // Most sources keep their state, so that offers find it.
+  const uint64_t state = random_.OneIn(2) ? 0 : random_.Below(kSourceStates);
+  operation.data_seed = SourceSeed(source, state, random_);
   return operation;
 }
 
@@ -43,16 +45,10 @@ void OperationGenerator::PlanTree() {
   make.kind = Kind::kMakeDirectory;
   make.name = directory;
   planned_.push_back(make);
-  const uint64_t state = random_.Below(kSourceStates);
   for (uint64_t n = 2 + random_.Below(4); n > 0; --n) {
     Operation offer = Entry(Kind::kOffer);
     offer.directory = directory;
     offer.other_directory = second ? "d2" : "d3";
-    if (!random_.OneIn(3)) {
-      const uint64_t source = random_.Below(kSources);
-      offer.name = fmt::format("n{}", source);
-      offer.data_seed = SourceSeed(source, state, random_);
-    }
     if (!random_.OneIn(3)) planned_.push_back(offer);
     if (random_.OneIn(3)) continue;
     Operation put = offer;  // as if it had been needed
@@ -95,7 +91,7 @@ void OperationGenerator::PlanTemporary() {
 void OperationGenerator::PlanRemoval() {
   Operation remove;
   remove.kind = Kind::kUnlink;
-  remove.directory = random_.OneIn(2) ? "d2" : "d3";
+  remove.directory = fmt::format("d{}", 2 + random_.Below(2));
   const uint64_t first = random_.OneIn(2) ? 0 : random_.Below(kSources);
   for (uint64_t source = first; source < kSources; ++source) {
     remove.name = fmt::format("n{}", source);
@@ -142,6 +138,11 @@ void OperationGenerator::PlanEntries() {
 }
 
 Operation OperationGenerator::NextOfEntries() {
+  if (planned_.empty() && random_.OneIn(16)) {
+    Operation collect;
+    collect.kind = Kind::kCollect;
+    return collect;
+  }
   if (planned_.empty() && random_.OneIn(4)) return NextUntimed();
   if (planned_.empty()) PlanEntries();
   Operation next = std::move(planned_.back());

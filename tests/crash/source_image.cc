@@ -35,11 +35,11 @@ SourceFacts FactsOf(uint64_t source, uint64_t state) {
 
 Bytes ContentOf(uint64_t source, uint64_t state) {
   Bytes content(kSizes.at(source));
-  Random(1).Fill(content);  // the sources share chunks
+  Random(source / 2).Fill(content);  // two sources share chunks
   if (HasOtherContent(state)) {
     const size_t begin = content.size() / 2;
     const size_t size = std::min(content.size() - begin, 1 + content.size() / 8);
-    Random(2 + source).Fill(MutableByteView(content).subspan(begin, size));
+    Random(10 + source).Fill(MutableByteView(content).subspan(begin, size));
   }
   if (source == 3) std::fill(content.begin() + 2'000, content.begin() + 6'000, uint8_t{0});
   return content;
