@@ -71,14 +71,26 @@ void OperationGenerator::PlanTemporary() {
     operation.slot = slot;
     planned_.push_back(operation);
   };
-  Operation make = Entry(Kind::kMakeTemporary);
-  make.name.clear();
-  make.slot = slot;
-  planned_.push_back(make);
+  const auto make = [&](uint8_t into) {
+    Operation operation = Entry(Kind::kMakeTemporary);
+    operation.name.clear();
+    operation.slot = into;
+    planned_.push_back(operation);
+  };
+  make(slot);
   for (uint64_t n = random_.Below(4); n > 0; --n) {
     static constexpr Kind kKinds[] = {Kind::kAppend,   Kind::kAppend,    Kind::kWrite,
                                       Kind::kTruncate, Kind::kCopyRange, Kind::kFsync};
     then(kKinds[random_.Below(std::size(kKinds))]);
+  }
+  if (random_.OneIn(2)) {
+    // A copy folds the file. So in sequences that commit before each step, the change that gives
+    // the file its name is the first one after that commit.
+    const uint8_t copy = static_cast<uint8_t>((slot + kSlots - 1) % kSlots);
+    make(copy);
+    then(Kind::kCopyRange);
+    planned_.back().slot = copy;
+    planned_.back().data_seed = 0;  // the whole file
   }
   Operation place = Entry(Kind::kPlace);
   place.slot = slot;
