@@ -84,6 +84,10 @@ void PlanEntries(Random& random, SequencePlan& plan) {
   plan.steps += 8;
   plan.largest_write = 1u << (12 + random.Below(4));
   if (!random.OneIn(16)) plan.most_places = 8;
+  if (random.OneIn(3)) {  // shows whether an entry is put by a single change
+    plan.group_bytes = 1;
+    plan.commit_first = true;
+  }
 }
 
 Status MakeSmallIndex(Env& env, const SequencePlan& plan) {
