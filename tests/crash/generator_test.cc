@@ -13,6 +13,19 @@ namespace {
 
 using Kind = Operation::Kind;
 
+TEST_CASE("operations survive encoding and decoding") {
+  const auto mix = GENERATE(OperationGenerator::Mix::kAll, OperationGenerator::Mix::kEntries);
+  OperationGenerator generator(7, 10'000, mix);
+  for (int i = 0; i < 500; ++i) {
+    const Operation operation = generator.Next();
+    const Bytes bytes = EncodeOperation(operation);
+    auto back = DecodeOperation(bytes);
+    REQUIRE_OK(back);
+    REQUIRE(*back == operation);
+    REQUIRE_CODE(DecodeOperation(ByteView(bytes).first(bytes.size() - 1)), kCorruption);
+  }
+}
+
 TEST_CASE("generated imports reach every outcome of every call") {
   std::set<std::pair<Kind, std::string>> seen;
   int64_t now = kFirstTime;

@@ -203,46 +203,6 @@ TEST_CASE("of steps that begin together any number may survive, in their order")
   REQUIRE_CODE(script.JudgeTrees({*digest}).status(), kCorruption);
 }
 
-TEST_CASE("operations survive encoding and decoding") {
-  const auto mix = GENERATE(OperationGenerator::Mix::kAll, OperationGenerator::Mix::kEntries);
-  OperationGenerator generator(7, 10'000, mix);
-  for (int i = 0; i < 500; ++i) {
-    const Operation operation = generator.Next();
-    const Bytes bytes = EncodeOperation(operation);
-    auto back = DecodeOperation(bytes);
-    REQUIRE_OK(back);
-    REQUIRE(*back == operation);
-    REQUIRE_CODE(DecodeOperation(ByteView(bytes).first(bytes.size() - 1)), kCorruption);
-  }
-}
-
-TEST_CASE("an injected fault only leaves out or moves syncs") {
-  SequencePlan plan = PlanSequence(11);
-  plan.largest_write = 100'000;
-  plan.steps = 60;
-  plan.fault.reset();
-  auto trace = RunSequence(plan);
-  REQUIRE_OK(trace);
-  auto count = [](const SimTrace& records, SimRecord::Kind kind) {
-    return std::count_if(records.begin(), records.end(),
-                         [kind](const SimRecord& record) { return record.kind == kind; });
-  };
-  const size_t keep = trace->size() / 10;
-  const SimTrace skipped = Inject(*trace, Injection::kSkipSegmentSync, keep);
-  const SimTrace swapped = Inject(*trace, Injection::kSwapCommitOrder, keep);
-  const SimTrace dropped = Inject(*trace, Injection::kDropDirectorySync, keep);
-  for (const auto kind : {SimRecord::Kind::kWrite, SimRecord::Kind::kMark, SimRecord::Kind::kRename,
-                          SimRecord::Kind::kCreateFile}) {
-    for (const SimTrace* broken : {&skipped, &swapped, &dropped})
-      REQUIRE(count(*broken, kind) == count(*trace, kind));
-  }
-  REQUIRE(count(skipped, SimRecord::Kind::kSync) < count(*trace, SimRecord::Kind::kSync));
-  REQUIRE(swapped.size() == trace->size());
-  REQUIRE(EncodeTrace(swapped) != EncodeTrace(*trace));
-  REQUIRE(count(dropped, SimRecord::Kind::kSync) == count(*trace, SimRecord::Kind::kSync));
-  REQUIRE(EncodeTrace(Inject(*trace, Injection::kNone, 0)) == EncodeTrace(*trace));
-}
-
 TEST_CASE("a failed cut can be replayed from its file under any thread schedule") {
   TemporaryDirectory directory;
   CutChain failed;

@@ -90,12 +90,16 @@ bool IsOf(const MemoryInode& inode, const EntryImage& image) {
          inode.source_ctime == inode.attributes.ctime;
 }
 
-Result<bool> IsSame(const EntryImage& image, const MemoryContent& content, const MemoryInode& old) {
-  if (!HasAttributes(old, image)) return false;
-  if (S_ISREG(image.mode) && !Equal(old.content, content)) return false;
+// Whether the old inode, if there is one, is what the image describes. Then it keeps the image's
+// source.
+Result<bool> RenewIfSame(const EntryImage& image, const MemoryContent& content, MemoryInode* old) {
+  if (old == nullptr || !HasAttributes(*old, image)) return false;
+  if (S_ISREG(image.mode) && !Equal(old->content, content)) return false;
   uint32_t mode = image.mode;
   SILTFS_ASSIGN_OR_RETURN(const Xattrs xattrs, XattrsOf(image, mode));
-  return old.xattrs == xattrs;
+  if (old->xattrs != xattrs) return false;
+  KeepSource(image, *old);
+  return true;
 }
 
 // Gives an inode that was made for the image the attributes and extended attributes of the image.
@@ -139,13 +143,8 @@ std::vector<Result<PutOutcome>> MemoryEntries::Put(std::span<const EntryImage> i
 Result<PutOutcome> MemoryEntries::PutOne(const EntryImage& image) {
   SILTFS_ASSIGN_OR_RETURN(const NamePlace place, Find(image.parent, image.name));
   const MemoryContent content = ContentOf(image);
-  if (place.old != nullptr) {
-    SILTFS_ASSIGN_OR_RETURN(const bool same, IsSame(image, content, *place.old));
-    if (same) {
-      KeepSource(image, *place.old);
-      return PutOutcome{.inode = place.old->attributes.inode};
-    }
-  }
+  SILTFS_ASSIGN_OR_RETURN(const bool same, RenewIfSame(image, content, place.old));
+  if (same) return PutOutcome{.inode = place.old->attributes.inode};
   MemoryInode& inode = inodes_.MakeBare(image.mode);
   const int64_t now = inodes_.Now();
   SILTFS_RETURN_IF_ERROR(Complete(image, now, inode));
@@ -165,9 +164,8 @@ MemoryInode* MemoryEntries::FindCurrent(const EntryImage& image) {
   const auto found = (*directory)->entries.find(image.name);
   if (found == (*directory)->entries.end()) return nullptr;
   MemoryInode& inode = inodes_.At(found->second.inode);
-  if (!HasAttributes(inode, image)) return nullptr;
   const bool current = S_ISREG(image.mode) ? IsOf(inode, image) : inode.xattrs.empty();
-  return current ? &inode : nullptr;
+  return current && HasAttributes(inode, image) ? &inode : nullptr;
 }
 
 Result<PutOutcome> MemoryEntries::Offer(const EntryImage& image, InodeNumber reference,
@@ -205,13 +203,8 @@ Result<PutOutcome> MemoryEntries::Place(InodeNumber temporary, const EntryImage&
     return Failed(StatusCode::kInvalidArgument, "is not an open temporary file", temporary);
   if (file->content.size() != image.size || !file->xattrs.empty())
     return Failed(StatusCode::kInvalidArgument, "has another size, or attributes", temporary);
-  if (place.old != nullptr) {
-    SILTFS_ASSIGN_OR_RETURN(const bool same, IsSame(image, file->content, *place.old));
-    if (same) {
-      KeepSource(image, *place.old);
-      return PutOutcome{.inode = place.old->attributes.inode};
-    }
-  }
+  SILTFS_ASSIGN_OR_RETURN(const bool same, RenewIfSame(image, file->content, place.old));
+  if (same) return PutOutcome{.inode = place.old->attributes.inode};
   SILTFS_RETURN_IF_ERROR(Complete(image, inodes_.Now(), *file));
   file->linkable = false;
   return Enter(place, image.name, *file);
