@@ -37,6 +37,9 @@ class TreeReader {
     if (times_ == Times::kSeen) {
       text_ += fmt::format(" times {} {} {} {}", attributes.atime, attributes.mtime,
                            attributes.ctime, attributes.btime);
+    } else if (attributes.mtime > 0 && attributes.mtime < kFirstTime) {
+      // The time is that of a source, not of a clock. It decides what later imports do.
+      text_ += fmt::format(" mtime {}", attributes.mtime);
     }
     SILTFS_RETURN_IF_ERROR(AddXattrs(inode));
     if (S_ISLNK(attributes.mode)) {
