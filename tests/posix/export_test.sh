@@ -116,6 +116,23 @@ bash -c 'for i in $(seq 0 50); do : >"$3/.siltfs-export-$$-$i"; done; exec "$1" 
 cmp "$mnt/owners/file-20" "$out/file-20"
 rm -r "$out"
 
+step "a file of many tiny chunks, each shorter than the place that names it"
+mkdir "$mnt/tiny"
+python3 - "$mnt/tiny/file" <<'END'
+import mmap, os, sys
+# Direct writes, because the kernel would write whole pages.
+file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_DIRECT)
+page = mmap.mmap(-1, 4096)
+for i in range(30000):
+    page[0:8] = b"%08x" % i
+    os.pwrite(file, memoryview(page)[0:8], i * 8192)
+END
+"$siltfs" sync "$mnt"
+export_it 0 --verify "$mnt/tiny" "$out"
+cmp "$mnt/tiny/file" "$out/file"
+holds "$(figure bytes_new) < 1000000"
+rm -r "$out" "$mnt/tiny"
+
 step "a killed client leaves whole files, and the next run continues"
 mkdir "$src/many"
 for i in $(seq 40); do noise 2M "many $i" >"$src/many/large-$i"; done
