@@ -126,7 +126,7 @@ Status ExportWriter::Done(const ExportFilePtr& file) {
   if (--file->pending > 0 || file->failed || job_.stopped()) return Status::Ok();
   Status finished = file->target->SetSize(file->attributes.size);
   if (finished.ok() && job_.verify()) SILTFS_RETURN_IF_ERROR(Verify(*file, finished));
-  if (finished.ok()) finished = file->target->Place(file->name, file->attributes, file->xattrs);
+  if (finished.ok()) finished = file->target->Place(file->attributes, file->xattrs);
   if (finished.ok()) {
     ++job_.totals().files;
   } else {
