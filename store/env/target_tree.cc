@@ -51,6 +51,8 @@ bool MaySet(const std::string& name) {
 // Other attributes of a new file are labels that the system has put there, such as
 // security.selinux, and stay.
 bool MayRemove(const std::string& name) {
+  // XFS shows its own form of access lists under these names, too.
+  if (name.starts_with("trusted.SGI_ACL_")) return false;
   return name.starts_with("user.") || name.starts_with("trusted.") ||
          name == "security.capability" || name == "system.posix_acl_access" ||
          name == "system.posix_acl_default";

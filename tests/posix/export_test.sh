@@ -85,6 +85,19 @@ holds "$(figure errors) == 1"
 jq -e '.error_list[0].path' "$work/json" | grep -q nothing || fail "the error does not name the file"
 rm -r "$out"
 
+step "a second export keeps access lists, also on XFS, which shows them as two attributes"
+truncate -s 320M "$work/xfs-image"
+mkfs.xfs -q "$work/xfs-image"
+mkdir "$mnt/lists" "$work/xfs"
+mount -o loop "$work/xfs-image" "$work/xfs"
+setfacl -m u:1000:rwx,d:u:1000:rwx "$mnt/lists"
+for _ in 1 2; do
+  export_it 0 "$mnt/lists" "$work/xfs/out"
+  diff <(cd "$mnt/lists" && getfacl .) <(cd "$work/xfs/out" && getfacl .) || fail "another list"
+done
+umount "$work/xfs"
+rm "$work/xfs-image"
+
 step "an error of one file does not end the export"
 mkdir "$mnt/owners"
 for i in $(seq 20); do echo "file $i" >"$mnt/owners/file-$i"; done
