@@ -33,21 +33,24 @@ exports() { # [OPTION]: exports without an error
     fail "export ends with $?: $(cat "$work/err")"
 }
 no_leftovers() { [[ -z $(find "$out" -name '.siltfs-*') ]] || fail "left: $(find "$out" -name '.siltfs-*')"; }
-# Starts an export into an empty target, and stops the client between the first and the last file.
-# `client` is its process.
+# Whether the client has not ended.
+alive() { [[ $(awk '{print $3}' "/proc/$client/stat" 2>/dev/null) == [^Z] ]]; }
+# Whether all threads of the client are stopped.
 stopped() {
   local state
   for state in /proc/"$client"/task/*/stat; do [[ $(awk '{print $3}' "$state") == T ]] || return 1; done
 }
+# Starts an export into an empty target, and stops the client between the first and the last file.
+# `client` is its process.
 stop_in_the_middle() {
   for attempt in {1..50}; do
     rm -rf "$out"
     "${program[@]}" export "$mnt" "$out" >"$work/out-of-client" 2>"$work/err-of-client" &
     client=$!
-    until (($(whole_files 2>/dev/null) > 0)); do kill -0 $client 2>/dev/null || break; done
-    kill -STOP $client 2>/dev/null || continue
-    until stopped 2>/dev/null; do kill -0 $client 2>/dev/null || break; done
-    if (($(whole_files) > 0 && $(whole_files) < files)); then return; fi
+    until (($(whole_files 2>/dev/null) > 0)); do alive || break; done
+    kill -STOP $client
+    until stopped 2>/dev/null; do alive || break; done
+    if alive && (($(whole_files) > 0 && $(whole_files) < files)); then return; fi
     echo "the export was too fast, attempt $attempt"
     kill -KILL $client
     wait $client || true
