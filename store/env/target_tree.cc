@@ -305,6 +305,11 @@ Status TargetDirectory::PlaceLink(const std::string& name, const TargetDirectory
 
 Status TargetDirectory::SetAttributes(const SourceAttributes& attributes,
                                       const std::vector<SourceXattr>& xattrs) const {
+  {
+    // The removal of the staging directory changes this directory's times, so it comes first.
+    const MutexLock lock(mutex_);
+    staging_.reset();
+  }
   return SetAttributesOf(fd_, attributes, xattrs, ".");
 }
 

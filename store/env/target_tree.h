@@ -70,7 +70,7 @@ class TargetDirectory : public std::enable_shared_from_this<TargetDirectory> {
                       const std::string& target, const std::vector<SourceXattr>& xattrs) const;
   Status PlaceLink(const std::string& name, const TargetDirectory& directory,
                    const std::string& existing) const;
-  // Sets the directory's own attributes.
+  // Sets the directory's own attributes. Call it when all entries are placed.
   Status SetAttributes(const SourceAttributes& attributes,
                        const std::vector<SourceXattr>& xattrs) const;
 

@@ -34,6 +34,11 @@ holds "$(figure errors) == 0 and $(figure files_unchanged) == 0"
 holds "$(figure bytes_new) - $(figure bytes_read) > 3900000" # shared chunks are read once
 no_temporary_files
 
+step "the target gets the source's attributes, although links and nodes are put into it"
+export_it 0 "$mnt/tree" "$work/tree-alone"
+same_trees "$src/tree/" "$work/tree-alone/"
+rm -r "$work/tree-alone"
+
 step "a second run leaves files alone, and replaces what differs"
 export_it 0 "$mnt" "$out"
 holds "$(figure bytes_new) == 0"
