@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "fs/interface/posix_acl.h"
-
 namespace siltfs {
 namespace {
 
@@ -39,46 +37,56 @@ bool CallerRights::IsMember(uint32_t group) const {
   return std::find(groups_.begin(), groups_.end(), group) != groups_.end();
 }
 
-Result<uint32_t> CallerRights::Granted(const Attributes& attributes) const {
-  const uint32_t mode = attributes.mode;
-  if (attributes.uid == uid_) return mode >> 6 & 7;
-  const auto stored = file_system_.GetXattr(attributes.inode, kAccessAclName);
-  if (!stored.ok()) {
-    if (!stored.status().Is(StatusCode::kNoAttribute)) return stored.status();
-    return IsMember(attributes.gid) ? mode >> 3 & 7 : mode & 7;
-  }
-  SILTFS_ASSIGN_OR_RETURN(const PosixAcl acl, PosixAcl::Decode(*stored));
+bool CallerRights::ListGrants(const PosixAcl& acl, const Attributes& attributes,
+                              uint32_t wanted) const {
   uint32_t mask = 7;
   for (const PosixAcl::Entry& entry : acl.entries()) {
     if (entry.tag == PosixAcl::Tag::kMask) mask = entry.permissions;
   }
-  uint32_t of_groups = 0;
   bool in_group = false;
   for (const PosixAcl::Entry& entry : acl.entries()) {
+    const bool enough = (entry.permissions & wanted) == wanted;
     switch (entry.tag) {
       case PosixAcl::Tag::kUser:
-        if (entry.id == uid_) return entry.permissions & mask;
+        if (entry.id == uid_) return enough && (mask & wanted) == wanted;
         break;
       case PosixAcl::Tag::kGroupObj:
       case PosixAcl::Tag::kGroup:
         if (!IsMember(entry.tag == PosixAcl::Tag::kGroupObj ? attributes.gid : entry.id)) break;
+        // One entry must have all of the permissions; entries of several groups do not add up.
+        if (enough) return (mask & wanted) == wanted;
         in_group = true;
-        of_groups |= entry.permissions;
         break;
       case PosixAcl::Tag::kOther:
-        return in_group ? of_groups & mask : entry.permissions;
+        return enough && !in_group;
       default:
         break;
     }
   }
-  return Status(StatusCode::kCorruption, "an access control list has no entry for others");
+  return false;
+}
+
+Result<bool> CallerRights::Grants(const Attributes& attributes, uint32_t wanted) const {
+  const uint32_t mode = attributes.mode;
+  if (attributes.uid == uid_) return (mode >> 6 & wanted) == wanted;
+  // The kernel does not look at a list whose mask, which is in the group's bits, grants nothing.
+  if ((mode >> 3 & 7) != 0) {
+    const auto stored = file_system_.GetXattr(attributes.inode, kAccessAclName);
+    if (stored.ok()) {
+      SILTFS_ASSIGN_OR_RETURN(const PosixAcl acl, PosixAcl::Decode(*stored));
+      return ListGrants(acl, attributes, wanted);
+    }
+    if (!stored.status().Is(StatusCode::kNoAttribute)) return stored.status();
+  }
+  const uint32_t granted = IsMember(attributes.gid) ? mode >> 3 : mode;
+  return (granted & wanted) == wanted;
 }
 
 Status CallerRights::Check(InodeNumber inode, uint32_t wanted) const {
   if (superuser()) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(const Attributes attributes, file_system_.GetAttributes(inode));
-  SILTFS_ASSIGN_OR_RETURN(const uint32_t granted, Granted(attributes));
-  return (granted & wanted) == wanted ? Status::Ok() : Denied();
+  SILTFS_ASSIGN_OR_RETURN(const bool granted, Grants(attributes, wanted));
+  return granted ? Status::Ok() : Denied();
 }
 
 Status CallerRights::CheckReach(InodeNumber directory) const {

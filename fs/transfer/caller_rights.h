@@ -14,6 +14,7 @@
 
 #include "fs/interface/entry_store.h"
 #include "fs/interface/file_system.h"
+#include "fs/interface/posix_acl.h"
 #include "store/base/result.h"
 
 namespace siltfs {
@@ -52,8 +53,9 @@ class CallerRights {
 
   bool IsMember(uint32_t group) const;
   Status Check(InodeNumber inode, uint32_t wanted) const;
-  // The permissions, as three bits, that an inode grants the user.
-  Result<uint32_t> Granted(const Attributes& attributes) const;
+  // Whether the inode grants the user all of the wanted permissions.
+  Result<bool> Grants(const Attributes& attributes, uint32_t wanted) const;
+  bool ListGrants(const PosixAcl& acl, const Attributes& attributes, uint32_t wanted) const;
 
   FileSystem& file_system_;
   const uint32_t uid_;

@@ -58,6 +58,11 @@ Result<std::vector<FilePiece>> DecodePieces(ByteView bytes, size_t count) {
       if (piece.code == StatusCode::kOk) return Malformed();
     } else {
       piece.piece.kind = static_cast<ContentPiece::Kind>(kind);
+      // A chunk comes back in a slot, and as a whole.
+      const bool is_chunk = piece.piece.kind == ContentPiece::Kind::kChunk;
+      const uint32_t length = piece.piece.chunk.length;
+      if (is_chunk && (length == 0 || length > kSlotBytes || length != piece.piece.length))
+        return Malformed();
     }
   }
   return pieces;

@@ -14,6 +14,9 @@ constexpr size_t kMinXattrBytes = 6;
 constexpr size_t kExtentBytes = 12;
 
 Status Malformed() { return {StatusCode::kInvalidArgument, "an entry's record is malformed"}; }
+Status NotUnderstood() {
+  return {StatusCode::kCorruption, "the daemon's answer is not understood"};
+}
 
 Status DecodeXattrs(Decoder& in, DecodedRecord& record) {
   const size_t count = in.U16();
@@ -115,15 +118,19 @@ void EncodeOutcome(const Outcome& outcome, size_t room, size_t left, Encoder& ou
 }
 
 Result<std::vector<Outcome>> DecodeOutcomes(ByteView bytes, size_t count) {
+  if (count > bytes.size() / kMinOutcomeBytes) return NotUnderstood();
   Decoder in(bytes);
   std::vector<Outcome> outcomes(count);
   for (Outcome& outcome : outcomes) {
     outcome.code = CodeOfNumber(in.U8());
-    outcome.effect = static_cast<PutEffect>(in.U8());
+    const uint8_t effect = in.U8();
+    if (effect > static_cast<uint8_t>(PutEffect::kNeeded)) return NotUnderstood();
+    outcome.effect = static_cast<PutEffect>(effect);
     outcome.inode = in.U64();
     outcome.cause = in.Text16();
+    if (outcome.cause.size() > kMaxCauseBytes) return NotUnderstood();
   }
-  if (!in.Done()) return Status(StatusCode::kCorruption, "the daemon's answer is not understood");
+  if (!in.Done()) return NotUnderstood();
   return outcomes;
 }
 
@@ -132,13 +139,14 @@ void EncodeListedName(std::string_view name, uint32_t mode, Encoder& out) {
 }
 
 Result<std::vector<ListedName>> DecodeListedNames(ByteView bytes, size_t count) {
+  if (count > bytes.size() / ListedBytes({})) return NotUnderstood();
   Decoder in(bytes);
   std::vector<ListedName> names(count);
   for (ListedName& listed : names) {
     listed.mode = in.U32();
     listed.name = in.Text16();
   }
-  if (!in.Done()) return Status(StatusCode::kCorruption, "the daemon's answer is not understood");
+  if (!in.Done()) return NotUnderstood();
   return names;
 }
 

@@ -57,7 +57,7 @@ Result<Answer> DecodeAnswer(ByteView packet) {
   in.Skip(4);
   answer.number = in.U64();
   answer.second = in.U64();
-  if (!in.ok() || answer.bytes > kSlotBytes)
+  if (!in.ok() || answer.bytes > kSlotBytes || packet.size() > kMaxAnswerBytes)
     return Status(StatusCode::kCorruption, "the daemon's answer is not understood");
   answer.cause = std::string(AsText(in.Raw(in.remaining())));
   return answer;

@@ -69,8 +69,8 @@ class Lane {
 }  // namespace
 
 Status RunLanes(LocalStream& stream, const MakeLaneHandler& make_handler,
-                const std::function<bool()>& stopped) {
-  SILTFS_RETURN_IF_ERROR(stream.SetTimeout(kAliveLimit));
+                const std::function<bool()>& stopped, std::chrono::milliseconds alive_limit) {
+  SILTFS_RETURN_IF_ERROR(stream.SetTimeout(alive_limit));
   std::list<std::unique_ptr<Lane>> lanes;
   while (true) {
     auto message = stream.ReceiveDescriptors(kMainBytes, 2);

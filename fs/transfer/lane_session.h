@@ -6,6 +6,7 @@
 // destroyed during the call; each one is used by one thread.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -27,10 +28,11 @@ class LaneHandler {
 using MakeLaneHandler = std::function<std::unique_ptr<LaneHandler>()>;
 
 // Returns OK when the client has sent the end and all requests are answered. kAborted if the client
-// has left, was silent for too long, or if `stopped` returns true; kInvalidArgument if the client
-// does not follow the protocol. When the owner of the stream wants the transfer to end, it makes
-// `stopped` true and then calls LocalStream::FinishReading.
+// has left, was silent for `alive_limit`, or if `stopped` returns true; kInvalidArgument if the
+// client does not follow the protocol. When the owner of the stream wants the transfer to end, it
+// makes `stopped` true and then calls LocalStream::FinishReading.
 Status RunLanes(LocalStream& stream, const MakeLaneHandler& make_handler,
-                const std::function<bool()>& stopped);
+                const std::function<bool()>& stopped,
+                std::chrono::milliseconds alive_limit = kAliveLimit);
 
 }  // namespace siltfs::transfer

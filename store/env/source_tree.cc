@@ -106,6 +106,13 @@ Result<std::shared_ptr<const SourceDirectory>> SourceDirectory::Open(const std::
   return std::make_shared<const SourceDirectory>(std::move(fd));
 }
 
+Result<std::shared_ptr<const SourceDirectory>> SourceDirectory::OpenForNames(
+    const std::string& path) {
+  Descriptor fd(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return TreeError("open the directory", path);
+  return std::make_shared<const SourceDirectory>(std::move(fd));
+}
+
 Result<SourceAttributes> SourceDirectory::Attributes() const { return StatOf(fd_, "."); }
 
 Result<std::vector<SourceXattr>> SourceDirectory::Xattrs() const {

@@ -68,6 +68,9 @@ class SourceDirectory {
  public:
   // Opens the directory at `path`. Symbolic links in the path are followed.
   static Result<std::shared_ptr<const SourceDirectory>> Open(const std::string& path);
+  // The same for a directory that this user need not be allowed to list. Only Attributes and calls
+  // with a name work.
+  static Result<std::shared_ptr<const SourceDirectory>> OpenForNames(const std::string& path);
   explicit SourceDirectory(Descriptor fd) : fd_(std::move(fd)) {}
 
   Result<SourceAttributes> Attributes() const;

@@ -2,12 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <set>
@@ -28,23 +27,18 @@ timespec ToTime(int64_t nanoseconds) {
   return {static_cast<time_t>(seconds), rest};
 }
 
-// Makes something under a temporary name: `make` gets the name, and returns -1 with an errno if it
-// cannot. An interrupted export leaves such names, maybe with the same process number, so a name
-// that is taken is skipped. Returns the name, or an error of `action` at `name`.
-template <typename Make>
-Result<std::string> MakeTemporary(const Make& make, std::string_view action,
-                                  const std::string& name) {
-  static std::atomic<uint64_t> next{0};
-  static const uint64_t random = [] {
-    uint64_t bits = 0;
-    if (getrandom(&bits, sizeof(bits), GRND_NONBLOCK) != sizeof(bits)) bits = 0;
-    return bits;
-  }();
-  for (int attempts = 1000;;) {
-    std::string temporary = fmt::format(".siltfs-export-{}-{:x}-{}", getpid(), random, next++);
-    if (make(temporary.c_str()) >= 0) return temporary;
-    if (errno != EEXIST || --attempts == 0) return TreeError(action, name);
-  }
+// Gives a file without a name this name. Linking by an empty path needs privileges, so the link
+// goes through the path of the descriptor. Returns -1 with an errno if it cannot.
+int LinkUnnamed(const Descriptor& file, const Descriptor& directory, const std::string& name) {
+  const std::string path = fmt::format("/proc/self/fd/{}", file.get());
+  return linkat(AT_FDCWD, path.c_str(), directory.get(), name.c_str(), AT_SYMLINK_FOLLOW);
+}
+
+// A new file without a name; invalid if the file system, or a missing /proc, does not allow it.
+Descriptor NewUnnamed(const Descriptor& directory) {
+  static const bool linkable = access("/proc/self/fd", X_OK) == 0;
+  if (!linkable) return Descriptor();
+  return Descriptor(openat(directory.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
 }
 
 bool IsSuperuser() { return geteuid() == 0; }
@@ -57,6 +51,8 @@ bool MaySet(const std::string& name) {
 // Other attributes of a new file are labels that the system has put there, such as
 // security.selinux, and stay.
 bool MayRemove(const std::string& name) {
+  // XFS shows its own form of access lists under these names, too.
+  if (name.starts_with("trusted.SGI_ACL_")) return false;
   return name.starts_with("user.") || name.starts_with("trusted.") ||
          name == "security.capability" || name == "system.posix_acl_access" ||
          name == "system.posix_acl_default";
@@ -130,19 +126,24 @@ Status SetAttributesOf(const Descriptor& fd, const SourceAttributes& attributes,
 
 }  // namespace
 
-TargetFile::TargetFile(std::shared_ptr<const TargetDirectory> directory, std::string temporary,
-                       Descriptor fd)
-    : directory_(std::move(directory)), temporary_(std::move(temporary)), fd_(std::move(fd)) {}
+TargetFile::TargetFile(std::shared_ptr<const TargetDirectory> directory, std::string name,
+                       std::string staged, Descriptor fd)
+    : directory_(std::move(directory)),
+      name_(std::move(name)),
+      staged_(std::move(staged)),
+      fd_(std::move(fd)) {}
 
 TargetFile::~TargetFile() {
-  if (!temporary_.empty()) unlinkat(directory_->fd_.get(), temporary_.c_str(), 0);
+  if (staged_.empty()) return;
+  const auto staging = directory_->Staging();
+  if (staging.ok()) unlinkat((*staging)->fd().get(), staged_.c_str(), 0);
 }
 
 Status TargetFile::Write(uint64_t offset, ByteView bytes) const {
   while (!bytes.empty()) {
     const ssize_t put = RetryInterrupted(
         [&] { return pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset)); });
-    if (put < 0) return TreeError("write", temporary_);
+    if (put < 0) return TreeError("write", name_);
     bytes = bytes.subspan(static_cast<size_t>(put));
     offset += static_cast<uint64_t>(put);
   }
@@ -150,21 +151,31 @@ Status TargetFile::Write(uint64_t offset, ByteView bytes) const {
 }
 
 Result<size_t> TargetFile::Read(uint64_t offset, MutableByteView out) const {
-  return ReadFully(fd_, offset, out, temporary_);
+  return ReadFully(fd_, offset, out, name_);
 }
 
 Status TargetFile::SetSize(uint64_t size) const {
   if (ftruncate(fd_.get(), static_cast<off_t>(size)) == 0) return Status::Ok();
-  return TreeError("set the size", temporary_);
+  return TreeError("set the size", name_);
 }
 
-Status TargetFile::Place(const std::string& name, const SourceAttributes& attributes,
+Status TargetFile::Place(const SourceAttributes& attributes,
                          const std::vector<SourceXattr>& xattrs) {
-  SILTFS_RETURN_IF_ERROR(SetAttributesOf(fd_, attributes, xattrs, name));
-  const int directory = directory_->fd_.get();
-  if (renameat(directory, temporary_.c_str(), directory, name.c_str()) != 0)
-    return TreeError("give the file its name", name);
-  temporary_.clear();
+  SILTFS_RETURN_IF_ERROR(SetAttributesOf(fd_, attributes, xattrs, name_));
+  if (staged_.empty()) {
+    if (LinkUnnamed(fd_, directory_->fd_, name_) == 0) return Status::Ok();
+    if (errno != EEXIST) return TreeError("give the file its name", name_);
+    // Only a rename replaces a name.
+    SILTFS_ASSIGN_OR_RETURN(StagingDirectory* const staging, directory_->Staging());
+    std::string staged = staging->NewName();
+    if (LinkUnnamed(fd_, staging->fd(), staged) != 0)
+      return TreeError("give the file a temporary name", name_);
+    staged_ = std::move(staged);
+  }
+  SILTFS_ASSIGN_OR_RETURN(StagingDirectory* const staging, directory_->Staging());
+  if (renameat(staging->fd().get(), staged_.c_str(), directory_->fd_.get(), name_.c_str()) != 0)
+    return TreeError("give the file its name", name_);
+  staged_.clear();
   return Status::Ok();
 }
 
@@ -212,42 +223,43 @@ Result<std::shared_ptr<const TargetDirectory>> TargetDirectory::OpenDirectory(
   return TreeError("open the directory", name);
 }
 
+Result<StagingDirectory*> TargetDirectory::Staging() const {
+  const MutexLock lock(mutex_);
+  if (!staging_) {
+    SILTFS_ASSIGN_OR_RETURN(staging_, StagingDirectory::Make(fd_));
+  }
+  return staging_.get();
+}
+
 Result<std::shared_ptr<TargetFile>> TargetDirectory::NewFile(const std::string& name) const {
-  int fd = -1;
-  SILTFS_ASSIGN_OR_RETURN(
-      std::string temporary,
-      MakeTemporary(
-          [&](const char* unused) {
-            return fd = openat(fd_.get(), unused,
-                               O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-          },
-          "make the file", name));
-  return std::make_shared<TargetFile>(shared_from_this(), std::move(temporary), Descriptor(fd));
+  Descriptor unnamed = NewUnnamed(fd_);
+  if (unnamed.valid())
+    return std::make_shared<TargetFile>(shared_from_this(), name, std::string(),
+                                        std::move(unnamed));
+  SILTFS_ASSIGN_OR_RETURN(StagingDirectory* const staging, Staging());
+  std::string staged = staging->NewName();
+  Descriptor fd(openat(staging->fd().get(), staged.c_str(),
+                       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd.valid()) return TreeError("make the file", name);
+  return std::make_shared<TargetFile>(shared_from_this(), name, std::move(staged), std::move(fd));
 }
 
 Status TargetDirectory::PlaceSpecial(const std::string& name, const SourceAttributes& attributes,
                                      const std::string& target,
                                      const std::vector<SourceXattr>& xattrs) const {
-  const int directory = fd_.get();
+  SILTFS_ASSIGN_OR_RETURN(StagingDirectory* const staging, Staging());
+  const int directory = staging->fd().get();
+  const std::string temporary = staging->NewName();
   const bool is_link = attributes.IsSymlink();
-  SILTFS_ASSIGN_OR_RETURN(const std::string temporary,
-                          MakeTemporary(
-                              [&](const char* unused) {
-                                return is_link ? symlinkat(target.c_str(), directory, unused)
-                                               : mknodat(directory, unused,
-                                                         (attributes.mode & S_IFMT) | 0600,
-                                                         attributes.device);
-                              },
-                              "make the entry", name));
+  const int made = is_link ? symlinkat(target.c_str(), directory, temporary.c_str())
+                           : mknodat(directory, temporary.c_str(),
+                                     (attributes.mode & S_IFMT) | 0600, attributes.device);
+  if (made != 0) return TreeError("make the entry", name);
   const auto place = [&]() -> Status {
-    // Another user with write permission here could put a link in the place of the node. So its
-    // attributes are set through a descriptor, whose path leads to the node itself, even if that is
-    // a link.
+    // The attributes are set through a descriptor, whose path leads to the node itself, even if
+    // that is a link.
     const Descriptor node(openat(directory, temporary.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    struct stat now = {};
-    if (!node.valid() || fstat(node.get(), &now) != 0) return TreeError("open the entry", name);
-    if ((now.st_mode & S_IFMT) != (attributes.mode & S_IFMT))
-      return Status(StatusCode::kIoError, "was replaced while it was made").At(name);
+    if (!node.valid()) return TreeError("open the entry", name);
     if (fchownat(node.get(), "", attributes.uid, attributes.gid, AT_EMPTY_PATH) != 0 &&
         IsSuperuser()) {
       return TreeError("set the owner", name);
@@ -264,7 +276,7 @@ Status TargetDirectory::PlaceSpecial(const std::string& name, const SourceAttrib
       return TreeError("set the mode", name);
     const timespec times[2] = {ToTime(attributes.atime), ToTime(attributes.mtime)};
     if (utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) return TreeError("set the times", name);
-    if (renameat(directory, temporary.c_str(), directory, name.c_str()) != 0)
+    if (renameat(directory, temporary.c_str(), fd_.get(), name.c_str()) != 0)
       return TreeError("give the entry its name", name);
     return Status::Ok();
   };
@@ -275,25 +287,29 @@ Status TargetDirectory::PlaceSpecial(const std::string& name, const SourceAttrib
 
 Status TargetDirectory::PlaceLink(const std::string& name, const TargetDirectory& directory,
                                   const std::string& existing) const {
-  SILTFS_ASSIGN_OR_RETURN(const std::string temporary, MakeTemporary(
-                                                           [&](const char* unused) {
-                                                             return linkat(directory.fd_.get(),
-                                                                           existing.c_str(),
-                                                                           fd_.get(), unused, 0);
-                                                           },
-                                                           "make the link", name));
-  if (renameat(fd_.get(), temporary.c_str(), fd_.get(), name.c_str()) != 0) {
-    const Status failed = TreeError("give the link its name", name);
-    unlinkat(fd_.get(), temporary.c_str(), 0);
-    return failed;
-  }
+  const auto link_as = [&](const Descriptor& place, const std::string& as) {
+    return linkat(directory.fd_.get(), existing.c_str(), place.get(), as.c_str(), 0);
+  };
+  if (link_as(fd_, name) == 0) return Status::Ok();
+  if (errno != EEXIST) return TreeError("make the link", name);
+  SILTFS_ASSIGN_OR_RETURN(StagingDirectory* const staging, Staging());
+  const std::string temporary = staging->NewName();
+  if (link_as(staging->fd(), temporary) != 0) return TreeError("make the link", name);
+  Status placed;
+  if (renameat(staging->fd().get(), temporary.c_str(), fd_.get(), name.c_str()) != 0)
+    placed = TreeError("give the link its name", name);
   // If both names belong to one file already, the rename does nothing.
-  unlinkat(fd_.get(), temporary.c_str(), 0);
-  return Status::Ok();
+  unlinkat(staging->fd().get(), temporary.c_str(), 0);
+  return placed;
 }
 
 Status TargetDirectory::SetAttributes(const SourceAttributes& attributes,
                                       const std::vector<SourceXattr>& xattrs) const {
+  {
+    // The removal of the staging directory changes this directory's times, so it comes first.
+    const MutexLock lock(mutex_);
+    staging_.reset();
+  }
   return SetAttributesOf(fd_, attributes, xattrs, ".");
 }
 

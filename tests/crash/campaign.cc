@@ -38,11 +38,11 @@ class Worker {
       const uint64_t before = left_;
       if (options_.perturb) PerturbSchedule(seed);
       if (options_.rot) {
-        RotSequence(seed, left_,
+        RotSequence(seed, options_.workload, left_,
                     [this, seed](const std::string& problem, const std::string& place,
                                  bool noticed) { Report(seed, problem, place, noticed, {}); });
       } else {
-        CutSequence(seed, left_, options_.injection,
+        CutSequence(seed, options_.workload, left_, options_.injection,
                     [this, seed](const std::string& problem, const std::string& place,
                                  bool in_recovery, const CutChain& chain) {
                       Report(seed, problem, place, in_recovery, chain);

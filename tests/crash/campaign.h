@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/crash/injection.h"
+#include "tests/crash/sequence.h"
 
 namespace siltfs::testing {
 
@@ -17,6 +18,7 @@ struct CampaignOptions {
   uint64_t cuts = 1000;
   uint64_t seed = 1;
   unsigned jobs = 1;
+  Workload workload = Workload::kPrograms;
   Injection injection = Injection::kNone;
   // If true, threads pause at locks and conditions. Each sequence's seed decides how
   // (tests/support/schedule_perturbation.h).

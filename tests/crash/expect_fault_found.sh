@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# expect_fault_found.sh SILTFS-CRASHTEST FAULT: the crash tests find a deliberately broken store
-# within a thousand cuts. They report it with the documented exit code and JSON.
+# expect_fault_found.sh SILTFS-CRASHTEST FAULT [OPTION...]: the crash tests find a deliberately
+# broken store within a thousand cuts. They report it with the documented exit code and JSON.
 set -uo pipefail
 
-found=$("$1" --cuts 1000 --seed 1 --jobs 2 --inject "$2" --json --quiet 2>/dev/null)
+found=$("$1" --cuts 1000 --seed 1 --jobs 2 --inject "$2" --json --quiet "${@:3}" 2>/dev/null)
 code=$?
 illegal=$(jq .illegal <<<"$found")
 printf '%s: %s of %s cuts illegal, exit code %d\n' "$2" "$illegal" "$(jq .cuts <<<"$found")" "$code"

@@ -180,50 +180,34 @@ TEST_CASE("an answer that differs from the model's is illegal") {
   REQUIRE_CODE(script.Judge({1}), kCorruption);
 }
 
-TEST_CASE("operations survive encoding and decoding") {
-  OperationGenerator generator(7, 10'000);
-  for (int i = 0; i < 500; ++i) {
-    const Operation operation = generator.Next();
-    const Bytes bytes = EncodeOperation(operation);
-    auto back = DecodeOperation(bytes);
-    REQUIRE_OK(back);
-    REQUIRE(*back == operation);
-    REQUIRE_CODE(DecodeOperation(ByteView(bytes).first(bytes.size() - 1)), kCorruption);
+TEST_CASE("of steps that begin together any number may survive, in their order") {
+  std::vector<Operation> puts;
+  for (const char* name : {"n1", "n2", "n3"}) {
+    puts.push_back(Plain(Kind::kPut));
+    puts.back().name = name;
+    puts.back().data_seed = static_cast<uint64_t>(name[1] - '0');
   }
-}
-
-TEST_CASE("an injected fault only leaves out or moves syncs") {
-  SequencePlan plan = PlanSequence(11);
-  plan.largest_write = 100'000;
-  plan.steps = 60;
-  plan.fault.reset();
-  auto trace = RunSequence(plan);
-  REQUIRE_OK(trace);
-  auto count = [](const SimTrace& records, SimRecord::Kind kind) {
-    return std::count_if(records.begin(), records.end(),
-                         [kind](const SimRecord& record) { return record.kind == kind; });
-  };
-  const size_t keep = trace->size() / 10;
-  const SimTrace skipped = Inject(*trace, Injection::kSkipSegmentSync, keep);
-  const SimTrace swapped = Inject(*trace, Injection::kSwapCommitOrder, keep);
-  const SimTrace dropped = Inject(*trace, Injection::kDropDirectorySync, keep);
-  for (const auto kind : {SimRecord::Kind::kWrite, SimRecord::Kind::kMark, SimRecord::Kind::kRename,
-                          SimRecord::Kind::kCreateFile}) {
-    for (const SimTrace* broken : {&skipped, &swapped, &dropped})
-      REQUIRE(count(*broken, kind) == count(*trace, kind));
-  }
-  REQUIRE(count(skipped, SimRecord::Kind::kSync) < count(*trace, SimRecord::Kind::kSync));
-  REQUIRE(swapped.size() == trace->size());
-  REQUIRE(EncodeTrace(swapped) != EncodeTrace(*trace));
-  REQUIRE(count(dropped, SimRecord::Kind::kSync) == count(*trace, SimRecord::Kind::kSync));
-  REQUIRE(EncodeTrace(Inject(*trace, Injection::kNone, 0)) == EncodeTrace(*trace));
+  Script script(1);
+  for (const Operation& put : puts) script.Begin(0, put);
+  for (size_t i = 0; i < puts.size(); ++i) script.EndWith(0, "ok made");
+  for (size_t steps = 0; steps <= puts.size(); ++steps) REQUIRE_OK(script.Judge({steps}));
+  int64_t now = 0;
+  MemoryFileSystem mixed([&now] { return now; });  // the second entry survives without the first
+  now = kFirstTime;
+  Stepper stepper(mixed, 0);
+  REQUIRE_OK(stepper.Begin());
+  now = 0;
+  stepper.Step(puts[1]);
+  auto digest = DigestTree(mixed, 0, Times::kSeen);
+  REQUIRE_OK(digest);
+  REQUIRE_CODE(script.JudgeTrees({*digest}).status(), kCorruption);
 }
 
 TEST_CASE("a failed cut can be replayed from its file under any thread schedule") {
   TemporaryDirectory directory;
   CutChain failed;
   uint64_t legal = 0;
-  CutSequence(4, 150, Injection::kSkipSegmentSync,
+  CutSequence(4, Workload::kPrograms, 150, Injection::kSkipSegmentSync,
               [&](const std::string& problem, const std::string&, bool, const CutChain& chain) {
                 if (problem.empty()) ++legal;
                 if (!problem.empty() && failed.links.empty()) failed = chain;

@@ -86,10 +86,13 @@ Status History::ReadMark(ByteView note, size_t at) {
     steps.push_back(step);
     return Status::Ok();
   }
-  if (steps.empty() || type != kEnd) return Illegal("the trace has a mark that does not fit");
-  steps.back().end = at;
-  steps.back().taken = in.U8() != 0;
-  steps.back().answer = in.Text16();
+  // Steps that begin together end in the same order.
+  const auto step = std::find_if(steps.begin(), steps.end(),
+                                 [](const Step& begun) { return begun.end == kNever; });
+  if (step == steps.end() || type != kEnd) return Illegal("the trace has a mark that does not fit");
+  step->end = at;
+  step->taken = in.U8() != 0;
+  step->answer = in.Text16();
   return in.Done() ? Status::Ok() : Illegal("the trace has a malformed mark");
 }
 

@@ -87,6 +87,7 @@ int Run(int argc, char** argv) {
   bool json = false;
   bool quiet = false;
   bool share = false;
+  bool entries = false;
   app.add_option("--cuts", options.cuts, "Number of power cuts")->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of all random choices")->capture_default_str();
   app.add_option("--jobs", options.jobs, "Number of processes")->check(CLI::Range(1, 256));
@@ -96,6 +97,8 @@ int Run(int argc, char** argv) {
                "Let threads pause at locks and conditions, to expose races");
   app.add_flag("--rot", options.rot,
                "Instead of cutting the power, kill the process and let a byte rot, --cuts times");
+  app.add_flag("--entries", entries,
+               "Put whole entries, as imports do, among the other operations");
   app.add_option("--save", options.save_directory, "Save failing cuts in this directory")
       ->check(CLI::ExistingDirectory);
   app.add_option("--replay", replay, "Replay a saved cut")->check(CLI::ExistingFile);
@@ -112,6 +115,7 @@ int Run(int argc, char** argv) {
   }
   if (!replay.empty()) return Replay(replay, json);
   if (!inject.empty()) options.injection = *ParseInjection(inject);
+  if (entries) options.workload = Workload::kImports;
   if (share) options.cuts = Share(options.cuts);
   if (!quiet) {
     options.progress = [&options](uint64_t cuts, uint64_t illegal) {

@@ -1,6 +1,6 @@
-// One step of a random sequence. A step makes at most one changing call of a FileSystem, and is
-// decided before it runs. So the same step can run on the store under test, on a model, and again
-// from a trace.
+// One step of a random sequence. A step makes at most one changing call of a FileSystem, or calls
+// that change only a file without a name before that call. It is decided before it runs. So the
+// same step can run on the store under test, on a model, and again from a trace.
 //
 // Each thread of a sequence works in its own directory below the root, so its results depend only
 // on its own steps. The threads share the store's groups, commits and counters.
@@ -48,9 +48,18 @@ struct Operation {
     kRecompress,  // recompresses sealed segments
     kCollect,     // collects garbage
     kReopen,      // closes all slots: the store was closed, or crashed
+    // The calls of imports (EntryStore). They have the highest numbers, so that saved cuts stay
+    // valid. The data_seed of each of them is that of a SourceImage.
+    kPut,
+    kOffer,          // with the reference `other_directory`
+    kMakeTemporary,  // makes a file without a name in `directory`, and opens it into a slot
+    kPlace,          // gives the slot's file a name, and the size and attributes that belong to it
+    kStream,         // writes a file without a name piece by piece, and places it
+    kAddName,        // EntryStore::Link: may replace an object
+    kSetDirectory,
   };
   Kind kind = Kind::kReopen;
-  uint8_t slot = 0;
+  uint8_t slot = 0;       // of kPut: kWithNext or 0
   std::string directory;  // below the thread's directory: "" or one name
   std::string name;
   std::string other_directory;
@@ -65,6 +74,9 @@ struct Operation {
 };
 
 inline constexpr size_t kSlots = 4;
+// The slot of a kPut that is made by the same call as the next step, which is a kPut, too. Such
+// steps begin and end together, but take effect one after the other.
+inline constexpr uint8_t kWithNext = 1;
 // The start time of the device and the models.
 inline constexpr int64_t kFirstTime = 1'700'000'000'000'000'000;
 

@@ -22,6 +22,8 @@ class OperationGenerator {
     // Writes, removes and garbage-collects parts of a few contents, so that chunks get several
     // copies and lose some of them again.
     kCopies,
+    // Imports of trees, mixed with other steps: entries are put, offered, placed and removed.
+    kEntries,
   };
   OperationGenerator(uint64_t seed, uint32_t largest_write, Mix mix = Mix::kAll);
   Operation Next();
@@ -29,6 +31,14 @@ class OperationGenerator {
  private:
   Operation NextUntimed();
   Operation NextOfCopies();
+  Operation NextOfEntries();
+  // operation_generator_entries.cc
+  void PlanEntries();
+  void PlanTree();
+  void PlanTemporary();
+  void PlanPuts();
+  void PlanRemoval();
+  Operation Entry(Operation::Kind kind);
   // Returns a step whose data is a part of one of a few contents.
   Operation Part(Operation::Kind kind);
   void Plan();

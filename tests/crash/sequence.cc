@@ -16,8 +16,8 @@ namespace {
 constexpr std::chrono::hours kNever{1};
 
 // Returns whether the device failed; false if the store refused the step for another reason.
-bool IsDeviceFailure(const Status& status) {
-  switch (status.code()) {
+bool IsDeviceFailure(StatusCode code) {
+  switch (code) {
     case StatusCode::kIoError:
     case StatusCode::kNoSpace:
     case StatusCode::kReadOnly:
@@ -27,55 +27,6 @@ bool IsDeviceFailure(const Status& status) {
     default:
       return false;
   }
-}
-
-std::optional<SimFault> PlanFault(Random& random) {
-  if (!random.OneIn(3)) return std::nullopt;
-  SimFault fault;
-  fault.nth = 1 + random.Below(400);
-  switch (random.Below(7)) {
-    case 0:
-      fault.calls = SimCall::kSync;  // an fsync that fails once
-      fault.nth = 1 + random.Below(40);
-      break;
-    case 4:
-    case 5:
-    case 6: {  // a failure for one kind of file, which may be rare
-      static constexpr const char* kParts[] = {"/segments/", "/meta/", "/index/", "ledger",
-                                               "/segments/"};
-      fault.calls = SimCall::kSync | SimCall::kSyncDirectory;
-      fault.path_part = kParts[random.Below(std::size(kParts))];
-      fault.nth = 1 + random.Below(6);
-      break;
-    }
-    case 1:
-      fault.calls = SimCall::kWrite;  // a short write
-      fault.bytes_written = random.Below(4096);
-      break;
-    case 2:
-      fault.calls = SimCall::kMutating;
-      break;
-    default:
-      fault.calls = SimCall::kMutating;
-      fault.code = StatusCode::kNoSpace;
-      fault.bytes_written = random.Below(4096);
-      fault.sticky = random.OneIn(2);  // the disk stays full until the steps are done
-  }
-  return fault;
-}
-
-// Plans a sequence in which chunks get several copies. The steps, and not the place of the cut,
-// decide whether an error shows. So there are many such sequences, each with few cuts.
-void PlanCopies(Random& random, SequencePlan& plan) {
-  plan.mix = OperationGenerator::Mix::kCopies;
-  plan.threads = 2 + static_cast<unsigned>(random.Below(2));
-  plan.phases = plan.fault ? 1 : 1 + static_cast<unsigned>(random.Below(3));
-  plan.steps = 40 + static_cast<unsigned>(random.Below(60));
-  plan.most_places = 4;
-  plan.largest_write = 1u << (13 + random.Below(3));
-  plan.segment_bytes = 8192u << random.Below(3);
-  plan.group_bytes = 4u << 20;
-  plan.commit_first = false;
 }
 
 Status MakeSmallIndex(Env& env, const SequencePlan& plan) {
@@ -137,6 +88,16 @@ Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& r
   return plan.fault ? Status::Ok() : closed;  // the store may have turned read-only
 }
 
+// Returns the steps of the next call. They have the same time.
+std::vector<Operation> NextSteps(OperationGenerator& generator) {
+  std::vector<Operation> steps{generator.Next()};
+  while (steps.back().kind == Operation::Kind::kPut && steps.back().slot == kWithNext) {
+    steps.push_back(generator.Next());
+    steps.back().time = steps[0].time;
+  }
+  return steps;
+}
+
 }  // namespace
 
 void FindingLog::Add(const std::string& finding) {
@@ -147,40 +108,6 @@ void FindingLog::Add(const std::string& finding) {
 std::string FindingLog::Take() {
   MutexLock lock(mutex_);
   return std::exchange(findings_, {});
-}
-
-SequencePlan PlanSequence(uint64_t seed) {
-  Random random(seed);
-  SequencePlan plan;
-  plan.seed = seed;
-  plan.threads = 1 + static_cast<unsigned>(random.Below(3));
-  plan.phases = random.OneIn(2) ? 1 : 1 + static_cast<unsigned>(random.Below(4));
-  plan.steps = 8 + (16 + static_cast<unsigned>(random.Below(64))) / plan.threads / plan.phases;
-  if (random.OneIn(8)) plan.most_places = SIZE_MAX;
-  if (random.OneIn(24)) {  // enough to flush the metadata during the steps
-    plan.steps = 300;
-    plan.most_places = 150;
-  }
-  plan.largest_write = 1u << (12 + random.Below(6));
-  if (random.OneIn(2)) plan.commit_interval = std::chrono::milliseconds(random.Below(4));
-  if (random.OneIn(3)) {
-    plan.group_bytes = 1;
-    plan.commit_first = random.OneIn(2);
-  }
-  plan.segment_bytes = 4096u << random.Below(random.OneIn(2) ? 2 : 6);
-  plan.store.path = kStorePath;
-  plan.store.chunk_min = 256;
-  plan.store.chunk_avg = 1024;
-  plan.store.chunk_max = 8192;
-  plan.store.index_engine = random.OneIn(8) ? IndexEngine::kMap : IndexEngine::kSilt;
-  plan.partition_bits = static_cast<unsigned>(random.Below(2));
-  plan.bucket_bits = 1 + static_cast<unsigned>(random.Below(4));
-  if (random.OneIn(4)) plan.store.compression_level = 0;
-  plan.fault = PlanFault(random);
-  if (plan.fault) plan.phases = 1;
-  if (random.OneIn(3)) plan.store.index_memory = 0;  // lookups without filters
-  if (!random.OneIn(4)) PlanCopies(random, plan);
-  return plan;
 }
 
 Status MakeSmallStore(SimEnv& env, const SequencePlan& plan) {
@@ -214,19 +141,22 @@ Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, std::chrono::millisecond
 
 Status TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenerator& generator,
                  unsigned count, FileSystem* commit_first) {
-  for (unsigned i = 0; i < count; ++i) {
+  for (size_t done = 0; done < count;) {
     if (commit_first != nullptr)
       commit_first->SyncAll().IgnoreError("the steps report the failure");
-    const Operation operation = generator.Next();
-    env.SetClock(operation.time);
-    Marks::Begin(env, thread, operation);
-    const std::string answer = stepper.Step(operation);
-    if (stepper.made() != 0) Marks::Inode(env, stepper.made());
-    const bool failed = IsDeviceFailure(stepper.last());
-    // If the disk is full, the step has no effect. After any other failure its effect is unknown.
-    const bool refused = stepper.last().Is(StatusCode::kNoSpace);
-    if (failed && !refused) return stepper.last();
-    Marks::End(env, thread, !failed, answer);
+    const std::vector<Operation> steps = NextSteps(generator);
+    env.SetClock(steps[0].time);
+    for (const Operation& operation : steps) Marks::Begin(env, thread, operation);
+    const std::vector<Stepper::CodedAnswer> answers = stepper.StepTogether(steps);
+    for (const InodeNumber inode : stepper.made()) Marks::Inode(env, inode);
+    for (const auto& [text, code] : answers) {
+      const bool failed = IsDeviceFailure(code);
+      // If the disk is full, the step has no effect. After any other failure its effect is unknown.
+      if (failed && code != StatusCode::kNoSpace)
+        return stepper.last().Is(code) ? stepper.last() : Status(code, text);
+      Marks::End(env, thread, !failed, text);
+    }
+    done += steps.size();
   }
   return Status::Ok();
 }

@@ -43,8 +43,14 @@ struct SequencePlan {
   std::optional<SimFault> fault;  // one failure of the device while the sequence runs
 };
 
-// Returns a plan that depends only on the seed.
-SequencePlan PlanSequence(uint64_t seed);
+// What the steps of all sequences of a campaign do.
+enum class Workload : uint8_t {
+  kPrograms,  // calls that programs cause
+  kImports,   // also the calls of imports (EntryStore)
+};
+
+// Returns a plan that depends only on the arguments.
+SequencePlan PlanSequence(uint64_t seed, Workload workload = Workload::kPrograms);
 
 inline const std::string kStorePath = "/store";
 

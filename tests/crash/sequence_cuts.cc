@@ -54,8 +54,14 @@ class Player {
 
 class SequenceCuts {
  public:
-  SequenceCuts(uint64_t seed, uint64_t limit, Injection injection, const CutVerdict& verdict)
-      : seed_(seed), left_(limit), injection_(injection), verdict_(verdict), random_(seed + 2) {}
+  SequenceCuts(uint64_t seed, Workload workload, uint64_t limit, Injection injection,
+               const CutVerdict& verdict)
+      : seed_(seed),
+        workload_(workload),
+        left_(limit),
+        injection_(injection),
+        verdict_(verdict),
+        random_(seed + 2) {}
 
   void Run() {
     const Status status = RunAll();
@@ -64,7 +70,7 @@ class SequenceCuts {
 
  private:
   Status RunAll() {
-    const SequencePlan plan = PlanSequence(seed_);
+    const SequencePlan plan = PlanSequence(seed_, workload_);
     mix_ = plan.mix;
     SILTFS_ASSIGN_OR_RETURN(SimTrace trace, RunSequence(plan));
     SILTFS_ASSIGN_OR_RETURN(const History plain, History::Read(trace, StepsByThread(plan.threads)));
@@ -127,6 +133,7 @@ class SequenceCuts {
       options.mix = mix_;
       options.more_steps = kStepsWithCopies;
     }
+    if (mix_ == OperationGenerator::Mix::kEntries) options.mix = mix_;
     return options;
   }
 
@@ -183,6 +190,7 @@ class SequenceCuts {
   }
 
   const uint64_t seed_;
+  const Workload workload_;
   uint64_t left_;
   const Injection injection_;
   const CutVerdict& verdict_;
@@ -193,10 +201,10 @@ class SequenceCuts {
 
 }  // namespace
 
-void RotSequence(uint64_t seed, uint64_t limit,
+void RotSequence(uint64_t seed, Workload workload, uint64_t limit,
                  const std::function<void(const std::string& problem, const std::string& place,
                                           bool noticed)>& verdict) {
-  const SequencePlan plan = PlanSequence(seed);
+  const SequencePlan plan = PlanSequence(seed, workload);
   auto trace = RunSequence(plan);
   const std::string sequence = fmt::format("sequence {}, killed ", seed);
   if (!trace.ok()) return verdict(trace.status().ToString(), sequence + "never", false);
@@ -221,8 +229,9 @@ void RotSequence(uint64_t seed, uint64_t limit,
   }
 }
 
-void CutSequence(uint64_t seed, uint64_t limit, Injection injection, const CutVerdict& verdict) {
-  SequenceCuts(seed, limit, injection, verdict).Run();
+void CutSequence(uint64_t seed, Workload workload, uint64_t limit, Injection injection,
+                 const CutVerdict& verdict) {
+  SequenceCuts(seed, workload, limit, injection, verdict).Run();
 }
 
 }  // namespace siltfs::testing

@@ -13,6 +13,7 @@
 
 #include "tests/crash/cut.h"
 #include "tests/crash/injection.h"
+#include "tests/crash/sequence.h"
 
 namespace siltfs::testing {
 
@@ -24,12 +25,13 @@ using CutVerdict = std::function<void(const std::string& problem, const std::str
 // Runs a sequence and kills its process at no more than `limit` places. After each kill a byte rots
 // (rot.h). The last argument of `verdict` says whether the store noticed the rot; there is no
 // chain.
-void RotSequence(uint64_t seed, uint64_t limit,
+void RotSequence(uint64_t seed, Workload workload, uint64_t limit,
                  const std::function<void(const std::string& problem, const std::string& place,
                                           bool noticed)>& verdict);
 
 // Runs a sequence and makes at most `limit` cuts. A sequence that cannot be run is reported as a
 // verdict, too.
-void CutSequence(uint64_t seed, uint64_t limit, Injection injection, const CutVerdict& verdict);
+void CutSequence(uint64_t seed, Workload workload, uint64_t limit, Injection injection,
+                 const CutVerdict& verdict);
 
 }  // namespace siltfs::testing

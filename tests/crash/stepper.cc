@@ -32,7 +32,7 @@ std::string Stepper::Answer(Status status) {
 }
 
 std::string Stepper::AnswerMade(const Result<Attributes>& result) {
-  if (result.ok()) made_ = result->inode;
+  if (result.ok()) made_.push_back(result->inode);
   return Answer(result);
 }
 
@@ -197,12 +197,16 @@ std::string Stepper::StepOnName(const Operation& operation, InodeNumber director
   }
 }
 
-std::string Stepper::Step(const Operation& operation) {
+void Stepper::BeginStep() {
   touched_.clear();
-  made_ = 0;
+  made_.clear();
   last_.IgnoreError("the answer told of it");
   last_ = Status();
   last_.IgnoreError("none yet");
+}
+
+std::string Stepper::Step(const Operation& operation) {
+  BeginStep();
   if (operation.kind == Kind::kSyncAll) return Answer(fs_.SyncAll());
   if (operation.kind == Kind::kRecompress) return Answer(fs_.maintenance().Recompress().status());
   if (operation.kind == Kind::kCollect)
@@ -218,6 +222,7 @@ std::string Stepper::Step(const Operation& operation) {
     auto found = Find(where, name);
     if (found.ok() && !name.empty()) touched_.push_back(*found);
   }
+  if (operation.kind > Kind::kReopen) return StepOnEntry(operation, *directory, *other);
   return StepOnName(operation, *directory, *other);
 }
 

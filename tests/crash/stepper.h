@@ -5,9 +5,11 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "fs/interface/entry_store.h"
 #include "fs/interface/file_system.h"
 #include "tests/crash/operation.h"
 
@@ -24,22 +26,37 @@ class Stepper {
   // Takes the step and returns the call's answer as text. After the same steps, every FileSystem
   // gives the same answer.
   std::string Step(const Operation& operation);
+  // Takes one step, or several steps of the kind kPut by one call. Returns each step's answer and
+  // code.
+  struct CodedAnswer {
+    std::string text;
+    StatusCode code = StatusCode::kOk;
+  };
+  std::vector<CodedAnswer> StepTogether(std::span<const Operation> operations);
   // Returns the Status of the last answer.
   const Status& last() const { return last_; }
   // Returns the inodes that the last step may have changed.
   const std::vector<InodeNumber>& touched() const { return touched_; }
-  // Returns the inode that the last step made; 0 if none.
-  InodeNumber made() const { return made_; }
+  // Returns the inodes that the last step made.
+  const std::vector<InodeNumber>& made() const { return made_; }
   void ReleaseAll();
 
  private:
   std::string Answer(Status status);
   std::string Answer(const Result<Attributes>& result);
   std::string AnswerMade(const Result<Attributes>& result);
+  std::string AnswerPut(const Result<PutOutcome>& outcome);
+  // Forgets what the step before left.
+  void BeginStep();
   std::string StepOnSlot(const Operation& operation);
   std::string CopyRange(const Operation& operation);
   std::string StepOnName(const Operation& operation, InodeNumber directory, InodeNumber other);
   std::string OpenInto(uint8_t slot, InodeNumber inode, bool truncate);
+  // stepper_entries.cc
+  std::string StepOnEntry(const Operation& operation, InodeNumber directory, InodeNumber other);
+  std::string Place(const Operation& operation, InodeNumber directory);
+  std::string Stream(const Operation& operation, InodeNumber directory);
+  Status WriteAll(InodeNumber file, const EntryImage& image);
   Result<InodeNumber> Find(const std::string& directory, const std::string& name);
   void Close(uint8_t slot);
 
@@ -47,7 +64,7 @@ class Stepper {
   const unsigned thread_;
   std::array<InodeNumber, kSlots> slots_{};
   std::vector<InodeNumber> touched_;
-  InodeNumber made_ = 0;
+  std::vector<InodeNumber> made_;
   Status last_;
 };
 

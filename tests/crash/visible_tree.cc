@@ -10,7 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "fs/interface/content_source.h"
+#include "fs/interface/entry_store.h"
 #include "tests/crash/operation.h"
+#include "tests/crash/source_image.h"
 
 namespace siltfs::testing {
 namespace {
@@ -19,7 +22,12 @@ class TreeReader {
  public:
   TreeReader(FileSystem& fs, Times times) : fs_(fs), times_(times) {}
 
-  Status Visit(InodeNumber inode, const std::string& path) {
+  struct Entry {
+    InodeNumber parent = 0;
+    std::string name;
+  };
+
+  Status Visit(InodeNumber inode, const std::string& path, const Entry& entry) {
     SILTFS_ASSIGN_OR_RETURN(const Attributes attributes, fs_.GetAttributes(inode));
     const bool directory = S_ISDIR(attributes.mode);
     text_ += fmt::format("{} mode {:o} links {} owner {}:{}", path, attributes.mode,
@@ -29,6 +37,9 @@ class TreeReader {
     if (times_ == Times::kSeen) {
       text_ += fmt::format(" times {} {} {} {}", attributes.atime, attributes.mtime,
                            attributes.ctime, attributes.btime);
+    } else if (attributes.mtime > 0 && attributes.mtime < kFirstTime) {
+      // The time is that of a source, not of a clock. It decides what later imports do.
+      text_ += fmt::format(" mtime {}", attributes.mtime);
     }
     SILTFS_RETURN_IF_ERROR(AddXattrs(inode));
     if (S_ISLNK(attributes.mode)) {
@@ -38,7 +49,10 @@ class TreeReader {
     if (S_ISREG(attributes.mode)) {
       const auto [known, is_new] = first_path_.emplace(inode, path);
       if (!is_new) text_ += " same as " + known->second;
-      if (is_new) SILTFS_RETURN_IF_ERROR(AddContent(inode, attributes.size));
+      if (is_new) {
+        SILTFS_RETURN_IF_ERROR(AddContent(inode, attributes.size));
+        SILTFS_RETURN_IF_ERROR(AddSource(attributes, entry));
+      }
     }
     text_ += "\n";
     return directory ? VisitEntries(inode, path) : Status::Ok();
@@ -65,6 +79,47 @@ class TreeReader {
     return Status::Ok();
   }
 
+  // Adds the state of a source from which an import has put the file, if the file has not changed
+  // since. Programs do not see this state, but it decides what later offers do.
+  Status AddSource(const Attributes& attributes, const Entry& entry) {
+    for (const SourceFacts& facts : FactsWith(attributes.mtime, attributes.size)) {
+      EntryImage image{.parent = entry.parent, .name = entry.name};
+      image.mode = attributes.mode;
+      image.uid = attributes.uid;
+      image.gid = attributes.gid;
+      image.size = attributes.size;
+      image.mtime = attributes.mtime;
+      image.source = facts;
+      SILTFS_ASSIGN_OR_RETURN(const PutOutcome outcome,
+                              fs_.entries().Offer(image, /*reference=*/0, false));
+      if (outcome.effect != PutEffect::kUnchanged) continue;
+      text_ += fmt::format(" source {} {}", facts.inode, facts.ctime);
+      SILTFS_RETURN_IF_ERROR(CompareWithExport(attributes));
+    }
+    return Status::Ok();
+  }
+
+  // Checks that an export, which reads chunks by their places, reads the same content.
+  Status CompareWithExport(const Attributes& attributes) {
+    const auto reader = fs_.contents().NewReader();
+    if (!reader) return Status::Ok();  // a model without chunks
+    Bytes expected(attributes.size);
+    SILTFS_RETURN_IF_ERROR(fs_.Read(attributes.inode, 0, expected).status());
+    Bytes exported(attributes.size);  // holes are zeros
+    Status read;
+    SILTFS_RETURN_IF_ERROR(
+        fs_.contents().Visit(attributes.inode, 0, [&](const ContentPiece& piece) {
+          const auto out = MutableByteView(exported).subspan(piece.offset, piece.length);
+          if (piece.kind == ContentPiece::Kind::kChunk) read = reader->Read(piece.chunk, out);
+          if (piece.kind == ContentPiece::Kind::kOther)
+            read = fs_.Read(attributes.inode, piece.offset, out).status();
+          return read.ok();
+        }));
+    SILTFS_RETURN_IF_ERROR(std::move(read));
+    if (exported == expected) return Status::Ok();
+    return Status(StatusCode::kCorruption, "is exported with another content");
+  }
+
   Status VisitEntries(InodeNumber directory, const std::string& path) {
     std::map<std::string, InodeNumber> entries;
     uint64_t last = 0;
@@ -87,7 +142,7 @@ class TreeReader {
         return Status(StatusCode::kCorruption, "has one inode in the listing and another by name")
             .At(path + "/" + name);
       }
-      SILTFS_RETURN_IF_ERROR(Visit(inode, path + "/" + name));
+      SILTFS_RETURN_IF_ERROR(Visit(inode, path + "/" + name, {directory, name}));
     }
     return Status::Ok();
   }
@@ -106,7 +161,7 @@ Result<std::string> DescribeTree(FileSystem& fs, unsigned thread, Times times) {
   if (!root.ok()) return std::move(root).status();
   fs.Forget(root->inode, 1);
   TreeReader reader(fs, times);
-  SILTFS_RETURN_IF_ERROR(reader.Visit(root->inode, ""));
+  SILTFS_RETURN_IF_ERROR(reader.Visit(root->inode, "", {}));
   return std::move(reader.text());
 }
 

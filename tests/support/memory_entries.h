@@ -1,41 +1,55 @@
-// The EntryStore and the ContentSource of MemoryFileSystem. They refuse every call: no test
-// compares imports and exports with this file system.
+// The EntryStore and the ContentSource of MemoryFileSystem.
+//
+// MemoryEntries gives the expected results in tests of imports. It assumes that images do not
+// contradict themselves. MemoryContents refuses every call: it has no chunks.
 //
 // Thread-safety: every call from any thread.
 #pragma once
 
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "fs/interface/content_source.h"
 #include "fs/interface/entry_store.h"
+#include "store/base/thread_annotations.h"
+#include "tests/support/memory_inodes.h"
 
 namespace siltfs::testing {
 
 class MemoryEntries final : public EntryStore {
  public:
-  std::vector<Result<PutOutcome>> Put(std::span<const EntryImage> images) override {
-    return std::vector<Result<PutOutcome>>(images.size(), Result<PutOutcome>(Refusal()));
-  }
-  Result<PutOutcome> Offer(const EntryImage& /*image*/, InodeNumber /*reference*/,
-                           bool /*probably_new*/) override {
-    return Refusal();
-  }
-  Result<PutOutcome> Place(InodeNumber /*temporary*/, const EntryImage& /*image*/) override {
-    return Refusal();
-  }
-  Result<PutOutcome> Link(InodeNumber /*inode*/, InodeNumber /*parent*/,
-                          std::string_view /*name*/) override {
-    return Refusal();
-  }
-  Result<bool> SetDirectory(InodeNumber /*directory*/, const EntryImage& /*image*/) override {
-    return Refusal();
-  }
+  // The arguments must outlive it; `mutex` guards `inodes`.
+  MemoryEntries(Mutex& mutex, MemoryInodes& inodes) : mutex_(mutex), inodes_(inodes) {}
+
+  std::vector<Result<PutOutcome>> Put(std::span<const EntryImage> images) override;
+  Result<PutOutcome> Offer(const EntryImage& image, InodeNumber reference,
+                           bool probably_new) override;
+  Result<PutOutcome> Place(InodeNumber temporary, const EntryImage& image) override;
+  Result<PutOutcome> Link(InodeNumber inode, InodeNumber parent, std::string_view name) override;
+  Result<bool> SetDirectory(InodeNumber directory, const EntryImage& image) override;
   bool MayBeCached(InodeNumber /*inode*/) const override { return true; }
 
  private:
-  static Status Refusal() { return {StatusCode::kUnsupported, "has no imports"}; }
+  // A directory that exists, and the inode that has a name in it; null if the name is free.
+  struct NamePlace {
+    MemoryInode& directory;
+    MemoryInode* old = nullptr;
+  };
+
+  // kIsADirectory if the name belongs to a directory.
+  Result<NamePlace> Find(InodeNumber parent, std::string_view name) SILTFS_REQUIRES(mutex_);
+  PutOutcome Enter(const NamePlace& place, std::string_view name, MemoryInode& inode)
+      SILTFS_REQUIRES(mutex_);
+  Result<PutOutcome> PutOne(const EntryImage& image) SILTFS_REQUIRES(mutex_);
+  // The inode that the image describes, if it has the image's name already; otherwise null.
+  MemoryInode* FindCurrent(const EntryImage& image) SILTFS_REQUIRES(mutex_);
+  Result<PutOutcome> Share(const EntryImage& image, InodeNumber reference) SILTFS_REQUIRES(mutex_);
+
+  Mutex& mutex_;
+  MemoryInodes& inodes_ SILTFS_GUARDED_BY(mutex_);
 };
 
 class MemoryContents final : public ContentSource {

@@ -29,7 +29,9 @@ void UpdateSize(MemoryInode& file) {
 MemoryFileSystem::MemoryFileSystem() : MemoryFileSystem(SystemClock) {}
 
 MemoryFileSystem::MemoryFileSystem(Clock clock)
-    : inodes_(std::move(clock)), maintenance_([this] { return Stats(); }) {}
+    : inodes_(std::move(clock)),
+      entries_(mutex_, inodes_),
+      maintenance_([this] { return Stats(); }) {}
 
 // --- names
 
@@ -248,6 +250,7 @@ Status MemoryFileSystem::OpenFile(InodeNumber inode, bool truncate) {
   if (truncate) {
     file->content.Resize(0);
     UpdateSize(*file);
+    DropPrivilegesOf(*file, Privileges::kDropCapability);
     inodes_.Touch(*file);
   }
   return {};

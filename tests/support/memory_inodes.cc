@@ -107,15 +107,14 @@ Result<MemoryInode*> MemoryInodes::Make(InodeNumber parent, std::string_view nam
 
 MemoryInode& MemoryInodes::MakeUnnamed(const MemoryInode& directory, uint32_t mode, uint64_t device,
                                        Caller caller) {
-  const InodeNumber number = next_inode_++;
-  MemoryInode& inode = inodes_[number];
+  MemoryInode& inode = MakeBare(mode);
   if (directory.attributes.mode & S_ISGID) {  // a set-group-id directory passes its group on
     caller.gid = directory.attributes.gid;
     if (S_ISDIR(mode)) mode |= S_ISGID;
   }
   if (!S_ISLNK(mode)) mode = InheritAcls(directory, inode, mode, caller);
   const int64_t now = clock_();
-  inode.attributes = {.inode = number,
+  inode.attributes = {.inode = inode.attributes.inode,
                       .mode = mode,
                       .uid = caller.uid,
                       .gid = caller.gid,
@@ -126,6 +125,25 @@ MemoryInode& MemoryInodes::MakeUnnamed(const MemoryInode& directory, uint32_t mo
                       .btime = now};
   inode.lookups = 1;
   return inode;
+}
+
+MemoryInode& MemoryInodes::MakeBare(uint32_t mode) {
+  const InodeNumber number = next_inode_++;
+  MemoryInode& inode = inodes_[number];
+  inode.attributes = {.inode = number, .mode = mode};
+  return inode;
+}
+
+InodeNumber MemoryInodes::Enter(MemoryInode& directory, std::string_view name, InodeNumber inode) {
+  const auto found = directory.entries.find(name);
+  if (found == directory.entries.end()) {
+    AddEntry(directory, name, inode);
+    return 0;
+  }
+  const InodeNumber replaced = std::exchange(found->second.inode, inode);
+  Touch(directory);
+  DropLink(replaced);
+  return replaced;
 }
 
 void MemoryInodes::EraseIfUnused(InodeNumber inode) {

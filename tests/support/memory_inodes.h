@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
+#include "fs/interface/entry_store.h"
 #include "fs/interface/file_system.h"
 #include "tests/support/memory_content.h"
 
@@ -35,6 +37,10 @@ struct MemoryInode {
   uint64_t opens = 0;
   bool times_replied = false;  // see WriteTimes
   bool linkable = false;       // created without a name
+  // The state of a source file that this file was put from, and the file's ctime at that time. They
+  // count only as long as the file has this ctime.
+  std::optional<SourceFacts> source;
+  int64_t source_ctime = 0;
 
   bool IsDirectory() const;
 };
@@ -68,7 +74,12 @@ class MemoryInodes {
   // counts as looked up once.
   MemoryInode& MakeUnnamed(const MemoryInode& directory, uint32_t mode, uint64_t device,
                            Caller caller);
+  // Makes an inode without a name, links, owner or times, which nothing has looked up.
+  MemoryInode& MakeBare(uint32_t mode);
   void EraseIfUnused(InodeNumber inode);
+  // Gives the name to an inode, and takes it from the inode that has it. Returns that inode's
+  // number; 0 if the name was free. Does not change the inode's own attributes.
+  InodeNumber Enter(MemoryInode& directory, std::string_view name, InodeNumber inode);
 
   // As the functions of FileSystem.
   Result<Attributes> Link(InodeNumber inode, InodeNumber new_parent, std::string_view new_name);

@@ -42,7 +42,6 @@ struct ExportTotals {
 struct ExportFile {
   std::shared_ptr<TargetFile> target;
   InodeNumber inode = 0;
-  std::string name;
   std::string path;  // for messages
   SourceAttributes attributes;
   std::vector<SourceXattr> xattrs;

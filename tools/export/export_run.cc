@@ -156,6 +156,7 @@ Status ExportRun::ExportDirectory(const DirectoryPtr& directory) {
     job_.AddError(directory->path, target.status());
     return Status::Ok();
   }
+  (*target)->RemoveAbandoned();
   for (uint64_t cookie = 0; !job_.stopped();) {
     SILTFS_ASSIGN_OR_RETURN(
         const Answer answer,
@@ -224,7 +225,6 @@ Status ExportRun::BeginFile(const DirectoryPtr& directory,
                             const std::string& name, const DecodedRecord& record) {
   const auto file = std::make_shared<ExportFile>();
   file->inode = record.number;
-  file->name = name;
   file->path = directory->path + "/" + name;
   file->attributes = AttributesOf(record);
   file->xattrs = XattrsOf(record);
@@ -247,7 +247,7 @@ Status ExportRun::BeginFile(const DirectoryPtr& directory,
 }
 
 size_t ExportRun::MostFiles() const {
-  return std::clamp<size_t>(arguments_.open_files / 10, 8, kBatchFiles);
+  return std::clamp<size_t>(arguments_.open_files / 14, 5, kBatchFiles);
 }
 
 Status ExportRun::LocateAll() {

@@ -39,14 +39,16 @@ Status ExportWriter::Run() {
 
 Status ExportWriter::WriteChunks(std::span<ExportPart> parts) {
   while (!parts.empty() && !job_.stopped()) {
-    // The places of the next different chunks, as many as fit in a slot.
+    // The next different chunks. Their places and then their bytes must fit in a slot. The places
+    // of tiny chunks, which lie between holes, are longer than the chunks.
     Encoder places;
     uint32_t count = 0;
     uint64_t bytes = 0;
     for (size_t i = 0; i < parts.size(); ++i) {
       if (i > 0 && SameChunk(parts[i - 1], parts[i])) continue;
       bytes += parts[i].piece.length;
-      if (count > 0 && bytes > transfer::kSlotBytes) break;
+      const bool full = places.size() + transfer::kPlaceBytes > transfer::kSlotBytes;
+      if (count > 0 && (full || bytes > transfer::kSlotBytes)) break;
       transfer::EncodePlace(parts[i].piece.chunk, places);
       ++count;
     }
@@ -124,7 +126,7 @@ Status ExportWriter::Done(const ExportFilePtr& file) {
   if (--file->pending > 0 || file->failed || job_.stopped()) return Status::Ok();
   Status finished = file->target->SetSize(file->attributes.size);
   if (finished.ok() && job_.verify()) SILTFS_RETURN_IF_ERROR(Verify(*file, finished));
-  if (finished.ok()) finished = file->target->Place(file->name, file->attributes, file->xattrs);
+  if (finished.ok()) finished = file->target->Place(file->attributes, file->xattrs);
   if (finished.ok()) {
     ++job_.totals().files;
   } else {

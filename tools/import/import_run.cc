@@ -42,7 +42,7 @@ Result<MountedDirectory> ImportRun::FindDirectory(const std::string& path) const
     return Status(StatusCode::kNotFound, "is not in a mounted siltfs file system").At(path);
   }
   SILTFS_RETURN_IF_ERROR(control::Identify(found.address).status());
-  SILTFS_ASSIGN_OR_RETURN(const auto directory, SourceDirectory::Open(path));
+  SILTFS_ASSIGN_OR_RETURN(const auto directory, SourceDirectory::OpenForNames(path));
   SILTFS_ASSIGN_OR_RETURN(const SourceAttributes attributes, directory->Attributes());
   found.device = attributes.file_system;
   found.inode = attributes.inode;
@@ -96,7 +96,8 @@ Result<std::vector<ImportItem>> ImportRun::OpenSources(InodeNumber target, Inode
   for (const std::string& source : arguments_.sources) {
     SILTFS_ASSIGN_OR_RETURN(const SourcePlace place, PlaceOf(source));
     const auto node = std::make_shared<DirectoryNode>();
-    auto opened = SourceDirectory::Open(place.directory);
+    auto opened = place.name.empty() ? SourceDirectory::Open(place.directory)
+                                     : SourceDirectory::OpenForNames(place.directory);
     if (!opened.ok()) {
       job_->AddError(source, std::string(opened.status().cause()));
       continue;

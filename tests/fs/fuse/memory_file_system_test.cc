@@ -155,6 +155,11 @@ TEST_CASE_METHOD(Fixture, "Privileges are removed as requested") {
   REQUIRE_OK(fs.Write(inode, 0, Bytes(1), Privileges::kDropCapability));
   REQUIRE_CODE(fs.GetXattr(inode, "security.capability"), kNoAttribute);
   CHECK(fs.GetAttributes(inode)->mode == (S_IFREG | 06755));
+  REQUIRE_OK(fs.SetXattr(inode, "security.capability", "x", XattrMode::kSet));
+  REQUIRE_OK(fs.OpenFile(inode, /*truncate=*/true));
+  REQUIRE_CODE(fs.GetXattr(inode, "security.capability"), kNoAttribute);
+  CHECK(fs.GetAttributes(inode)->mode == (S_IFREG | 06755));
+  fs.ReleaseFile(inode);
   REQUIRE_OK(fs.Write(inode, 0, Bytes(1), Privileges::kDropAll));
   CHECK(fs.GetAttributes(inode)->mode == (S_IFREG | 0755));
 }

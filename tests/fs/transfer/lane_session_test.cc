@@ -154,5 +154,26 @@ TEST_CASE_METHOD(Fixture, "A client that leaves, and a stop, end the session and
   REQUIRE_CODE(lane->Receive(kMaxAnswerBytes), kAborted);
 }
 
+TEST_CASE("A client that is silent, for example because it is stopped, is disconnected") {
+  int ends[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  LocalStream client("client", Descriptor(ends[0]));
+  LocalStream server("server", Descriptor(ends[1]));
+  auto pair = PacketSocket::MakePair();
+  REQUIRE_OK(pair);
+  const auto memory = SharedMemory::Make(kLaneBytes);
+  REQUIRE_OK(memory);
+  REQUIRE_OK(client.SendDescriptors(Fixture::Message(kLaneMessage),
+                                    {&pair->other, &memory->descriptor()}));
+  std::atomic<int> alive{0};
+  const Status outcome = RunLanes(
+      server, [&alive] { return std::make_unique<EchoHandler>(alive); }, [] { return false; },
+      std::chrono::milliseconds(1));
+  CHECK(outcome.cause() == "the client was silent for too long");
+  REQUIRE_CODE(outcome, kAborted);
+  CHECK(alive == 0);  // so what the lanes had, such as temporary files, is released
+  REQUIRE_CODE(pair->own->Receive(kMaxAnswerBytes), kAborted);
+}
+
 }  // namespace
 }  // namespace siltfs::transfer

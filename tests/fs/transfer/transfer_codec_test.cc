@@ -143,6 +143,43 @@ TEST_CASE("Outcomes always fit in a slot") {
   CHECK((*outcomes)[kCount - 1].inode == kCount - 1);
 }
 
+TEST_CASE("A number of entries that the bytes cannot have allocates nothing") {
+  constexpr size_t kMany = UINT32_MAX;
+  const Bytes bytes(1000);
+  REQUIRE_CODE(DecodeOutcomes(bytes, kMany), kCorruption);
+  REQUIRE_CODE(DecodeListedNames(bytes, kMany), kCorruption);
+  REQUIRE_CODE(DecodeRecords(bytes, kMany), kInvalidArgument);
+  REQUIRE_CODE(DecodePieces(bytes, kMany), kInvalidArgument);
+  REQUIRE_CODE(DecodePlaces(bytes, kMany), kInvalidArgument);
+}
+
+TEST_CASE("Outcomes with an unknown effect or a cause that is too long are refused") {
+  Encoder unknown;
+  EncodeOutcome({.effect = static_cast<PutEffect>(77), .cause = {}}, kSlotBytes, 0, unknown);
+  REQUIRE_CODE(DecodeOutcomes(unknown.view(), 1), kCorruption);
+  Encoder chatty;
+  chatty.U8(1).U8(0).U64(0).Text16(std::string(kMaxCauseBytes + 1, 'x'));
+  REQUIRE_CODE(DecodeOutcomes(chatty.view(), 1), kCorruption);
+  Bytes answer = EncodeAnswer({.cause = std::string(kMaxCauseBytes, 'x')});
+  REQUIRE_OK(DecodeAnswer(answer));
+  answer.push_back('x');
+  REQUIRE_CODE(DecodeAnswer(answer), kCorruption);
+}
+
+TEST_CASE("A piece is refused if its chunk does not fit in a slot, or has another length") {
+  for (const auto& [length, chunk_length, ok] :
+       {std::tuple<uint64_t, uint32_t, bool>{kSlotBytes, kSlotBytes, true},
+        {kSlotBytes + 1, kSlotBytes + 1, false},
+        {0, 0, false},
+        {8, 9, false}}) {
+    ContentPiece piece{.kind = ContentPiece::Kind::kChunk, .length = length};
+    piece.chunk.length = chunk_length;
+    Encoder out;
+    EncodePiece({.piece = piece}, out);
+    CHECK(DecodePieces(out.view(), 1).ok() == ok);
+  }
+}
+
 TEST_CASE("Pieces and places are decoded as they were encoded, and others are refused") {
   ContentPiece piece{.kind = ContentPiece::Kind::kChunk, .offset = 1, .length = 2};
   piece.chunk = {.name = {}, .length = 2, .location = {3, 4, 5}};
