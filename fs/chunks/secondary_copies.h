@@ -8,7 +8,8 @@
 // reference.
 //
 // Invariant (docs/crash-model.md, I6): at most one copy of a chunk lies outside the noted segments,
-// and the index leads to this copy. So a cached footer part of a segment that is not noted may
+// and the index leads to this copy, unless the chunk shares its index entry with another chunk
+// (ChunkIndex::OrderOf) and is found by a search. So a cached footer part of a segment that is not noted may
 // decide that a chunk is a duplicate. For a noted segment only the index decides. A segment is
 // noted durably before it becomes a victim, and before a damaged chunk in it is stored again. A
 // segment for chunks that a collection moves is noted before it is opened. So the note is durable

@@ -115,9 +115,8 @@ Status EntryMerge::CollectHash(const HashStore& store, uint32_t age, uint64_t fi
 template <typename Item>
 void EntryMerge::SortAndDropOld(std::vector<Item>& items) {
   std::sort(items.begin(), items.end());
-  const auto end = std::unique(items.begin(), items.end(), [](const Item& a, const Item& b) {
-    return a.key() == b.key();
-  });
+  const auto end = std::unique(items.begin(), items.end(),
+                               [](const Item& a, const Item& b) { return a.key() == b.key(); });
   dropped_ += static_cast<uint64_t>(items.end() - end);
   items.erase(end, items.end());
 }

@@ -89,7 +89,7 @@ class Lookup {
   const LogStore* active_ = nullptr;
   const PartitionVersion* version_ = nullptr;  // null: only the active store is searched
   Stage stage_ = Stage::kActive;
-  size_t older_ = 0;  // stores of this stage that are older than the current one
+  size_t older_ = 0;     // stores of this stage that are older than the current one
   size_t searched_ = 0;  // stores of the version that were searched, the current one included
   CuckooTable::Candidates candidates_;
   size_t next_ = 0;

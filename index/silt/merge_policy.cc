@@ -26,8 +26,7 @@ double BytesOfPage(const SlotLayout& layout) {
 EntryCosts CostsOf(const SlotLayout& layout, bool sorted_filters) {
   const auto slots = static_cast<double>(layout.slots_per_page());
   EntryCosts costs;
-  costs.log_bytes =
-      static_cast<double>(kPageSize) / static_cast<double>(LogSlotsPerPage(layout));
+  costs.log_bytes = static_cast<double>(kPageSize) / static_cast<double>(LogSlotsPerPage(layout));
   costs.hash_bytes = (BytesOfPage(layout) / slots + kTagBytes) / kOccupancy;
   costs.sorted_bytes = BytesOfPage(layout) / slots + (sorted_filters ? kSortedFilterBytes : 0);
   costs.filter_memory = kTagBytes / kOccupancy;
@@ -47,8 +46,7 @@ double ShareFor(const EntryCosts& costs, double bytes) {
 double HashStoreShare(const SiltIndexOptions& options, const SlotLayout& layout,
                       const MemoryPlan& plan, const IndexSizes& sizes) {
   const EntryCosts costs = CostsOf(layout, plan.index_bytes != kNoMemoryLimit);
-  const double wanted =
-      options.hash_store_share.value_or(ShareFor(costs, options.bytes_per_put));
+  const double wanted = options.hash_store_share.value_or(ShareFor(costs, options.bytes_per_put));
   if (plan.index_bytes == kNoMemoryLimit || sizes.entries == 0) return wanted;
   const double least = std::min(wanted, ShareFor(costs, options.most_bytes_per_put));
   const uint64_t taken = sizes.page_index_bytes + sizes.stores * kStoreBytes;

@@ -42,7 +42,7 @@ double HashStoreShare(const SiltIndexOptions& options, const SlotLayout& layout,
                       const MemoryPlan& plan, const IndexSizes& sizes);
 
 // The bucket bits of new LogStores, at least `least`, with which a partition has at most
-// kMostStores HashStores on average. With more HashStores, lookups read more pages in vain.
+// kMostStores HashStores on average. With more HashStores, lookups read more pages without success.
 inline constexpr double kMostStores = 38;
 unsigned BucketBitsFor(uint64_t entries, unsigned partition_bits, double share, unsigned least);
 

@@ -51,8 +51,8 @@ Status CheckOptions(const SiltIndexOptions& options) {
   }
   const double share = options.hash_store_share.value_or(0.1);
   if (!(share > 0 && share < 1)) {
-    return refused(fmt::format(
-        "the share of entries in HashStores is {}; it must be between 0 and 1", share));
+    return refused(
+        fmt::format("the share of entries in HashStores is {}; it must be between 0 and 1", share));
   }
   if (!(options.bytes_per_put > 0 && options.most_bytes_per_put >= options.bytes_per_put)) {
     return refused(fmt::format("puts may write {} bytes, and at most {}", options.bytes_per_put,
@@ -109,7 +109,8 @@ Status Recovery::Find() {
     SILTFS_RETURN_IF_ERROR(NeedFiles());
     SILTFS_RETURN_IF_ERROR(MakeManifest());
   }
-  // Layouts without further bytes hold the same data, so an index keeps the one that it was made with.
+  // Layouts without further bytes hold the same data, so an index keeps the one that it was made
+  // with.
   if (manifest_.layout.rest_size() != options_.layout.rest_size()) {
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("has slots of {} bytes, not of {}", manifest_.layout.slot_size(),
@@ -259,8 +260,8 @@ Result<bool> Recovery::ReplayLog(const StoreFileId& file, unsigned bucket_bits,
   };
   Status replayed = replay(bucket_bits);
   // The smaller table may be too small for the log's entries.
-  for (unsigned larger = bucket_bits; replayed.Is(StatusCode::kCorruption) &&
-                                      larger < kMaxBucketBits;) {
+  for (unsigned larger = bucket_bits;
+       replayed.Is(StatusCode::kCorruption) && larger < kMaxBucketBits;) {
     replayed = replay(++larger);
   }
   SILTFS_RETURN_IF_ERROR(replayed);

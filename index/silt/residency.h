@@ -1,12 +1,13 @@
-// Chooses the filters and tries in memory (SILT, section 4, "Fail-Graceful Indexing"; memory_plan.h
-// sets their total size). The choice does not depend on history. As long as there is room, it takes
-// the filters of HashStores, partition by partition, then tries, then the slices of SortedStores'
-// filters (ribbon_filter.h). The first slices of all partitions come before any second slice. A
-// HashStore's filter (16 KiB) saves two reads for each lookup in its partition. A trie (about 60
-// KiB at 100 M entries) saves one to two reads. The first slice (about 190 KiB) saves half a read
-// for each absent name, the next a quarter.
+// Chooses the filters and page indexes in memory (SILT, section 4, "Fail-Graceful Indexing";
+// memory_plan.h sets their total size). The choice does not depend on history. Page boundaries are
+// always in memory (about 10 KiB for each partition at 100 M entries). As long as there is room,
+// the choice then takes the filters of HashStores, partition by partition, then tries, then the
+// slices of SortedStores' filters (ribbon_filter.h). The first slices of all partitions come before
+// any second slice. A HashStore's filter (16 KiB) saves two reads for each lookup in its partition.
+// A trie (about 60 KiB at 100 M entries) saves one to two reads. The first slice (about 190 KiB)
+// saves half a read for each absent name, the next a quarter.
 //
-// Slices are not part of SILT. They use only memory below the limit that filters and tries leave
+// Slices are not part of SILT. They use only memory below the limit that filters and indexes leave
 // free. Without a limit no slices are loaded: the index then takes only what SILT needs. With a
 // limit, slices leave room for the filters of the next conversions, so that new HashStores start
 // with a filter.
@@ -25,17 +26,18 @@ class Residency {
  public:
   explicit Residency(StoreSet& stores) : stores_(stores) {}
 
-  // Frees the filters and tries that do not fit.
+  // Frees the filters and indexes that do not fit.
   void Drop();
-  // Reads from flash a filter, trie or slice that fits and is not in memory, or several in parallel
-  // if the index has threads. Returns false if there are none. An unreadable filter, trie or slice
-  // is left out until the index is opened again; its store works without it. Damage is counted.
+  // Reads from flash a filter, index or slice that fits and is not in memory, or several in
+  // parallel if the index has threads. Returns false if there are none. An unreadable filter, trie
+  // or slice is left out until the index is opened again; its store works without it. Damage is
+  // counted.
   bool LoadSome();
   // Number of filters, tries and slices still to be read.
   size_t Backlog();
 
  private:
-  // A filter, a trie or a slice.
+  // A filter, a page index or a slice.
   struct Item {
     enum class Kind : uint8_t { kFilter, kIndex, kSlice };
     Kind kind = Kind::kFilter;

@@ -56,7 +56,8 @@ struct SiltIndexOptions {
   unsigned max_hash_stores = 160;
   // Puts wait when this many LogStores are frozen and not yet converted.
   unsigned max_frozen_logs = 8;
-  // Memory for sorting HashStores, with tables of kDefaultBucketBits or less; more with larger ones.
+  // Memory for sorting HashStores, with tables of kDefaultBucketBits or less; more with larger
+  // ones.
   size_t sort_memory_bytes = 768U << 10;
   // Rate limit of conversions and merges; 0: none.
   uint64_t background_bytes_per_second = 0;

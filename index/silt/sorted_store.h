@@ -91,9 +91,9 @@ class SortedStore {
   // has only the first `slices` (<= filter_slices()). Both require filter_file().
   Result<std::shared_ptr<const SortedStore>> WithSlice() const;
   std::shared_ptr<const SortedStore> WithFirstSlices(unsigned slices) const;
-  // The filter's file. Null if the store was written without one. Null, too, if it is missing, if it
-  // is damaged, or if it belongs to another store; filter_damage() then gives the reason. Both are
-  // null if the file could not be read.
+  // The filter's file. Null if the store was written without one. Null, too, if it is missing, if
+  // it is damaged, or if it belongs to another store; filter_damage() then gives the reason. Both
+  // are null if the file could not be read.
   const RibbonFile* filter_file() const { return filter_file_.get(); }
   const Status* filter_damage() const { return filter_damage_.get(); }
   unsigned filter_slices() const { return filter_ ? filter_->slices() : 0; }
