@@ -34,13 +34,13 @@ EntryCosts CostsOf(const SlotLayout& layout, bool sorted_filters) {
 }
 
 double BytesPerPut(const EntryCosts& costs, double share) {
-  return costs.log_bytes + costs.hash_bytes + costs.sorted_bytes / (2 * share);
+  return costs.log_bytes + costs.hash_bytes + costs.sorted_bytes * (1 - share) / (2 * share);
 }
 
 double ShareFor(const EntryCosts& costs, double bytes) {
   const double for_merges = bytes - costs.log_bytes - costs.hash_bytes;
   if (for_merges <= 0) return kMostHashStoreShare;
-  return std::min(kMostHashStoreShare, costs.sorted_bytes / (2 * for_merges));
+  return std::min(kMostHashStoreShare, costs.sorted_bytes / (2 * for_merges + costs.sorted_bytes));
 }
 
 double HashStoreShare(const SiltIndexOptions& options, const SlotLayout& layout,

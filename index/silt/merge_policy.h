@@ -25,10 +25,13 @@ struct EntryCosts {
 };
 EntryCosts CostsOf(const SlotLayout& layout, bool sorted_filters);
 
-// Bytes written per put with this share, in an index of constant size whose names are put again. A
-// growing index writes less.
+// Bytes written per put with this share of all entries in HashStores, in an index of constant size
+// whose names are put again: a merge of a partition rewrites the other entries, (1 - share) of all,
+// when its HashStores hold twice their average. A growing index writes less. Half-filled last pages
+// and manifests add some 3 %.
 double BytesPerPut(const EntryCosts& costs, double share);
-// The share for which BytesPerPut is `bytes`; at most kMostShare, also if no share is large enough.
+// The share for which BytesPerPut is `bytes`; at most kMostHashStoreShare, also if no share is
+// large enough.
 inline constexpr double kMostHashStoreShare = 0.5;
 double ShareFor(const EntryCosts& costs, double bytes);
 

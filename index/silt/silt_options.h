@@ -42,9 +42,10 @@ struct SiltIndexOptions {
   uint32_t max_log_pages = 4096;
   // Pages of 4 KiB of a log that are written at once.
   uint32_t write_batch_pages = 2;
-  // Bytes that a put may write, in all, in an index of constant size. The share of the entries that
-  // merges leave in HashStores follows from this number (merge_policy.h).
-  double bytes_per_put = 172;
+  // Bytes that a put may write, in all, in an index of constant size, without the few that
+  // BytesPerPut leaves out. The share of the entries that merges leave in HashStores follows from
+  // this number (merge_policy.h).
+  double bytes_per_put = 165;
   // If the filters of HashStores do not fit into memory, merges come earlier, until a put writes
   // this many bytes: ten times the 32 bytes of a name and its location.
   double most_bytes_per_put = 320;

@@ -1,0 +1,119 @@
+// When HashStores are merged, and how large new LogStores are.
+#include "index/silt/merge_policy.h"
+
+#include <catch2/catch.hpp>
+
+#include "silt_fixture.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr uint64_t kEntries = 100'000'000;
+
+double ShareUnder(uint64_t index_bytes, const SiltIndexOptions& options = {}) {
+  MemoryPlan plan;
+  plan.index_bytes = index_bytes;
+  return HashStoreShare(options, kChunkSlots, plan,
+                        {.entries = kEntries, .page_index_bytes = 600'000, .stores = 1100});
+}
+
+}  // namespace
+
+TEST_CASE("the share of HashStores is the one at which a put writes the given bytes") {
+  for (const bool filters : {false, true}) {
+    for (const SlotLayout layout : {SlotLayout::Hashed(), SlotLayout::Named(5)}) {
+      const EntryCosts costs = CostsOf(layout, filters);
+      for (const double bytes : {130.0, 165.0, 320.0}) {
+        const double share = ShareFor(costs, bytes);
+        CHECK(BytesPerPut(costs, share) == Approx(bytes));
+      }
+      CHECK(ShareFor(costs, 1) == kMostHashStoreShare);  // no share is large enough
+    }
+  }
+  // Larger slots leave a larger share in HashStores, whose filters take memory.
+  const SiltIndexOptions options;
+  CHECK(ShareFor(CostsOf(SlotLayout::Hashed(), false), options.bytes_per_put) < 0.08);
+  CHECK(ShareFor(CostsOf(SlotLayout::Named(5), false), options.bytes_per_put) > 0.14);
+}
+
+TEST_CASE("with less memory merges come earlier, until a put writes the most bytes") {
+  const SiltIndexOptions options;
+  const EntryCosts costs = CostsOf(kChunkSlots, true);
+  const double wanted = ShareFor(costs, options.bytes_per_put);
+  const double least = ShareFor(costs, options.most_bytes_per_put);
+  REQUIRE(least < wanted / 1.8);
+  CHECK(ShareUnder(64U << 20) == wanted);
+  double last = wanted;
+  bool between = false;
+  for (uint64_t bytes = 24U << 20; bytes > 0; bytes -= 1U << 20) {
+    const double share = ShareUnder(bytes);
+    REQUIRE(share <= last);
+    REQUIRE(share >= least);
+    if (share > least) {
+      // The filters of this share fit, and so do those of the partition that is being merged.
+      const double filters = share * static_cast<double>(kEntries) * costs.filter_memory;
+      REQUIRE(filters + 600'000 + 1100 * 1024 <= static_cast<double>(bytes));
+      between = between || share < wanted;
+    }
+    last = share;
+  }
+  CHECK(between);
+  CHECK(ShareUnder(0) == least);
+  CHECK(ShareUnder(kNoMemoryLimit) == Approx(ShareFor(CostsOf(kChunkSlots, false), 165)));
+}
+
+TEST_CASE("a share that is set holds as long as its filters fit") {
+  SiltIndexOptions options;
+  options.hash_store_share = 0.06;
+  CHECK(ShareUnder(64U << 20, options) == 0.06);
+  CHECK(ShareUnder(8U << 20, options) < 0.06);
+}
+
+TEST_CASE("new LogStores are so large that a partition has at most 38 HashStores on average") {
+  for (const uint64_t entries : {uint64_t{1'000}, kEntries, 10 * kEntries, 30 * kEntries}) {
+    const unsigned bits = BucketBitsFor(entries, 6, 0.077, 11);
+    const double stores = 0.077 * static_cast<double>(entries) / 64 /
+                          (0.95 * static_cast<double>(kBucketWays << bits));
+    CHECK(stores <= 38);
+    if (bits > 11) CHECK(2 * stores > 38);  // no larger than needed
+  }
+  CHECK(BucketBitsFor(kEntries, 6, 0.077, 11) == 11);
+  CHECK(BucketBitsFor(10 * kEntries, 6, 0.077, 11) == 14);
+  CHECK(BucketBitsFor(kEntries * 1000, 6, 0.077, 11) == kMaxBucketBits);
+}
+
+TEST_CASE("an index under a tight limit keeps all filters by merging earlier") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 6;
+  fixture.options.hash_store_share = std::nullopt;
+  fixture.options.sorted_filters = false;
+  const auto fill = [&](uint64_t limit) {
+    fixture.options.memory_limit = limit;
+    auto index = fixture.Open();
+    for (uint64_t part = 0; part < 200; ++part) PutNumbers(*index, part * 500, 500, part + 1);
+    return index;
+  };
+  auto index = fill(kNoMemoryLimit);
+  const uint64_t filters = MemoryOf(index->stats(), "hash_store");
+  const uint64_t merges = index->stats().merges;
+  REQUIRE(filters > 10'000);
+  REQUIRE_OK(index->Close());
+  SiltFixture tight;
+  tight.options = fixture.options;
+  // Room for about two thirds of these filters.
+  uint64_t limit = 1U << 20;
+  while (PlanMemory(limit, tight.options, 6, 0).index_bytes < filters * 2 / 3 + 40 * kStoreBytes) {
+    limit += 512;
+  }
+  tight.options.memory_limit = limit;
+  index = tight.Open();
+  for (uint64_t part = 0; part < 200; ++part) PutNumbers(*index, part * 500, 500, part + 1);
+  for (const auto& store : index->stats().stores) {
+    if (store.kind == "hash_store") CHECK(store.memory_bytes > 0);
+  }
+  CHECK(MemoryOf(index->stats(), "hash_store") < filters);
+  CHECK(index->stats().merges > merges);
+  CheckNumbers(*index, 0, 1000);
+}
+
+}  // namespace siltfs::testing
