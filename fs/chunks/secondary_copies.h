@@ -9,13 +9,13 @@
 //
 // Invariant (docs/crash-model.md, I6): at most one copy of a chunk lies outside the noted segments,
 // and the index leads to this copy, unless the chunk shares its index entry with another chunk
-// (ChunkIndex::OrderOf) and is found by a search. So a cached footer part of a segment that is not noted may
-// decide that a chunk is a duplicate. For a noted segment only the index decides. A segment is
-// noted durably before it becomes a victim, and before a damaged chunk in it is stored again. A
-// segment for chunks that a collection moves is noted before it is opened. So the note is durable
-// before a second copy of one of the segment's chunks can be written anywhere, and before a moved
-// copy can be written to the segment. The note is dropped with the segment, or when EntryCheck
-// finds that the index leads to every chunk in the segment.
+// (ChunkIndex::OrderOf) and is found by a search. So a cached footer part of a segment that is not
+// noted may decide that a chunk is a duplicate. For a noted segment only the index decides. A
+// segment is noted durably before it becomes a victim, and before a damaged chunk in it is stored
+// again. A segment for chunks that a collection moves is noted before it is opened. So the note is
+// durable before a second copy of one of the segment's chunks can be written anywhere, and before a
+// moved copy can be written to the segment. The note is dropped with the segment, or when
+// EntryCheck finds that the index leads to every chunk in the segment.
 //
 // A chunk of a victim may be written again, and the index then leads to a block that is not durable
 // yet. If the index becomes durable first and a crash loses that block, the index leads nowhere,

@@ -65,11 +65,12 @@ struct StoredNames::Parts {
 StoredNames::StoredNames(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 StoredNames::~StoredNames() = default;
 
-Result<std::unique_ptr<StoredNames>> StoredNames::Open(Env& env, const std::string& store) {
+Result<std::unique_ptr<StoredNames>> StoredNames::Open(Env& env, const std::string& store,
+                                                       SegmentStore* segments) {
   SILTFS_ASSIGN_OR_RETURN(const SuperblockState state,
                           ReadSuperblock(env, store, StoreAccess::kReadOnly));
   auto parts =
-      std::make_unique<Parts>(OpenSegmentStore(env, store, nullptr), state.superblock.uuid);
+      std::make_unique<Parts>(OpenSegmentStore(env, store, segments), state.superblock.uuid);
   return std::unique_ptr<StoredNames>(new StoredNames(std::move(parts)));
 }
 

@@ -17,10 +17,14 @@
 
 namespace siltfs {
 
+class SegmentStore;
+
 class StoredNames {
  public:
-  // `env` must outlive the object. Errors: those of ReadSuperblock.
-  static Result<std::unique_ptr<StoredNames>> Open(Env& env, const std::string& store);
+  // `env` and `segments` must outlive the object. `segments`: as FileSystemOptions::segments.
+  // Errors: those of ReadSuperblock.
+  static Result<std::unique_ptr<StoredNames>> Open(Env& env, const std::string& store,
+                                                   SegmentStore* segments = nullptr);
   ~StoredNames();
   StoredNames(const StoredNames&) = delete;
   StoredNames& operator=(const StoredNames&) = delete;

@@ -46,6 +46,14 @@ std::optional<StoreFileId> ParseStoreFileName(std::string_view name) {
   return std::nullopt;
 }
 
+Status UnlessNoFiles(Status status) {
+  if (!status.Is(StatusCode::kOutOfMemory)) return status;
+  return Status(StatusCode::kNoSpace,
+                "the process has no memory or no file descriptors left for the index; raise its "
+                "limit of open files")
+      .At(status.path());
+}
+
 Result<std::shared_ptr<File>> CreateStoreFile(Env& env, const std::string& directory,
                                               const StoreFileId& file) {
   const std::string path = JoinPath(directory, StoreFileName(file));
@@ -54,7 +62,7 @@ Result<std::shared_ptr<File>> CreateStoreFile(Env& env, const std::string& direc
     SILTFS_RETURN_IF_ERROR(env.RemoveFile(path));
     created = env.OpenFile(path, {.mode = OpenMode::kCreate});
   }
-  if (!created.ok()) return std::move(created).status();
+  if (!created.ok()) return UnlessNoFiles(std::move(created).status());
   return std::shared_ptr<File>(std::move(*created));
 }
 
@@ -67,7 +75,7 @@ Result<std::shared_ptr<File>> OpenStoreFile(Env& env, const std::string& directo
   }
   if (opened.ok()) return std::shared_ptr<File>(std::move(*opened));
   if (opened.status().Is(StatusCode::kNotFound)) return std::shared_ptr<File>();
-  return std::move(opened).status();
+  return UnlessNoFiles(std::move(opened).status());
 }
 
 namespace {

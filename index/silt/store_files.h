@@ -34,6 +34,10 @@ inline constexpr uint64_t kMaxStoreId = UINT64_MAX / 2;
 std::string StoreFileName(const StoreFileId& file);
 std::optional<StoreFileId> ParseStoreFileName(std::string_view name);
 
+// Returns kNoSpace instead of kOutOfMemory, which means that the process has no file descriptors
+// left. Nothing was written or lost then, so the caller may try again, as on a full disk.
+Status UnlessNoFiles(Status status);
+
 // Creates a new, empty file; replaces one left behind by a crash or failure. Its name is not
 // durable yet.
 Result<std::shared_ptr<File>> CreateStoreFile(Env& env, const std::string& directory,

@@ -6,6 +6,7 @@
 
 #include "index/silt/cuckoo_place.h"
 #include "index/silt/slot.h"
+#include "index/silt/store_files.h"
 #include "store/base/checksum.h"
 #include "store/base/coding.h"
 #include "store/env/files.h"
@@ -133,8 +134,9 @@ Result<std::optional<StoreManifest>> ReadStoreManifest(Env& env, const std::stri
 
 Status WriteStoreManifest(Env& env, const std::string& directory, const StoreManifest& manifest) {
   // The names of the listed stores must be durable before the manifest is.
-  SILTFS_RETURN_IF_ERROR(SyncNames(env, directory));
-  return ReplaceFile(env, JoinPath(directory, kFileName), AsBytes(EncodeStoreManifest(manifest)));
+  SILTFS_RETURN_IF_ERROR(UnlessNoFiles(SyncNames(env, directory)));
+  return UnlessNoFiles(
+      ReplaceFile(env, JoinPath(directory, kFileName), AsBytes(EncodeStoreManifest(manifest))));
 }
 
 }  // namespace siltfs

@@ -44,6 +44,23 @@ TEST_CASE("without memory an absent name costs two reads per HashStore and a few
   CHECK(ReadsOf(*index, 0, 2000) < 1.01);
 }
 
+TEST_CASE("page boundaries stay in memory whatever its limit is, and lookups take one read there") {
+  FilledFixture fixture;
+  fixture.options.page_index = PageIndexKind::kBounds;
+  fixture.options.hash_store_share = 0.01;  // all entries are in SortedStores
+  auto index = fixture.Fill();
+  const uint64_t bounds = MemoryOf(index->stats(), "sorted_store");
+  REQUIRE(bounds > 0);
+  REQUIRE_OK(index->SetMemoryLimit(0));
+  CHECK(MemoryOf(index->stats(), "sorted_store") == bounds);
+  CHECK(ReadsOf(*index, 0, 2000) < 1.01);
+  REQUIRE_OK(index->Close());
+  fixture.options.memory_limit = 0;
+  index = fixture.Open();
+  CHECK(MemoryOf(index->stats(), "sorted_store") == bounds);
+  CHECK(ReadsOf(*index, 0, 2000) < 1.01);
+}
+
 TEST_CASE("filters of HashStores are kept first, then tries, then slices, as far as they fit") {
   FilledFixture fixture;
   auto index = fixture.Fill();

@@ -50,6 +50,26 @@ TEST_CASE("an absent name costs almost no read with memory for filters, and one 
   REQUIRE_OK(index->Verify([](const IndexFinding& finding) { FAIL(finding.text); }));
 }
 
+TEST_CASE("merges write filters only if memory has room for them") {
+  SortedFixture fixture;
+  fixture.options.sorted_filters = std::nullopt;
+  fixture.options.memory_limit = kNoMemoryLimit;
+  auto index = fixture.Fill();
+  CHECK(fixture.Files(StoreKind::kFilter).empty());
+  REQUIRE_OK(index->Verify([](const IndexFinding& finding) { FAIL(finding.text); }));
+  REQUIRE_OK(index->Close());
+  fixture.options.memory_limit = kPlenty;
+  index = fixture.Open();
+  CHECK(index->stats().damaged_filters == 0);  // the store has none to be damaged
+  PutNumbers(*index, 50'000, 1000, 2);
+  CHECK(fixture.Files(StoreKind::kFilter).size() == 1);
+  CHECK(ReadsOfAbsent(*index) < 0.01);
+  REQUIRE_OK(index->SetMemoryLimit(0));
+  PutNumbers(*index, 60'000, 1000, 3);
+  CHECK(fixture.Files(StoreKind::kFilter).empty());
+  CheckNumbers(*index, 0, kNames);
+}
+
 TEST_CASE("batched lookups use the filters, too") {
   SortedFixture fixture;
   auto index = fixture.Fill();

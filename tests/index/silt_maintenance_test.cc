@@ -284,6 +284,40 @@ TEST_CASE("a full disk fails puts and leaves no files behind, and puts continue 
   CheckNumbers(*index, 0, put);
 }
 
+TEST_CASE("running out of file descriptors does not end writing") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 4;
+  fixture.options.max_frozen_logs = 2;
+  fixture.options.background = GENERATE(true, false);
+  auto index = fixture.Open();
+  uint64_t put = 0;
+  for (; put < 2000; put += 10) PutNumbers(*index, put, 10, put + 1);
+  fixture.env.FailCall({.calls = SimCall::kOpen | SimCall::kCreate,
+                        .code = StatusCode::kOutOfMemory,
+                        .sticky = true});
+  uint64_t failures = 0;
+  for (int i = 0; i < 50; ++i) {
+    const Status failed = index->Put(NumberedEntries(put, 10), put + 1);
+    if (failed.ok()) {
+      put += 10;
+      continue;
+    }
+    REQUIRE(failed.Is(StatusCode::kNoSpace));  // it may be tried again
+    ++failures;
+  }
+  REQUIRE(failures > 0);
+  CheckNumbers(*index, 0, put);
+  fixture.env.ClearFaults();
+  REQUIRE_OK(index->PutAgain(NumberedEntries(put, 10), put + 1));
+  put += 10;
+  for (int i = 0; i < 100; ++i, put += 10) PutNumbers(*index, put, 10, put + 1);
+  REQUIRE_OK(index->Flush());
+  CheckNumbers(*index, 0, put);
+  REQUIRE_OK(index->Close());
+  index = fixture.Open();
+  CheckNumbers(*index, 0, put);
+}
+
 TEST_CASE("stores are removed if there is no room for a manifest that lists them") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 4;

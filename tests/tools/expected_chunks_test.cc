@@ -39,7 +39,7 @@ TEST_CASE("mkfs chooses the index's parameters for the expected chunks, and a re
   const uint64_t bucket_bits = Find(parameters, "bucket_bits");
   CHECK(parameters.size() == 2);
   // With the defaults a lookup would pass ten times as many HashStores as 1.01 reads allow.
-  CHECK(partition_bits + bucket_bits >= 20);
+  CHECK(partition_bits + bucket_bits >= 19);
   const auto check_index = [&] {
     const auto env = NewPosixEnv();
     const auto manifest = ReadStoreManifest(*env, IndexPath(store));

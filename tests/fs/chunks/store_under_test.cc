@@ -115,6 +115,7 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   if (settings_.index == TestIndex::kLargeSilt) {
     silt.partition_bits = 0;
     silt.bucket_bits = 9;
+    silt.sorted_filters = true;
     silt.background = false;
   }
   const IndexOptions map{

@@ -149,7 +149,7 @@ struct GarbageStore : TemporaryDirectory, RecompressionStore {
   // The names in the index of a closed store.
   std::set<ChunkName> Indexed() const {
     std::set<ChunkName> names;
-    const auto stored = StoredNames::Open(env, path);
+    const auto stored = StoredNames::Open(env, path, SealedSegments(env));
     REQUIRE_OK(stored);
     const auto index = OpenItsIndex();
     REQUIRE_OK(index->ForEach([&](const OrderedEntry& entry) -> Status {

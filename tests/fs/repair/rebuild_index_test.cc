@@ -26,14 +26,15 @@
 namespace siltfs::testing {
 namespace {
 
-using Entries = std::map<uint64_t, Location>;  // by ChunkIndex::OrderOf
+// The order of entries depends on a secret that is drawn when an index is made.
+using Entries = std::set<Location>;
 
 Entries EntriesOf(Env& env, const std::string& store) {
   auto opened = OpenStoreIndexReadOnly(env, store);
   REQUIRE_OK(opened);
   Entries entries;
   REQUIRE_OK(opened->index->ForEach([&entries](const OrderedEntry& entry) {
-    entries[entry.order] = entry.location;
+    entries.insert(entry.location);
     return Status::Ok();
   }));
   return entries;
@@ -215,7 +216,7 @@ TEST_CASE("damaged blocks are left out of the index and reported") {
   CHECK(damage[0].find(SegmentPath(store.path(), 1)) != std::string::npos);
   const Entries after = EntriesOf(env, store.path());
   CHECK(after.size() < before.size());
-  for (const auto& [name, location] : after) CHECK(before.at(name) == location);
+  for (const Location& location : after) CHECK(before.contains(location));
 }
 
 TEST_CASE("no index is made without a store, for a store in use, or with lost metadata") {

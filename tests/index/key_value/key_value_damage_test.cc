@@ -13,6 +13,7 @@ struct DamageFixture : KeyValueFixture {
     options.index.partition_bits = 0;
     options.index.bucket_bits = 6;
     options.index.max_log_pages = 4096;
+    options.index.hash_store_share = 0.145;  // so that some HashStores remain
   }
   void PutAll(KeyValueStore& store, uint64_t keys, uint8_t byte, size_t size) {
     for (uint64_t i = 0; i < keys; ++i) {
