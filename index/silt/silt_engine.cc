@@ -330,6 +330,8 @@ Status SiltEngine::Freeze(uint32_t p) {
   // data must be durable before BeginLog.
   SILTFS_RETURN_IF_ERROR(MakeOwnerDurable());
   SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(stores_.BeginLog(p)));
+  // New logs become larger as the index grows (StoreSet::FitLogs).
+  max_log_pages_ = stores_.memory_plan().max_log_pages;
   maintenance_.Wake();
   return Status::Ok();
 }

@@ -82,6 +82,30 @@ TEST_CASE("new LogStores are so large that a partition has at most 38 HashStores
   CHECK(BucketBitsFor(kEntries * 1000, 6, 0.077, 11) == kMaxBucketBits);
 }
 
+TEST_CASE("LogStores grow with the index, and are full when they are frozen") {
+  SiltFixture fixture;
+  fixture.options.bucket_bits = 3;
+  fixture.options.write_batch_pages = 1;
+  fixture.options.hash_store_share = std::nullopt;
+  fixture.options.memory_limit = GENERATE(kNoMemoryLimit, uint64_t{64} << 20);
+  auto index = fixture.Open();
+  for (uint64_t part = 0; part < 200; ++part) PutNumbers(*index, part * 500, 500, part + 1);
+  const IndexStats stats = index->stats();
+  uint64_t stores = 0;
+  for (const auto& store : stats.stores) {
+    if (store.kind != "hash_store") continue;
+    ++stores;
+    CHECK(store.occupancy > 0.85);
+  }
+  // With tables of the first size there would be 250.
+  CHECK(stores > 10);
+  CHECK(stores < 2 * 38);
+  CheckNumbers(*index, 0, 1000);
+  REQUIRE_OK(index->Close());
+  index = fixture.Open();
+  CheckNumbers(*index, 99'000, 1000);
+}
+
 TEST_CASE("an index under a tight limit keeps all filters by merging earlier") {
   SiltFixture fixture;
   fixture.options.bucket_bits = 6;
