@@ -176,6 +176,8 @@ stat_changes_nothing
 holds "$(figure files) > 500"
 expect 0 "$siltfs" index verify "$store" >/dev/null
 holds "$("$siltfs" index dump "$store" | sort -u | wc -l) == $("$siltfs" index stat --json "$store" | jq .entries)"
+"$siltfs" index dump --names "$store" >"$work/names"
+holds "$(jq -r 'select(.name != null) | .name' "$work/names" | sort -u | grep -cE '^[0-9a-f]{40}$') == $("$siltfs" index stat --json "$store" | jq .entries)"
 snapshot >"$work/after"
 cmp "$work/before" "$work/after" || fail "reading the index changed the store"
 expect 1 "$siltfs" umount "$mnt"
