@@ -89,7 +89,7 @@ TEST_CASE("LogStores grow with the index, and are full when they are frozen") {
   fixture.options.hash_store_share = std::nullopt;
   fixture.options.memory_limit = GENERATE(kNoMemoryLimit, uint64_t{64} << 20);
   auto index = fixture.Open();
-  for (uint64_t part = 0; part < 200; ++part) PutNumbers(*index, part * 500, 500, part + 1);
+  for (uint64_t part = 0; part < 300; ++part) PutNumbers(*index, part * 500, 500, part + 1);
   const IndexStats stats = index->stats();
   uint64_t stores = 0;
   for (const auto& store : stats.stores) {
@@ -97,13 +97,13 @@ TEST_CASE("LogStores grow with the index, and are full when they are frozen") {
     ++stores;
     CHECK(store.occupancy > 0.85);
   }
-  // With tables of the first size there would be 250.
+  // With tables of the first size there would be 350.
   CHECK(stores > 10);
   CHECK(stores < 2 * 38);
   CheckNumbers(*index, 0, 1000);
   REQUIRE_OK(index->Close());
   index = fixture.Open();
-  CheckNumbers(*index, 99'000, 1000);
+  CheckNumbers(*index, 149'000, 1000);
 }
 
 TEST_CASE("an index under a tight limit keeps all filters by merging earlier") {

@@ -68,15 +68,16 @@ TEST_CASE("every key is in the only page that its boundaries return") {
   REQUIRE(bounds.pages() == pages.hashes.size());
   const auto read = PageBounds::Decode(AsBytes(Encoded(bounds)));
   REQUIRE_OK(read);
+  uint64_t wrong = 0;
   for (uint32_t page = 0; page < pages.hashes.size(); ++page) {
     for (const uint64_t hash : pages.hashes[page]) {
-      const auto [first, last] = bounds.PagesOf(hash);
-      REQUIRE(first == page);
-      REQUIRE(last == page);
-      REQUIRE(read->PagesOf(hash).first == page);
-      REQUIRE(read->PagesOf(hash).last == page);
+      for (const PageBounds* each : {&bounds, &*read}) {
+        const auto [first, last] = each->PagesOf(hash);
+        wrong += first == page && last == page ? 0 : 1;
+      }
     }
   }
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("absent keys lead to a page between those of their neighbors") {
@@ -130,7 +131,7 @@ TEST_CASE("bytes accepted as boundaries are safe to look up in") {
   const std::string good = Encoded(BoundsOf(Divide(hashes, {.count = hashes.size()}, 20), 20));
   Random random(6);
   int accepted = 0;
-  for (int i = 0; i < 50'000; ++i) {
+  for (int i = 0; i < 10'000; ++i) {
     std::string bad = good;
     for (uint64_t flips = 1 + random.Below(3); flips-- > 0;) {
       // Mostly in the header.
@@ -144,13 +145,14 @@ TEST_CASE("bytes accepted as boundaries are safe to look up in") {
       continue;
     }
     ++accepted;
+    uint64_t wrong = 0;
     for (int k = 0; k < 50; ++k) {
       const auto [first, last] = read->PagesOf(random.Next());
-      REQUIRE(first <= last);
-      REQUIRE(last < read->pages());
+      wrong += first <= last && last < read->pages() ? 0 : 1;
     }
+    REQUIRE(wrong == 0);
   }
-  CHECK(accepted > 100);
+  CHECK(accepted > 20);
 }
 
 }  // namespace siltfs::testing
