@@ -45,7 +45,7 @@ struct SiltIndexOptions {
   // Bytes that a put may write, in all, in an index of constant size, without the few that
   // BytesPerPut leaves out. The share of the entries that merges leave in HashStores follows from
   // this number (merge_policy.h).
-  double bytes_per_put = 165;
+  double bytes_per_put = 172;
   // If the filters of HashStores do not fit into memory, merges come earlier, until a put writes
   // this many bytes: ten times the 32 bytes of a name and its location.
   double most_bytes_per_put = 320;
