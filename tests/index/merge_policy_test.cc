@@ -59,7 +59,8 @@ TEST_CASE("with less memory merges come earlier, until a put writes the most byt
   }
   CHECK(between);
   CHECK(ShareUnder(0) == least);
-  CHECK(ShareUnder(kNoMemoryLimit) == Approx(ShareFor(CostsOf(kChunkSlots, false), options.bytes_per_put)));
+  CHECK(ShareUnder(kNoMemoryLimit) ==
+        Approx(ShareFor(CostsOf(kChunkSlots, false), options.bytes_per_put)));
 }
 
 TEST_CASE("a share that is set holds as long as its filters fit") {
@@ -107,35 +108,33 @@ TEST_CASE("LogStores grow with the index, and are full when they are frozen") {
 }
 
 TEST_CASE("an index under a tight limit keeps all filters by merging earlier") {
-  SiltFixture fixture;
-  fixture.options.bucket_bits = 6;
-  fixture.options.hash_store_share = std::nullopt;
-  fixture.options.sorted_filters = false;
-  const auto fill = [&](uint64_t limit) {
+  // Fills an index and returns the most memory that filters of HashStores took.
+  const auto peak_under = [](uint64_t limit) {
+    SiltFixture fixture;
+    fixture.options.bucket_bits = 6;
+    fixture.options.hash_store_share = std::nullopt;
+    fixture.options.sorted_filters = false;
     fixture.options.memory_limit = limit;
     auto index = fixture.Open();
-    for (uint64_t part = 0; part < 200; ++part) PutNumbers(*index, part * 500, 500, part + 1);
-    return index;
+    uint64_t peak = 0;
+    for (uint64_t part = 0; part < 200; ++part) {
+      PutNumbers(*index, part * 500, 500, part + 1);
+      peak = std::max(peak, MemoryOf(index->stats(), "hash_store"));
+    }
+    for (const auto& store : index->stats().stores) {
+      if (store.kind == "hash_store") CHECK(store.memory_bytes > 0);
+    }
+    CheckNumbers(*index, 0, 1000);
+    return peak;
   };
-  auto index = fill(kNoMemoryLimit);
-  const uint64_t filters = MemoryOf(index->stats(), "hash_store");
-  REQUIRE(filters > 8'000);
-  REQUIRE_OK(index->Close());
-  SiltFixture tight;
-  tight.options = fixture.options;
-  // Room for about two thirds of these filters.
+  const uint64_t free = peak_under(kNoMemoryLimit);
   uint64_t limit = 1U << 20;
-  while (PlanMemory(limit, tight.options, 6, 0).index_bytes < filters * 2 / 3 + 40 * kStoreBytes) {
-    limit += 512;
-  }
-  tight.options.memory_limit = limit;
-  index = tight.Open();
-  for (uint64_t part = 0; part < 200; ++part) PutNumbers(*index, part * 500, 500, part + 1);
-  for (const auto& store : index->stats().stores) {
-    if (store.kind == "hash_store") CHECK(store.memory_bytes > 0);
-  }
-  CHECK(MemoryOf(index->stats(), "hash_store") < filters);
-  CheckNumbers(*index, 0, 1000);
+  const uint64_t room = free / 2 + 20 * kStoreBytes;  // a HashStore has 512 bytes of filter here
+  while (PlanMemory(limit, {}, 6, 0).index_bytes < room) limit += 512;
+  const uint64_t tight = peak_under(limit);
+  INFO(free << " without a limit, " << tight << " under the limit");
+  CHECK(tight < free * 4 / 5);
+  CHECK(tight > free / 4);
 }
 
 }  // namespace siltfs::testing
