@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "store/base/checksum.h"
 #include "store/base/coding.h"
@@ -64,10 +63,7 @@ Result<std::optional<KeyValueManifest>> ReadKeyValueManifest(Env& env,
 Status WriteKeyValueManifest(Env& env, const std::string& directory,
                              const KeyValueManifest& manifest) {
   Encoder out;
-  out.Raw(kMagic)
-      .U32(kVersion)
-      .U8(static_cast<uint8_t>(std::countr_zero(manifest.layout.slot_size())))
-      .U24(0);
+  out.Raw(kMagic).U32(kVersion).U8(static_cast<uint8_t>(manifest.layout.bits())).U24(0);
   out.Raw(manifest.secret);
   out.U64(Checksum(out.view()));
   return ReplaceFile(env, JoinPath(directory, kFileName), out.view());

@@ -24,8 +24,7 @@ std::string ValuesDirectory(const std::string& store) { return JoinPath(store, "
 // Returns the bucket bits for LogStores with slots of this layout. They make a LogStore as large as
 // one that has 2^bits buckets and the smallest slots.
 unsigned BucketBitsFor(const SlotLayout& layout, unsigned bits) {
-  const unsigned doublings =
-      static_cast<unsigned>(std::countr_zero(layout.slot_size())) - SlotLayout::kLeastBits;
+  const unsigned doublings = layout.bits() - SlotLayout::kLeastBits;
   return bits > doublings + 1 ? bits - doublings : 1;
 }
 

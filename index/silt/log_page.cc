@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cassert>
 
-#include "store/base/checksum.h"
+#include "index/silt/page_header.h"
 #include "store/base/coding.h"
 
 namespace siltfs {
 namespace {
 
-constexpr size_t kChecksumSize = 8;
+constexpr uint64_t kSeed = 0;  // a log page has the log's id in its header
 constexpr size_t kHeaderSize = 32;
 // It fits in front of the second slot.
 static_assert(kHeaderSize <= kNamedEntrySize && kHeaderSize <= kChunkSlots.OffsetInPage(1));
@@ -30,17 +30,15 @@ void SealLogPage(PageBytes page, const LogPageHeader& header) {
   Encoder out;
   out.U32(header.page_number).U16(header.count).U16(0);
   out.U64(header.log_id).U64(header.complete_sequence);
-  assert(out.size() == kHeaderSize - kChecksumSize);
-  std::copy(out.view().begin(), out.view().end(), page.begin() + kChecksumSize);
-  Encoder checksum;
-  checksum.U64(Checksum(page.subspan<kChecksumSize>()));
-  std::copy(checksum.view().begin(), checksum.view().end(), page.begin());
+  assert(out.size() == kHeaderSize - kPageChecksumSize);
+  std::copy(out.view().begin(), out.view().end(), page.begin() + kPageChecksumSize);
+  WritePageChecksum(page, kSeed);
 }
 
 std::optional<LogPageHeader> CheckLogPage(const SlotLayout& layout, ConstPageBytes page,
                                           uint64_t log_id, uint32_t page_number) {
-  Decoder in(page);
-  if (in.U64() != Checksum(page.subspan<kChecksumSize>())) return std::nullopt;
+  if (!HasPageChecksum(page, kSeed)) return std::nullopt;
+  Decoder in(page.subspan<kPageChecksumSize>());
   LogPageHeader header;
   header.page_number = in.U32();
   header.count = in.U16();

@@ -55,8 +55,7 @@ class Lookup {
   // Call once when the lookup has ended: adds it to the tally of the version.
   void CountProbes() const {
     if (version_ != nullptr && searched_ > 0) {
-      version_->tally.Count(searched_, version_->logs.size() + version_->hashes.size() +
-                                           (version_->SortedEntries() > 0 ? 1 : 0));
+      version_->tally.Count(searched_, version_->StoreCount());
     }
   }
   // Number of pages that this lookup has read and found damaged, and of HashStore slots that are

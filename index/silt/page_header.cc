@@ -6,11 +6,6 @@
 #include "store/base/coding.h"
 
 namespace siltfs {
-namespace {
-
-constexpr size_t kChecksumSize = 8;
-
-}  // namespace
 
 uint64_t PageSeedOf(const StoreFileId& file) {
   Encoder out;
@@ -18,20 +13,26 @@ uint64_t PageSeedOf(const StoreFileId& file) {
   return Checksum(out.view());
 }
 
-void SealPage(PageBytes page, uint32_t number, uint64_t seed) {
-  Encoder header;
-  header.U32(number).U32(0);
-  std::copy(header.view().begin(), header.view().end(), page.begin() + kChecksumSize);
+void WritePageChecksum(PageBytes page, uint64_t seed) {
   Encoder checksum;
-  checksum.U64(Checksum(page.subspan<kChecksumSize>(), seed));
+  checksum.U64(Checksum(page.subspan<kPageChecksumSize>(), seed));
   std::copy(checksum.view().begin(), checksum.view().end(), page.begin());
 }
 
+bool HasPageChecksum(ConstPageBytes page, uint64_t seed) {
+  return Decoder(page).U64() == Checksum(page.subspan<kPageChecksumSize>(), seed);
+}
+
+void SealPage(PageBytes page, uint32_t number, uint64_t seed) {
+  Encoder header;
+  header.U32(number).U32(0);
+  std::copy(header.view().begin(), header.view().end(), page.begin() + kPageChecksumSize);
+  WritePageChecksum(page, seed);
+}
+
 bool IsSealedPage(ConstPageBytes page, uint32_t number, uint64_t seed) {
-  Decoder in(page);
-  const uint64_t checksum = in.U64();
-  if (in.U32() != number || in.U32() != 0) return false;
-  return checksum == Checksum(page.subspan<kChecksumSize>(), seed);
+  Decoder in(page.subspan<kPageChecksumSize>());
+  return in.U32() == number && in.U32() == 0 && HasPageChecksum(page, seed);
 }
 
 }  // namespace siltfs

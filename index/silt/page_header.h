@@ -17,6 +17,11 @@ namespace siltfs {
 // even if their contents are equal.
 uint64_t PageSeedOf(const StoreFileId& file);
 
+// A page of either kind begins with the checksum of the rest of it.
+inline constexpr size_t kPageChecksumSize = 8;
+void WritePageChecksum(PageBytes page, uint64_t seed);
+bool HasPageChecksum(ConstPageBytes page, uint64_t seed);
+
 // Writes the header. The slots must be filled.
 void SealPage(PageBytes page, uint32_t number, uint64_t seed);
 // Returns whether the page is exactly as it was sealed with this number and seed.

@@ -1,5 +1,5 @@
 // The index of a SortedStore's pages, in memory: either page boundaries (page_bounds.h) or the trie
-// of SILT's section 3.3 (trie_index.h). Boundaries take a seventh of the trie's memory, so they
+// of SILT's section 3.3 (trie_index.h). Boundaries take a fifth of the trie's memory, so they
 // stay in memory whatever its limit is; they need hashed slots.
 //
 // Thread-safety: immutable, so safe to share between threads.

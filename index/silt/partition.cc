@@ -4,7 +4,7 @@ namespace siltfs {
 
 std::vector<StoreCounters*> PartitionVersion::Counters() const {
   std::vector<StoreCounters*> counters;
-  counters.reserve(logs.size() + hashes.size() + 1);
+  counters.reserve(StoreCount());
   for (auto store = logs.rbegin(); store != logs.rend(); ++store) {
     counters.push_back(&(*store)->counters());
   }
@@ -13,6 +13,20 @@ std::vector<StoreCounters*> PartitionVersion::Counters() const {
   }
   if (SortedEntries() > 0) counters.push_back(&sorted->counters());
   return counters;
+}
+
+void PartitionVersion::AddStats(std::vector<IndexComponentStats>& stats) const {
+  const std::vector<uint64_t> probes = tally.Probes(StoreCount());
+  const size_t unsorted = logs.size() + hashes.size();
+  // Tallies begin with the newest store, and the lists with the oldest. An empty SortedStore is not
+  // searched.
+  const auto add = [&](const auto& store, size_t newer) {
+    stats.push_back(store->Stats());
+    if (newer < probes.size()) stats.back().probes += probes[newer];
+  };
+  for (size_t i = 0; i < logs.size(); ++i) add(logs[i], logs.size() - 1 - i);
+  for (size_t i = 0; i < hashes.size(); ++i) add(hashes[i], unsorted - 1 - i);
+  if (sorted) add(sorted, unsorted);
 }
 
 PartitionSums PartitionSums::Of(const PartitionVersion& version) {

@@ -35,6 +35,10 @@ struct PartitionVersion {
     return entries;
   }
   uint64_t SortedEntries() const { return sorted == nullptr ? 0 : sorted->entries(); }
+  // Number of stores that a lookup may search.
+  size_t StoreCount() const { return logs.size() + hashes.size() + (SortedEntries() > 0 ? 1 : 0); }
+  // Adds the statistics of all stores, with the lookups in the tally.
+  void AddStats(std::vector<IndexComponentStats>& stats) const;
   // Counters of the stores from the newest to the oldest, in the order of lookups.
   std::vector<StoreCounters*> Counters() const;
   // Adds the tally to the counters of the stores; called when no lookup has the version any more.

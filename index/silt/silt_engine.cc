@@ -470,25 +470,6 @@ Status SiltEngine::FreezeLargeLogs() {
 
 // --- State ---
 
-namespace {
-
-void AddStats(const PartitionVersion& version, std::vector<IndexComponentStats>& stats) {
-  const std::vector<uint64_t> probes = version.tally.Probes(version.Counters().size());
-  const size_t older = version.logs.size() + version.hashes.size();
-  const auto add = [&](const auto& store, size_t newer) {
-    stats.push_back(store->Stats());
-    if (newer < probes.size()) stats.back().probes += probes[newer];
-  };
-  // Tallies begin with the newest store, and the lists with the oldest.
-  for (size_t i = 0; i < version.logs.size(); ++i) {
-    add(version.logs[i], version.logs.size() - 1 - i);
-  }
-  for (size_t i = 0; i < version.hashes.size(); ++i) add(version.hashes[i], older - 1 - i);
-  if (version.sorted) add(version.sorted, older);
-}
-
-}  // namespace
-
 uint64_t SiltEngine::durable_sequence() const {
   if (!stores_.Recover().ok()) return 0;
   return std::max(durable_.load(std::memory_order_acquire), stores_.durable_sequence_found());
@@ -502,7 +483,7 @@ IndexStats SiltEngine::stats() const {
     ReaderLock lock(partition.mutex);
     if (partition.active == nullptr) continue;  // not recovered yet
     stats.stores.push_back(partition.active->Stats());
-    AddStats(*partition.version, stats.stores);
+    partition.version->AddStats(stats.stores);
   }
   for (const IndexComponentStats& store : stats.stores) {
     stats.entries += store.entries;

@@ -59,6 +59,7 @@ class SlotLayout {
   }
 
   constexpr bool hashed() const { return bits_ == 0; }
+  constexpr unsigned bits() const { return bits_; }  // of named slots
   constexpr size_t header_size() const { return hashed() ? kPageHeaderSize : 0; }
   constexpr size_t slot_size() const { return hashed() ? kHashedSlotSize : size_t{1} << bits_; }
   constexpr size_t rest_size() const { return hashed() ? 0 : slot_size() - kNamedEntrySize; }

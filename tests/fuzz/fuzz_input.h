@@ -56,6 +56,23 @@ T Must(Result<T> result) {
   return std::move(result).value();
 }
 
+// Decodes the bytes, encodes the value, and decodes that again. The second value must be the same
+// as the first one. False if the first bytes are refused.
+template <typename Decode, typename Encode, typename Same>
+bool DecodesAsEncoded(ByteView bytes, const Decode& decode, const Encode& encode,
+                      const Same& same) {
+  const auto first = decode(bytes);
+  if (!first.ok()) {
+    first.status().IgnoreError("any bytes may be refused");
+    return false;
+  }
+  const std::string written = encode(*first);
+  const auto second = decode(AsBytes(written));
+  MustHold(second.ok(), "an encoded value is decoded");
+  MustHold(same(*first, *second), "a value is decoded as it was encoded");
+  return true;
+}
+
 // Makes an input from the numbers by which the target chooses what to do, and the bytes after them.
 inline Bytes JoinInput(std::initializer_list<uint8_t> choices, ByteView bytes) {
   Bytes input(choices.size() + bytes.size());

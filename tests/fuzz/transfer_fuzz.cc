@@ -15,19 +15,11 @@ namespace {
 
 using namespace transfer;  // NOLINT: all of this file is about its messages
 
-// False if the bytes are refused.
 template <typename Decode, typename Encode>
 bool GoRound(ByteView bytes, const Decode& decode, const Encode& encode) {
-  const auto first = decode(bytes);
-  if (!first.ok()) {
-    first.status().IgnoreError("any bytes may be refused");
-    return false;
-  }
-  const std::string written = encode(*first);
-  const auto second = decode(AsBytes(written));
-  MustHold(second.ok(), "an encoded message is decoded");
-  MustHold(Same(*first, *second), "a message is decoded as it was encoded");
-  return true;
+  return DecodesAsEncoded(bytes, decode, encode, [](const auto& first, const auto& second) {
+    return Same(first, second);
+  });
 }
 
 std::string Text(const Bytes& bytes) { return std::string(AsText(bytes)); }
