@@ -4,21 +4,19 @@
 
 #include "index/silt/cuckoo_place.h"
 #include "index/silt/log_page.h"
+#include "index/silt/page_header.h"
 
 namespace siltfs {
 namespace {
 
 // How full a table is when it refuses an entry.
 constexpr double kOccupancy = 0.95;
-constexpr double kTagBytes = 2;
-constexpr double kPageChecksumBytes = 8;  // behind pages with named slots
-// Eight slices of 1.11 bits.
-constexpr double kSortedFilterBytes = 1.11;
 // Part of the room for filters that is kept for the merge to come.
 constexpr double kSlack = 0.92;
 
 double BytesOfPage(const SlotLayout& layout) {
-  return static_cast<double>(kPageSize) + (layout.hashed() ? 0 : kPageChecksumBytes);
+  return static_cast<double>(kPageSize) +
+         (layout.hashed() ? 0 : static_cast<double>(kPageChecksumSize));
 }
 
 }  // namespace
@@ -27,9 +25,9 @@ EntryCosts CostsOf(const SlotLayout& layout, bool sorted_filters) {
   const auto slots = static_cast<double>(layout.slots_per_page());
   EntryCosts costs;
   costs.log_bytes = static_cast<double>(kPageSize) / static_cast<double>(LogSlotsPerPage(layout));
-  costs.hash_bytes = (BytesOfPage(layout) / slots + kTagBytes) / kOccupancy;
+  costs.hash_bytes = (BytesOfPage(layout) / slots + kPlaceTagBytes) / kOccupancy;
   costs.sorted_bytes = BytesOfPage(layout) / slots + (sorted_filters ? kSortedFilterBytes : 0);
-  costs.filter_memory = kTagBytes / kOccupancy;
+  costs.filter_memory = kPlaceTagBytes / kOccupancy;
   return costs;
 }
 

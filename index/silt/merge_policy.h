@@ -16,6 +16,11 @@
 
 namespace siltfs {
 
+// A SortedStore's filter on flash, for each entry: eight slices of 1.11 bits (ribbon_filter.h).
+inline constexpr double kSortedFilterBytes = 1.11;
+// A HashStore's filter, for each place.
+inline constexpr double kPlaceTagBytes = 2;
+
 // The bytes that an entry takes in each kind of file, if stores are full.
 struct EntryCosts {
   double log_bytes = 0;

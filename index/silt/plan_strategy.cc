@@ -7,6 +7,8 @@
 
 #include "index/silt/cuckoo_place.h"
 #include "index/silt/log_page.h"
+#include "index/silt/merge_policy.h"
+#include "index/silt/page_header.h"
 #include "index/silt/slot.h"
 
 namespace siltfs {
@@ -21,11 +23,6 @@ constexpr double kBoundsBits = 10.4;
 constexpr double kTrieBitsOfKey = 0.28;
 // Ending pages at bins leaves half a slot of each page empty.
 constexpr double kSlotsLostToBins = 0.5;
-// Frozen files with named slots have a checksum for each page (frozen_file.h).
-constexpr double kPageChecksum = 8;
-// Eight slices of the filter, 1.11 bits for each entry and slice (ribbon_filter.h).
-constexpr double kFilterBytes = 1.11;
-constexpr double kTagBytes = 2;
 // Footer, header of the filter, and 8 stashed entries with their places and slots.
 constexpr double kHashFileBytes = 80 + 8 + 8 * 12;
 constexpr double kStash = 8;
@@ -61,14 +58,15 @@ SiltParticulars ParticularsOf(const SiltStrategy& strategy) {
   const SlotLayout layout =
       strategy.named_slots ? SlotLayout::Named(SlotLayout::kLeastBits) : SlotLayout::Hashed();
   const auto slots = static_cast<double>(layout.slots_per_page());
-  const double page = kPageSize + (strategy.named_slots ? kPageChecksum : 0);
+  const double page = kPageSize + (strategy.named_slots ? kPageChecksumSize : 0);
   const double sorted_slots = strategy.tries ? slots : slots - kSlotsLostToBins;
   const double index_bits = strategy.tries ? kTrieBitsOfKey : kBoundsBits / sorted_slots;
   SiltParticulars particulars;
   particulars.sorted_bits_per_key = index_bits;
   particulars.log_entry_bytes = kPageSize / static_cast<double>(LogSlotsPerPage(layout));
-  particulars.hash_place_bytes = page / slots + kTagBytes;
-  particulars.sorted_entry_bytes = page / sorted_slots + kFilterBytes + index_bits / kBitsPerByte;
+  particulars.hash_place_bytes = page / slots + kPlaceTagBytes;
+  particulars.sorted_entry_bytes =
+      page / sorted_slots + kSortedFilterBytes + index_bits / kBitsPerByte;
   particulars.log_file_bytes = kPageSize / 2.0;
   particulars.hash_file_bytes = kHashFileBytes + kStash * page / slots + page / 2;
   return particulars;

@@ -25,6 +25,9 @@
 
 namespace siltfs {
 
+// The options that an index with these engine parameters has, besides its directory and limits.
+SiltIndexOptions SiltOptionsOf(const EngineParameters& parameters);
+
 // The row of this engine in the table of engines.
 extern const IndexEngineRow kSiltIndexEngine;
 

@@ -26,7 +26,9 @@ constexpr EngineParameterSpec kNamedSlots = {
 constexpr EngineParameterSpec kTries = {.name = "tries", .least = 0, .most = 1, .value = 0};
 constexpr EngineParameterSpec kParameters[] = {kPartitionBits, kBucketBits, kNamedSlots, kTries};
 
-SiltIndexOptions OptionsOf(const EngineParameters& parameters) {
+}  // namespace
+
+SiltIndexOptions SiltOptionsOf(const EngineParameters& parameters) {
   SiltIndexOptions options;
   options.partition_bits = static_cast<unsigned>(ValueOf(kPartitionBits, parameters));
   options.bucket_bits = static_cast<unsigned>(ValueOf(kBucketBits, parameters));
@@ -38,8 +40,10 @@ SiltIndexOptions OptionsOf(const EngineParameters& parameters) {
   return options;
 }
 
+namespace {
+
 Result<std::unique_ptr<ChunkIndex>> Open(Env& env, const IndexOptions& options) {
-  SiltIndexOptions silt = OptionsOf(options.parameters);
+  SiltIndexOptions silt = SiltOptionsOf(options.parameters);
   silt.directory = options.directory;
   silt.read_only = options.read_only;
   silt.memory_limit = options.memory_limit;
@@ -64,7 +68,7 @@ double WantedShare(const SiltIndexOptions& options) {
 
 // Applies the model (plan_strategy.h) to an index with these parameters.
 Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
-  const SiltIndexOptions options = OptionsOf(question.parameters);
+  const SiltIndexOptions options = SiltOptionsOf(question.parameters);
   SILTFS_ASSIGN_OR_RETURN(const SiltCosts costs,
                           PredictSiltIndex({.entries = static_cast<double>(question.entries),
                                             .partition_bits = options.partition_bits,
@@ -87,7 +91,7 @@ Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
 
 // Chooses partition_bits and bucket_bits (plan_shape.h).
 Result<EngineParameters> Choose(const IndexChoiceQuestion& question) {
-  const SiltIndexOptions options = OptionsOf(question.parameters);
+  const SiltIndexOptions options = SiltOptionsOf(question.parameters);
   const auto chosen = [&](const EngineParameterSpec& spec) -> std::optional<unsigned> {
     const auto is_it = [&](const EngineParameter& given) { return given.name == spec.name; };
     if (std::ranges::none_of(question.parameters, is_it)) return std::nullopt;

@@ -55,11 +55,11 @@ TEST_CASE("bench index measures each strategy") {
   double hashed = 0;
   double tries = 0;
   double bounds = 0;
-  for (const std::string strategy : {"default", "paper", "named+bounds", "hashed+tries"}) {
+  for (const std::string strategy : {"default", "paper", "hashed+tries"}) {
     const Json statistics = Measured({"--strategy", strategy, "--get", "500"});
     CHECK(statistics["strategy"] == strategy);
     CHECK(statistics["verified"] == true);
-    const bool has_names = strategy == "paper" || strategy == "named+bounds";
+    const bool has_names = strategy == "paper";
     CHECK(statistics["slot_bytes"] == (has_names ? 32 : 20));
     (has_names ? named : hashed) = statistics["growth"]["bytes_written_per_put"];
     const Json& memory = statistics["growth"]["index_memory_end"];

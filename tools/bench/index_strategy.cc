@@ -1,24 +1,19 @@
 #include "tools/bench/index_strategy.h"
 
 #include <algorithm>
-#include <array>
 
 #include "index/engines.h"
 #include "index/open_index.h"
+#include "index/silt/plan_strategy.h"
 #include "index/silt/silt_index.h"
 #include "index/silt/silt_options.h"
 
 namespace siltfs {
 namespace {
 
-struct Strategy {
-  const char* name;
-  bool named_slots;
-  bool tries;
-};
-constexpr std::array kStrategies = {
-    Strategy{"default", false, false}, Strategy{"paper", true, true},
-    Strategy{"named+bounds", true, false}, Strategy{"hashed+tries", false, true}};
+// Named slots always have tries, so an index cannot have this strategy of the model.
+bool IsPossible(const SiltStrategy& strategy) { return !strategy.named_slots || strategy.tries; }
+
 constexpr const char* kHash = "hash";
 constexpr const char* kSorted = "sorted";
 
@@ -33,25 +28,9 @@ bool LeavesOut(const IndexChoice& choice, const char* kind) {
   return std::find(choice.without.begin(), choice.without.end(), kind) != choice.without.end();
 }
 
-uint64_t ValueIn(const EngineParameters& parameters, const char* name, uint64_t otherwise) {
-  for (const EngineParameter& parameter : parameters) {
-    if (parameter.name == name) return parameter.value;
-  }
-  return otherwise;
-}
-
 // These options are no parameters of the engine, because a store never needs them.
 SiltIndexOptions OptionsWithout(const IndexChoice& choice, const EngineParameters& parameters) {
-  SiltIndexOptions options;
-  options.partition_bits =
-      static_cast<unsigned>(ValueIn(parameters, "partition_bits", options.partition_bits));
-  options.bucket_bits =
-      static_cast<unsigned>(ValueIn(parameters, "bucket_bits", options.bucket_bits));
-  if (ValueIn(parameters, "named_slots", 0) != 0) {
-    options.layout = SlotLayout::Named(SlotLayout::kLeastBits);
-  }
-  options.page_index =
-      ValueIn(parameters, "tries", 0) != 0 ? PageIndexKind::kTrie : PageIndexKind::kBounds;
+  SiltIndexOptions options = SiltOptionsOf(parameters);
   const bool no_hash = LeavesOut(choice, kHash);
   const bool no_sorted = LeavesOut(choice, kSorted);
   if (no_hash && no_sorted) {
@@ -70,7 +49,9 @@ SiltIndexOptions OptionsWithout(const IndexChoice& choice, const EngineParameter
 
 std::vector<std::string> IndexStrategyNames() {
   std::vector<std::string> names;
-  for (const Strategy& strategy : kStrategies) names.emplace_back(strategy.name);
+  for (const SiltStrategy& strategy : SiltStrategies()) {
+    if (IsPossible(strategy)) names.emplace_back(strategy.name);
+  }
   return names;
 }
 
@@ -78,17 +59,16 @@ std::vector<std::string> IndexKindsToLeaveOut() { return {kHash, kSorted}; }
 
 Result<EngineParameters> ParametersOf(const IndexChoice& choice) {
   SILTFS_ASSIGN_OR_RETURN(const IndexEngineRow* const engine, FindIndexEngine(choice.engine));
-  const auto strategy =
-      std::find_if(kStrategies.begin(), kStrategies.end(),
-                   [&](const Strategy& row) { return row.name == choice.strategy; });
-  if (strategy == kStrategies.end()) return Refused("no strategy is named " + choice.strategy);
+  SILTFS_ASSIGN_OR_RETURN(const SiltStrategy strategy, FindSiltStrategy(choice.strategy));
+  if (!IsPossible(strategy))
+    return Refused("named slots always have tries: use the strategy paper");
   if (engine->number != IndexEngine::kSilt) {
     if (choice.strategy != "default") return Refused("only the engine silt has strategies");
     if (!choice.without.empty()) return Refused("only the engine silt can leave out stores");
   }
   EngineParameters parameters;
-  if (strategy->named_slots) parameters.push_back({.name = "named_slots", .value = 1});
-  if (strategy->tries) parameters.push_back({.name = "tries", .value = 1});
+  if (strategy.named_slots) parameters.push_back({.name = "named_slots", .value = 1});
+  if (strategy.tries) parameters.push_back({.name = "tries", .value = 1});
   for (const std::string& text : choice.parameters) {
     SILTFS_ASSIGN_OR_RETURN(EngineParameter parameter, ParseEngineParameter(text));
     parameters.push_back(std::move(parameter));
@@ -115,7 +95,7 @@ std::string HowWithout(const IndexChoice& choice) {
 
 size_t SlotBytesOf(const EngineParameters& parameters, const IndexChoice& choice) {
   if (choice.engine != kSiltEngineName) return 0;
-  return ValueIn(parameters, "named_slots", 0) != 0 ? kNamedEntrySize : kHashedSlotSize;
+  return SiltOptionsOf(parameters).layout.slot_size();
 }
 
 Result<std::unique_ptr<ChunkIndex>> OpenChosenIndex(Env& env, const IndexChoice& choice,
