@@ -32,6 +32,17 @@ bool EndsImport(const Status& status) {
          status.Is(StatusCode::kIoError) || status.Is(StatusCode::kAborted);
 }
 
+// The first failure that ends the import. The request then fails as a whole, and the other outcomes
+// are not reported.
+Status EndOf(const std::vector<Result<PutOutcome>>& outcomes) {
+  Status end;
+  for (const auto& outcome : outcomes) {
+    const bool ends = EndsImport(outcome.status());
+    if (ends && end.ok()) end = outcome.status();
+  }
+  return end;
+}
+
 }  // namespace
 
 Answer ImportLane::Handle(const Request& request, MutableByteView slot) {
@@ -229,7 +240,10 @@ Result<Answer> ImportLane::Put(const Request& request, MutableByteView slot) {
   outcomes.reserve(records.size());
   const bool replace_directories = (request.flags & transfer::kReplaceDirectories) != 0;
   for (size_t i = 0; i < records.size();) {
-    if (context_.stopped()) return Status(StatusCode::kAborted, "the store is being closed");
+    if (context_.stopped()) {
+      outcomes.emplace_back(Status(StatusCode::kAborted, "the store is being closed"));
+      break;
+    }
     size_t end = i;
     while (end < records.size() && records[end].kind == RecordKind::kEntry) ++end;
     if (end > i) {
@@ -242,9 +256,7 @@ Result<Answer> ImportLane::Put(const Request& request, MutableByteView slot) {
       outcomes.push_back(FinishDirectory(records[i++]));
     }
   }
-  for (const auto& outcome : outcomes) {
-    if (EndsImport(outcome.status())) return outcome.status();
-  }
+  SILTFS_RETURN_IF_ERROR(EndOf(outcomes));
   return Conclude(records, outcomes, slot);
 }
 
@@ -274,14 +286,15 @@ Result<Answer> ImportLane::Offer(const Request& request, MutableByteView slot) {
   outcomes.reserve(records.size());
   for (DecodedRecord& record : records) {
     auto outcome = OfferOne(record, request.number, (request.flags & transfer::kNew) != 0);
-    if (EndsImport(outcome.status())) return outcome.status();
     if (outcome.status().Is(StatusCode::kIsADirectory) ||
         outcome.status().Is(StatusCode::kCorruption)) {
       // The source can be read, so Put decides.
       outcome = PutOutcome{.effect = PutEffect::kNeeded};
     }
     outcomes.push_back(std::move(outcome));
+    if (EndsImport(outcomes.back().status())) break;
   }
+  SILTFS_RETURN_IF_ERROR(EndOf(outcomes));
   return Conclude(records, outcomes, slot);
 }
 

@@ -101,6 +101,7 @@ TEST_CASE("unsynced writes of a killed process are made durable before they coun
   index = fixture.Open();
   const uint64_t durable = index->durable_sequence();
   REQUIRE(durable > 0);
+  index.reset();
   fixture.env.PowerCut();
   index = fixture.Open();
   CHECK(index->durable_sequence() >= durable);

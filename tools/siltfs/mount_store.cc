@@ -21,6 +21,7 @@ namespace siltfs {
 namespace {
 
 // Tells the superuser, which alone can change it, about the setting that makes mounts faster.
+// Called after the mount, because a mount that fails prints one sentence.
 void TellOfRings(const MountOptions& options, Surroundings& surroundings) {
   if (options.io_uring != IoUringUse::kAuto || CurrentUserId() != 0) return;
   if (fuse::ReadRingOffer() != fuse::RingOffer::kDisabled) return;
@@ -65,7 +66,10 @@ Status Serve(const DaemonOptions& options) {
 
 ExitCode ServeInForeground(DaemonOptions options, Surroundings& surroundings) {
   options.foreground = true;
-  options.on_ready = [] { return true; };
+  options.on_ready = [&] {
+    TellOfRings(options.mount, surroundings);
+    return true;
+  };
   const Status served = Serve(options);
   return served.ok() ? ExitCode::kDone : Fail(surroundings, served);
 }
@@ -75,7 +79,9 @@ ExitCode ServeInBackground(DaemonOptions options, Surroundings& surroundings) {
   if (!start.ok()) return Fail(surroundings, ExitCode::kFailed, start.status().ToString());
   if (start->role == DaemonRole::kLauncher) {
     const auto code = static_cast<ExitCode>(start->exit_code);
-    return start->message.empty() ? code : Fail(surroundings, code, start->message);
+    if (!start->message.empty()) return Fail(surroundings, code, start->message);
+    if (code == ExitCode::kDone) TellOfRings(options.mount, surroundings);
+    return code;
   }
   std::atomic<bool> ready = false;
   options.on_ready = [&] {
@@ -125,7 +131,6 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
     if (warning) Warn(surroundings, *warning);
   }
   if (request.check_only) return ExitCode::kDone;
-  TellOfRings(options.mount, surroundings);
   // A daemon may still be closing the store. Wait for it before signals are blocked, so that a
   // signal can end this process.
   const Status closed = WaitUntilClosed(options.store, [&](const std::string& sentence) {
