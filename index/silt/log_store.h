@@ -47,6 +47,8 @@ class LogStore {
   const SlotLayout& layout() const { return config_.layout; }
 
   StoreFileId file_id() const { return {StoreKind::kLog, config_.partition, config_.id}; }
+  // The number of its first page in the partition.
+  uint32_t first_page() const { return config_.first_page; }
   // The number, in the partition, of the page that is sealed next.
   uint32_t end_page() const { return config_.first_page + sealed_pages_; }
 

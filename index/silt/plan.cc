@@ -106,6 +106,7 @@ SiltParticulars PaperParticulars() {
           .manifest_bytes = 0,
           .manifest_partition_bytes = 0,
           .manifest_store_bytes = 0,
+          .manifest_edit_bytes = 0,
           .store_bytes = 0,
           .conversions_at_once = 0,
           .merges_at_once = 0,

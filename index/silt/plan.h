@@ -64,9 +64,11 @@ struct SiltParticulars {
   double sorted_entry_bytes = 4096 / 203.5 + 1.11 + 0.051 / 8;  // slot, filter slices, page index
   double log_file_bytes = 2048;                                 // half of the log's last page
   double hash_file_bytes = 2320;  // stash, footer, and half of the last page of a HashStore
-  double manifest_bytes = 80;     // written with every conversion and every merge
-  double manifest_partition_bytes = 36;
+  double manifest_bytes = 64;     // of a base, without partitions and stores
+  double manifest_partition_bytes = 40;
   double manifest_store_bytes = 8;
+  double manifest_edit_bytes = 512;      // of each conversion and each merge
+  double manifest_edits_bytes = 65'536;  // of edits between two bases; at least two bases
   double conversions_per_manifest = 1;
   // --- Memory beside the tables, filters and indexes ---
   double store_bytes = 1024;         // of each HashStore and SortedStore

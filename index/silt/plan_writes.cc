@@ -107,14 +107,17 @@ double WrittenBytes(const SiltWorkload& workload, const SiltParameters& paramete
   const double converted = ConvertedEntries(workload, parameters, particulars) / workload.entries;
   const double stores =
       ArrangeHashStores(workload, parameters, particulars).average / store + instances;
-  const double manifest = particulars.manifest_bytes +
-                          particulars.manifest_partition_bytes * instances +
-                          particulars.manifest_store_bytes * stores;
-  const double manifests =
+  const double base = particulars.manifest_bytes +
+                      particulars.manifest_partition_bytes * instances +
+                      particulars.manifest_store_bytes * stores;
+  // Each edit also brings the next base nearer (manifest_log.h).
+  const double edit = particulars.manifest_edit_bytes *
+                      (1 + base / std::max(particulars.manifest_edits_bytes, 2 * base));
+  const double edits =
       1 / (store * particulars.conversions_per_manifest) + 1 / parameters.merge_entries;
   return LogFileBytes(workload, parameters, particulars) / store +
          converted * HashFileBytes(workload, parameters, particulars) / store +
-         MergeBytes(workload, parameters, particulars) + converted * manifest * manifests;
+         MergeBytes(workload, parameters, particulars) + converted * edit * edits;
 }
 
 }  // namespace siltfs

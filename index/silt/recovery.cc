@@ -102,7 +102,7 @@ void Recovery::BeginListing() {
 Status Recovery::Find() {
   BeginListing();
   if (!options_.background) SILTFS_RETURN_IF_ERROR(NeedFiles());
-  SILTFS_ASSIGN_OR_RETURN(auto manifest, ReadStoreManifest(env_, options_.directory));
+  SILTFS_ASSIGN_OR_RETURN(auto manifest, manifest_log_->Read());
   if (manifest) {
     manifest_ = std::move(*manifest);
   } else {
@@ -142,13 +142,7 @@ Status Recovery::MakeManifest() {
   manifest_.layout = options_.layout;
   manifest_.partitions.resize(size_t{1} << options_.partition_bits);
   // Write the manifest before any log exists: a log without a manifest would look like damage.
-  return options_.read_only ? Status::Ok() : WriteManifest();
-}
-
-Status Recovery::WriteManifest() {
-  SILTFS_RETURN_IF_ERROR(WriteStoreManifest(env_, options_.directory, manifest_));
-  bytes_written_ += EncodeStoreManifest(manifest_).size();
-  return Status::Ok();
+  return options_.read_only ? Status::Ok() : manifest_log_->Replace(manifest_);
 }
 
 // --- A partition ---
@@ -187,7 +181,7 @@ Status Recovery::OpenStore(uint32_t p, size_t i, PartitionVersion& version) cons
 
 Status Recovery::ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& version) {
   SILTFS_RETURN_IF_ERROR(NeedFiles());
-  PartitionRecord& record = manifest_.partitions[p];
+  const PartitionRecord& record = manifest_.partitions[p];
   State& state = states_[p];
   uint32_t page = record.first_page;
   uint64_t complete = record.complete_sequence;
@@ -213,7 +207,7 @@ Status Recovery::ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& 
     }
     durable = complete;
     state.damaged_pages = static_cast<uint32_t>(missing);
-    record.durable_page = page;
+    state.durable_page = page;
   }
   state.durable_sequence = durable;
   state.log_claim = page != record.first_page ? complete : 0;
@@ -290,8 +284,15 @@ Result<Recovery::Outcome> Recovery::Finish(const ChangeActive& change_active) {
     durable_sequence_ = std::min(durable_sequence_, state.durable_sequence);
     damaged_pages_ += state.damaged_pages;
   }
+  // FinishRead makes the manifest durable as it was read. With lost pages it is written again at
+  // the end, together with the lowered claims.
+  if (!options_.read_only) SILTFS_RETURN_IF_ERROR(manifest_log_->FinishRead(manifest_));
   for (const StoreFileId& file : files_) {
     manifest_.next_id = std::max(manifest_.next_id, file.id + 1);
+  }
+  for (size_t p = 0; p < states_.size(); ++p) {
+    PartitionRecord& record = manifest_.partitions[p];
+    record.durable_page = states_[p].durable_page.value_or(record.durable_page);
   }
   if (!options_.read_only) {
     for (const State& state : states_) {
@@ -302,7 +303,9 @@ Result<Recovery::Outcome> Recovery::Finish(const ChangeActive& change_active) {
     SILTFS_RETURN_IF_ERROR(env_.SyncDirectory(options_.directory));
     SILTFS_RETURN_IF_ERROR(LowerClaims(change_active));
   }
+  bytes_written_ += manifest_log_->bytes_written();
   return Outcome{.manifest = manifest_,
+                 .manifest_log = std::move(manifest_log_),
                  .durable_sequence = durable_sequence_,
                  .damaged_pages = damaged_pages_,
                  .bytes_written = bytes_written_};
@@ -397,9 +400,9 @@ Status Recovery::LowerClaims(const ChangeActive& change_active) {
   // If durable pages are missing, the page that WriteClaim appends takes the number of the first
   // missing page. So the manifest must first record that the log ends there.
   if (damaged_pages_ > 0) {
-    SILTFS_RETURN_IF_ERROR(WriteManifest());
+    SILTFS_RETURN_IF_ERROR(manifest_log_->Replace(manifest_));
   } else if (lowered) {
-    SILTFS_RETURN_IF_ERROR(UnlessNoSpace(WriteManifest()));
+    SILTFS_RETURN_IF_ERROR(UnlessNoSpace(manifest_log_->Replace(manifest_)));
   }
   for (uint32_t p = 0; p < states_.size(); ++p) {
     if (states_[p].log_claim <= durable) continue;

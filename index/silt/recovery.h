@@ -30,9 +30,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "index/silt/entry_owner.h"
+#include "index/silt/manifest_log.h"
 #include "index/silt/parallel_jobs.h"
 #include "index/silt/partition.h"
 #include "index/silt/silt_options.h"
@@ -67,6 +69,7 @@ class Recovery {
 
   struct Outcome {
     StoreManifest manifest;
+    std::unique_ptr<ManifestLog> manifest_log;  // finished, unless the recovery is read-only
     uint64_t durable_sequence = 0;
     uint64_t damaged_pages = 0;  // found by this recovery
     uint64_t bytes_written = 0;
@@ -80,7 +83,10 @@ class Recovery {
 
  private:
   Recovery(Env& env, const SiltIndexOptions& options, EntryOwner* owner)
-      : env_(env), options_(options), owner_(owner) {}
+      : env_(env),
+        options_(options),
+        owner_(owner),
+        manifest_log_(std::make_unique<ManifestLog>(env, options.directory)) {}
 
   // A log that is used, and how many of its pages are used.
   struct FoundLog {
@@ -97,7 +103,6 @@ class Recovery {
   // The logs of a partition that were not converted yet, oldest first.
   std::vector<StoreFileId> LogsOf(uint32_t p) const;
   Status MakeManifest();
-  Status WriteManifest();
   // Opens the i-th HashStore or, if i is the number of HashStores, the SortedStore.
   Status OpenStore(uint32_t p, size_t i, PartitionVersion& version) const;
   Status ReplayLogs(uint32_t p, unsigned bucket_bits, PartitionVersion& version);
@@ -114,18 +119,20 @@ class Recovery {
   Env& env_;
   const SiltIndexOptions options_;
   EntryOwner* const owner_;
+  std::unique_ptr<ManifestLog> manifest_log_;
   StoreManifest manifest_;
   uint64_t bytes_written_ = 0;
 
   std::vector<StoreFileId> files_;  // in order; set by the listing, and read after NeedFiles only
   // State of a partition. Until Finish, only the thread that recovers the partition accesses its
-  // state or its record in the manifest.
+  // state, and the manifest stays as it was read.
   struct State {
     std::vector<FoundLog> found;
     std::shared_ptr<LogStore> active;
     uint64_t log_claim = 0;  // sequence up to which the last log page claims to have all entries
     uint64_t durable_sequence = UINT64_MAX;
     uint64_t damaged_pages = 0;
+    std::optional<uint32_t> durable_page;  // where durable pages end now, if some are missing
   };
   std::vector<State> states_;
   // The minimum over all partitions, computed in Finish.

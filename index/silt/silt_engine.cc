@@ -303,9 +303,18 @@ bool SiltEngine::Append(Partition& partition, const SlotEntry& entry, uint64_t h
 // Makes room in the tail and in the log. After the call one more page fits into both.
 Status SiltEngine::MakeRoom(uint32_t p) {
   const LogStore& active = Active(p);
-  if (active.sealed_pages() >= max_log_pages_) return Freeze(p);
+  if (active.sealed_pages() >= max_log_pages_ || EndsEarly(p, active)) return Freeze(p);
   if (active.sealed_tail_pages() >= options_.write_batch_pages) return WriteOut(p);
   return Status::Ok();
+}
+
+// All partitions get the same number of entries, so their LogStores would become full at the same
+// time again and again. Therefore the first LogStore of partition i of P takes only (i + 1) / P of
+// its entries.
+bool SiltEngine::EndsEarly(uint32_t p, const LogStore& active) const {
+  const size_t partitions = stores_.partition_count();
+  if (active.first_page() != 0 || p + 1 == partitions) return false;
+  return active.table().size() * partitions >= (p + 1) * active.table().capacity();
 }
 
 Status SiltEngine::WriteOut(uint32_t p) {
@@ -362,7 +371,7 @@ Result<bool> SiltEngine::DropGone(size_t partition, uint64_t complete) {
 Status SiltEngine::Close(uint64_t complete) {
   Status flushed = Flush(complete);
   maintenance_.Stop();
-  return flushed;
+  return flushed.ok() ? StopUnlessNoSpace(stores_.FoldManifest()) : flushed;
 }
 
 Status SiltEngine::MakeDurable() {

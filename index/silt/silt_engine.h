@@ -86,6 +86,7 @@ class SiltEngine {
   bool Append(Partition& partition, const SlotEntry& entry, uint64_t hash,
               const std::optional<LogStore::Resident>& old);
   Status MakeRoom(uint32_t p);
+  bool EndsEarly(uint32_t p, const LogStore& active) const;
   Status WriteOut(uint32_t p);
   Status Freeze(uint32_t p);
   void SealOpenPage(uint32_t p);

@@ -63,6 +63,7 @@ std::string EncodeStoreManifest(const StoreManifest& manifest) {
   out.U8(manifest.layout.number());
   out.U64(manifest.name_hash.secret).U64(manifest.complete_sequence).U64(manifest.next_id);
   out.U8(static_cast<uint8_t>(manifest.name_hash.bits)).Zeros(kReservedBytes);
+  out.U64(manifest.generation);
   for (const PartitionRecord& partition : manifest.partitions) EncodePartition(out, partition);
   out.U64(Checksum(out.view()));
   return out.Take();
@@ -94,9 +95,11 @@ Result<StoreManifest> DecodeStoreManifest(ByteView bytes) {
   manifest.next_id = in.U64();
   manifest.name_hash.bits = in.U8();
   const ByteView reserved = in.Raw(kReservedBytes);
+  manifest.generation = in.U64();
   const bool zeros =
       std::all_of(reserved.begin(), reserved.end(), [](uint8_t b) { return b == 0; });
-  if (!in.ok() || lost > 1 || layout > SlotLayout::kMostNumber || !zeros) {
+  if (!in.ok() || lost > 1 || layout > SlotLayout::kMostNumber || !zeros ||
+      manifest.generation == 0) {
     return Damaged("has a wrong header");
   }
   if (manifest.name_hash.bits < NameHash::kLeastBits ||
@@ -117,7 +120,7 @@ Result<StoreManifest> DecodeStoreManifest(ByteView bytes) {
   return manifest;
 }
 
-Result<std::optional<StoreManifest>> ReadStoreManifest(Env& env, const std::string& directory) {
+Result<std::optional<StoreManifest>> ReadManifestBase(Env& env, const std::string& directory) {
   const std::string path = JoinPath(directory, kFileName);
   Result<std::string> contents = ReadWholeFile(env, path, kMaxFileSize);
   if (!contents.ok()) {
@@ -132,7 +135,7 @@ Result<std::optional<StoreManifest>> ReadStoreManifest(Env& env, const std::stri
   return std::optional<StoreManifest>(std::move(*manifest));
 }
 
-Status WriteStoreManifest(Env& env, const std::string& directory, const StoreManifest& manifest) {
+Status WriteManifestBase(Env& env, const std::string& directory, const StoreManifest& manifest) {
   // The names of the listed stores must be durable before the manifest is.
   SILTFS_RETURN_IF_ERROR(UnlessNoFiles(SyncNames(env, directory)));
   return UnlessNoFiles(

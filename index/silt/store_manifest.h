@@ -1,13 +1,13 @@
 // The manifest of a SILT index. It lists the HashStores and SortedStores, the first log and page of
 // each partition that were not converted yet, and the sequence up to which all entries are durable.
-// The manifest is the only file that is replaced, atomically; without it the other files have no
-// meaning. A log needs no entry in the manifest. A log is used if its id is not below its
-// partition's first_log_id, and its pages continue where the previous log ended. Format:
-// docs/format.md, "SILT manifest".
+// Without the manifest the other files have no meaning. On flash it consists of a base, which is
+// replaced atomically, and of edits (manifest_log.h); this header has the base. A log needs no
+// entry in the manifest. A log is used if its id is not below its partition's first_log_id, and its
+// pages continue where the previous log ended. Format: docs/format.md, "SILT manifest".
 //
-// Durability: WriteStoreManifest returns OK when the manifest and the names of files made before it
-// are durable. After an error either the old or the new manifest is in place. Functions only, safe
-// to call from any thread.
+// Durability: WriteManifestBase returns OK when the base and the names of files made before it are
+// durable. After an error either the old or the new base is in place. Functions only, safe to call
+// from any thread.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +39,7 @@ struct StoreManifest {
   unsigned bucket_bits = 0;     // of the LogStores' tables
   unsigned partition_bits = 0;  // 2^bits partitions
   SlotLayout layout = kChunkSlots;
+  uint64_t generation = 0;  // of the base; edits belong to the base of their generation
   // All entries put with sequences up to this one are in durable pages and stores.
   uint64_t complete_sequence = 0;
   // Ids are never reused in an index. A log is created without a new manifest, so some logs may
@@ -56,8 +57,8 @@ std::string EncodeStoreManifest(const StoreManifest& manifest);
 // version.
 Result<StoreManifest> DecodeStoreManifest(ByteView bytes);
 
-// Reads the manifest; empty if there is none.
-Result<std::optional<StoreManifest>> ReadStoreManifest(Env& env, const std::string& directory);
-Status WriteStoreManifest(Env& env, const std::string& directory, const StoreManifest& manifest);
+// Reads the base; empty if there is none.
+Result<std::optional<StoreManifest>> ReadManifestBase(Env& env, const std::string& directory);
+Status WriteManifestBase(Env& env, const std::string& directory, const StoreManifest& manifest);
 
 }  // namespace siltfs

@@ -70,6 +70,7 @@ Status StoreSet::FinishRecovery() {
     MutexLock manifest_lock(manifest_mutex_);
     next_id_ = outcome.manifest.next_id;
     manifest_ = std::move(outcome.manifest);
+    manifest_log_ = std::move(outcome.manifest_log);
   }
   Count(bytes_written_, outcome.bytes_written);
   Count(damaged_pages_, outcome.damaged_pages);
@@ -166,11 +167,28 @@ Status StoreSet::BeginLog(uint32_t p) {
   return Status::Ok();
 }
 
-Status StoreSet::WriteManifest(const StoreManifest& manifest) {
-  const size_t size = EncodeStoreManifest(manifest).size();
-  SILTFS_RETURN_IF_ERROR(WriteStoreManifest(env_, options_.directory, manifest));
-  CountWritten(size);
-  Count(manifest_bytes_, size);
+Status StoreSet::FoldManifest() {
+  MutexLock lock(manifest_mutex_);
+  const uint64_t before = manifest_log_->bytes_written();
+  Status folded = manifest_log_->Fold(manifest_);
+  CountWritten(manifest_log_->bytes_written() - before);
+  if (!folded.Is(StatusCode::kNoSpace)) return folded;
+  folded.IgnoreError("the edits are durable, too");
+  return Status::Ok();
+}
+
+ManifestEdit StoreSet::BeginEdit() const {
+  ManifestEdit edit = EditOf(manifest_);
+  edit.next_id = next_id_;
+  return edit;
+}
+
+Status StoreSet::Record(const ManifestEdit& edit) {
+  const uint64_t before = manifest_log_->bytes_written();
+  SILTFS_RETURN_IF_ERROR(manifest_log_->Record(edit, manifest_));
+  const uint64_t written = manifest_log_->bytes_written() - before;
+  CountWritten(written);
+  Count(manifest_bytes_, written);
   return Status::Ok();
 }
 
@@ -191,9 +209,11 @@ void StoreSet::ReplaceSortedStore(uint32_t p, uint64_t id) {
 void StoreSet::RemoveUnlisted() {
   auto there = ReadStoreManifest(env_, options_.directory);
   if (!there.ok() || !there->has_value()) return;
-  // Ignore next_id. An opening may use ids without writing a manifest, so the manifest in memory
-  // may have a greater next_id than the one on disk.
+  // Ignore next_id and generation. An opening may use ids without writing a manifest, so the
+  // manifest in memory may have a greater next_id than the one on disk. A base that failed may be
+  // on the disk; it has another generation, but perhaps the same stores.
   (*there)->next_id = manifest_.next_id;
+  (*there)->generation = manifest_.generation;
   if (**there != manifest_) return;
   RemoveReplaced().IgnoreError("the next manifest that is written removes them");
 }
@@ -215,30 +235,28 @@ Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
     stores.push_back(std::move(store));
   }
   MutexLock lock(manifest_mutex_);
-  StoreManifest manifest = manifest_;
-  manifest.next_id = next_id_;
+  ManifestEdit edit = BeginEdit();
   uint64_t damaged_pages = 0;
   for (const Conversion& conversion : conversions) {
-    PartitionRecord& record = manifest.partitions[conversion.hash_file.partition];
-    record.first_log_id = conversion.log->id() + 1;
-    record.first_page = conversion.log->end_page();
+    PartitionEdit& change = ChangeOf(conversion.hash_file.partition, manifest_, edit);
+    change.first_log_id = conversion.log->id() + 1;
+    change.first_page = conversion.log->end_page();
     // Durable pages of later logs, which follow first_page, stay recorded as durable.
-    if (static_cast<int32_t>(record.durable_page - record.first_page) < 0) {
-      record.durable_page = record.first_page;
+    if (static_cast<int32_t>(change.durable_page - change.first_page) < 0) {
+      change.durable_page = change.first_page;
     }
-    record.complete_sequence =
-        std::max(record.complete_sequence, conversion.log->complete_sequence());
-    record.hash_ids.push_back(conversion.hash_file.id);
+    change.complete_sequence =
+        std::max(change.complete_sequence, conversion.log->complete_sequence());
+    change.new_hash_ids.push_back(conversion.hash_file.id);
     damaged_pages += conversion.damaged_pages;
   }
-  manifest.entries_lost = manifest.entries_lost || damaged_pages > 0;
-  Status written = WriteManifest(manifest);
+  edit.entries_lost = edit.entries_lost || damaged_pages > 0;
+  Status written = Record(edit);
   if (!written.ok()) {
     for (const Conversion& conversion : conversions) replaced_.push_back(conversion.hash_file);
     RemoveUnlisted();
     return written;
   }
-  manifest_ = std::move(manifest);
   CountDamage(damaged_pages);
   for (size_t i = 0; i < conversions.size(); ++i) {
     Partition& partition = partitions_[conversions[i].hash_file.partition];
@@ -275,15 +293,13 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
     CountWritten(sorted->flash_bytes());
   }
   MutexLock lock(manifest_mutex_);
-  StoreManifest manifest = manifest_;
-  manifest.next_id = next_id_;
-  manifest.entries_lost = manifest.entries_lost || merge.damaged_pages > 0;
-  PartitionRecord& record = manifest.partitions[merge.partition];
-  const auto merged = static_cast<ptrdiff_t>(merge.hash_ids.size());
-  const uint64_t old_sorted = record.sorted_id;
-  record.hash_ids.erase(record.hash_ids.begin(), record.hash_ids.begin() + merged);
-  record.sorted_id = merge.sorted_id;
-  Status written = WriteManifest(manifest);
+  ManifestEdit edit = BeginEdit();
+  edit.entries_lost = edit.entries_lost || merge.damaged_pages > 0;
+  PartitionEdit& change = ChangeOf(merge.partition, manifest_, edit);
+  const uint64_t old_sorted = change.sorted_id;
+  change.merged = static_cast<uint32_t>(merge.hash_ids.size());
+  change.sorted_id = merge.sorted_id;
+  Status written = Record(edit);
   if (!written.ok()) {
     if (merge.sorted_id != 0) {
       ReplaceSortedStore(merge.partition, merge.sorted_id);
@@ -291,7 +307,6 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
     RemoveUnlisted();
     return written;
   }
-  manifest_ = std::move(manifest);
   CountDamage(merge.damaged_pages);
   for (const uint64_t id : merge.hash_ids) {
     replaced_.push_back({StoreKind::kHash, merge.partition, id});
@@ -301,7 +316,7 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
     Partition& partition = partitions_[merge.partition];
     WriterLock version_lock(partition.mutex);
     auto version = std::make_shared<PartitionVersion>(*partition.version);
-    version->hashes.erase(version->hashes.begin(), version->hashes.begin() + merged);
+    version->hashes.erase(version->hashes.begin(), version->hashes.begin() + change.merged);
     version->sorted = std::move(sorted);
     partition.Install(std::move(version));
     partition.grown = false;
@@ -312,17 +327,17 @@ Status StoreSet::InstallSortedStore(const Merge& merge) {
 
 Status StoreSet::RecordDurable(uint64_t complete) {
   MutexLock lock(manifest_mutex_);
-  StoreManifest manifest = manifest_;
-  manifest.complete_sequence = complete;
-  for (size_t p = 0; p < partitions_.size(); ++p) {
+  ManifestEdit edit = BeginEdit();
+  edit.complete_sequence = complete;
+  for (uint32_t p = 0; p < partitions_.size(); ++p) {
     // The log's end does not move during this call, because only the calling thread writes logs.
-    manifest.partitions[p].durable_page = partitions_[p].Get().active->end_page();
+    const uint32_t end = partitions_[p].Get().active->end_page();
+    if (end != manifest_.partitions[p].durable_page) {
+      ChangeOf(p, manifest_, edit).durable_page = end;
+    }
   }
-  if (manifest == manifest_) return Status::Ok();
-  manifest.next_id = next_id_;
-  SILTFS_RETURN_IF_ERROR(WriteManifest(manifest));
-  manifest_ = std::move(manifest);
-  return Status::Ok();
+  if (edit.partitions.empty() && complete == manifest_.complete_sequence) return Status::Ok();
+  return Record(edit);
 }
 
 StoreSet::Sizes StoreSet::GetSizes() const {

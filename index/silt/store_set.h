@@ -94,6 +94,9 @@ class StoreSet {
   // pages of each partition are synced.
   Status RecordDurable(uint64_t complete);
 
+  // Called when the index is closed: the manifest needs no edits any more.
+  Status FoldManifest();
+
   // Sums and maxima over the recovered partitions. Looks at no stores.
   struct Sizes {
     uint64_t hash_entries = 0;    // in HashStores
@@ -129,11 +132,14 @@ class StoreSet {
   bool HasRoomFor(uint64_t bytes) const;
   // Makes new LogStores as large as the number of entries requires.
   void FitLogs();
-  Status WriteManifest(const StoreManifest& manifest) SILTFS_REQUIRES(manifest_mutex_);
+  // An edit of the manifest that changes nothing yet.
+  ManifestEdit BeginEdit() const SILTFS_REQUIRES(manifest_mutex_);
+  // Makes the edit durable and applies it to manifest_, which is unchanged after an error.
+  Status Record(const ManifestEdit& edit) SILTFS_REQUIRES(manifest_mutex_);
   Status RemoveReplaced() SILTFS_REQUIRES(manifest_mutex_);
   // Marks the store and its filter for removal.
   void ReplaceSortedStore(uint32_t p, uint64_t id) SILTFS_REQUIRES(manifest_mutex_);
-  // Called after a manifest could not be written: removes the replaced files if the previous
+  // Called after an edit could not be recorded: removes the replaced files if the previous
   // manifest is still in place. If they stayed, they would take the last space of a full disk.
   void RemoveUnlisted() SILTFS_REQUIRES(manifest_mutex_);
 
@@ -175,7 +181,8 @@ class StoreSet {
 
   Mutex manifest_mutex_;
   StoreManifest manifest_ SILTFS_GUARDED_BY(manifest_mutex_);
-  std::vector<StoreFileId> replaced_ SILTFS_GUARDED_BY(manifest_mutex_);  // to be removed
+  std::unique_ptr<ManifestLog> manifest_log_ SILTFS_GUARDED_BY(manifest_mutex_);  // once recovered
+  std::vector<StoreFileId> replaced_ SILTFS_GUARDED_BY(manifest_mutex_);          // to be removed
 };
 
 }  // namespace siltfs

@@ -22,6 +22,7 @@
 #include "index/key_value/item.h"
 #include "index/key_value/value_log_manifest.h"
 #include "index/map/map_snapshot.h"
+#include "index/silt/manifest_edit.h"
 #include "index/silt/store_manifest.h"
 #include "store/segment/segment_format.h"
 #include "store/superblock/superblock.h"
@@ -120,6 +121,9 @@ bool GoRoundLedger(ByteView bytes) {
 bool GoRoundManifest(ByteView bytes) {
   return GoRound(bytes, DecodeStoreManifest, EncodeStoreManifest);
 }
+bool GoRoundManifestEdit(ByteView bytes) {
+  return GoRound(bytes, DecodeManifestEdit, EncodeManifestEdit);
+}
 bool GoRoundValueLogManifest(ByteView bytes) {
   return GoRound(bytes, DecodeValueLogManifest, EncodeValueLogManifest);
 }
@@ -129,7 +133,7 @@ bool GoRoundMap(ByteView bytes) {
   });
 }
 
-constexpr std::array<bool (*)(ByteView), 20> kRecords = {
+constexpr std::array<bool (*)(ByteView), 21> kRecords = {
     GoRoundSuperblock,
     GoRoundSegmentHeader,
     GoRoundText<NameEntry>,
@@ -150,6 +154,7 @@ constexpr std::array<bool (*)(ByteView), 20> kRecords = {
     ParseKeys,
     GoRoundDamage,
     GoRoundText<ScrubRecord>,
+    GoRoundManifestEdit,
 };
 
 ChunkName Name(uint8_t byte) {
@@ -256,9 +261,13 @@ std::vector<Bytes> FuzzSeeds() {
   StoreManifest manifest;
   manifest.bucket_bits = 4;
   manifest.partition_bits = 1;
+  manifest.generation = 3;
   manifest.next_id = 20;
   manifest.partitions = {{5, 2, 4, 9, {3, 4}, 2}, {7, 0, 0, 8, {}, 0}};
   add(GoRoundManifest, EncodeStoreManifest(manifest));
+  add(GoRoundManifestEdit,
+      EncodeManifestEdit(
+          {9, 24, false, {{0, 6, 3, 5, 9, 21, 2, {22}}, {1, 7, 0, 0, 9, 0, 0, {}}}}));
   add(GoRoundValueLogManifest, EncodeValueLogManifest({uuid, 9, {3, 8}}));
   add(GoRoundMap, EncodeMapSnapshot({{Name(1), {1, 2, 3}}, {Name(2), {4, 5, 6}}}, 77));
   const std::string key = "key", value(300, 'v');

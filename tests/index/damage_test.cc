@@ -78,12 +78,19 @@ void CheckNewPutsGoIn(std::unique_ptr<ChunkIndex> index, const Engine& engine, E
   if (met) REQUIRE_CODE(again, kCorruption);
 }
 
+// Opens an index, and waits until all of its stores are open.
+Result<std::unique_ptr<ChunkIndex>> OpenWhole(const Engine& engine, Env& env, bool read_only) {
+  SILTFS_ASSIGN_OR_RETURN(auto index, engine.open(env, kDirectory, read_only));
+  SILTFS_RETURN_IF_ERROR(index->WaitUntilOpen());
+  return index;
+}
+
 // Opens an index of these damaged files, read-only and for writing, and REQUIREs that it answers
 // and reports correctly.
 Outcome CheckDamaged(const Engine& engine, const Files& files, const History& history) {
   auto env = EnvWith(files);
-  auto open = [&] { return engine.open(*env, kDirectory, false); };
-  auto read_only = engine.open(*env, kDirectory, true);
+  auto open = [&] { return OpenWhole(engine, *env, false); };
+  auto read_only = OpenWhole(engine, *env, true);
   auto index = open();
   REQUIRE(read_only.ok() == index.ok());
   if (!index.ok()) {

@@ -96,6 +96,7 @@ const SiltParticulars kSimple = {.occupancy = 0.95,
                                  .manifest_bytes = 0,
                                  .manifest_partition_bytes = 0,
                                  .manifest_store_bytes = 0,
+                                 .manifest_edit_bytes = 0,
                                  .store_bytes = 0};
 
 // The calculation is for 1,000,000 entries in 4 instances, with tables of 2^10 buckets. A merge
@@ -132,13 +133,16 @@ TEST_CASE("files, manifests and stores cost what their particulars say") {
   more.manifest_bytes = 80;
   more.manifest_partition_bytes = 36;
   more.manifest_store_bytes = 8;
+  more.manifest_edit_bytes = 500;
+  more.manifest_edits_bytes = 1000;
   more.conversions_per_manifest = 2;
   more.store_bytes = 1000;
   const SiltPrediction a = Predict(workload, parameters, kSimple);
   const SiltPrediction b = Predict(workload, parameters, more);
-  const double manifest = 80 + 4 * 36 + (20 + 4) * 8;  // 20 HashStores on average
+  const double base = 80 + 4 * 36 + (20 + 4) * 8;  // 20 HashStores on average
+  const double edit = 500 * (1 + base / 1000);
   CHECK(b.written_bytes_per_put - a.written_bytes_per_put ==
-        Approx(400 / 3891.2 + manifest * (0.5 / 3891.2 + 1.0 / 38'912)));
+        Approx(400 / 3891.2 + edit * (0.5 / 3891.2 + 1.0 / 38'912)));
   CHECK(b.memory_bytes - a.memory_bytes == Approx(24'000));
   CHECK(b.peak_memory_bytes - a.peak_memory_bytes == Approx(29'000));  // 25 HashStores
   CHECK(b.flash_bytes - a.flash_bytes == Approx(8 * 100 + 25 * 300));

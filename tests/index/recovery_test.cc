@@ -450,7 +450,7 @@ TEST_CASE("page numbers may wrap") {
   }
   manifest.partitions.at(0).first_page = kFirst;
   manifest.partitions.at(0).durable_page = kFirst + 8;
-  REQUIRE_OK(WriteStoreManifest(fixture.env, SiltFixture::kDirectory, manifest));
+  fixture.ReplaceManifest(manifest);
   {
     auto index = fixture.Open();
     CHECK(index->durable_sequence() == 8);

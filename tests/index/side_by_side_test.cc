@@ -72,7 +72,8 @@ TEST_CASE("an index without threads opens stores one by one, in the calling thre
   auto index = fixture.OpenHooked();
   CheckNumbers(*index, 0, 1);
   std::vector<std::string> expected{SiltFixture::kDirectory,
-                                    JoinPath(SiltFixture::kDirectory, "manifest")};
+                                    JoinPath(SiltFixture::kDirectory, "manifest"),
+                                    JoinPath(SiltFixture::kDirectory, "manifest.edits")};
   for (const StoreKind kind :
        {StoreKind::kHash, StoreKind::kSorted, StoreKind::kFilter, StoreKind::kLog}) {
     for (const StoreFileId& file : fixture.Files(kind)) expected.push_back(fixture.PathOf(file));

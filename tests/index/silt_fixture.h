@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "index/silt/manifest_log.h"
 #include "index/silt/silt_index.h"
-#include "index/silt/store_manifest.h"
 #include "store/env/files.h"
 #include "store_maker.h"
 #include "tests/support/catch.h"
@@ -53,6 +53,13 @@ struct SiltFixture {
     REQUIRE_OK(manifest);
     REQUIRE(manifest->has_value());
     return **manifest;
+  }
+  // Puts this manifest in place of the index's manifest.
+  void ReplaceManifest(StoreManifest manifest) {
+    ManifestLog log(env, kDirectory);
+    REQUIRE_OK(log.Read());
+    REQUIRE_OK(log.FinishRead(manifest));
+    REQUIRE_OK(log.Replace(manifest));
   }
   // Contents copies a file; Restore writes the copy back.
   std::string Contents(const StoreFileId& file) {

@@ -229,6 +229,26 @@ TEST_CASE("a deletion hides the entry in any store, and a merge removes both") {
   CHECK(sorted + others == 2100);
 }
 
+TEST_CASE("LogStores of the partitions become full one after another") {
+  SiltFixture fixture;
+  fixture.options.partition_bits = 5;
+  fixture.options.bucket_bits = 6;
+  auto index = fixture.Open();
+  constexpr double kPlaces = 256;
+  constexpr double kTaken = 0.95 * kPlaces;  // a table is full
+  constexpr uint64_t kStep = 32 * 16;
+  for (uint64_t step = 1; step <= 48; ++step) {
+    PutNumbers(*index, step * kStep, kStep, step);
+    const double entries = static_cast<double>(step) * kStep / 32;  // in each partition
+    double expected = 0;
+    for (double first = kPlaces / 32; first <= kPlaces; first += kPlaces / 32) {
+      if (entries >= first) expected += 1 + std::floor((entries - first) / kTaken);
+    }
+    INFO("step " << step << ", expected " << expected);
+    CHECK(std::abs(static_cast<double>(index->stats().conversions) - expected) <= 9);
+  }
+}
+
 TEST_CASE("opening and closing an index writes no page and makes no store") {
   SiltFixture fixture;
   {

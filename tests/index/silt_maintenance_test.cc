@@ -332,14 +332,14 @@ TEST_CASE("stores are removed if there is no room for a manifest that lists them
     index.reset();
     index = fixture.Open();
   }
-  // `fits` manifests can be written. If it is 0, the manifest of a conversion does not fit. If it
-  // is 1, the manifest of a later conversion or of a merge does not fit.
+  // `fits` edits can be written. If it is 0, the edit of a conversion does not fit. If it is 1, the
+  // edit of a later conversion or of a merge does not fit.
   for (const uint64_t fits : {0, 1}) {
     fixture.env.FailCall({.calls = SimCall::kWrite,
                           .nth = 1 + fits,
                           .code = StatusCode::kNoSpace,
                           .sticky = true,
-                          .path_part = "manifest.new"});
+                          .path_part = "manifest."});
     int failures = 0;
     for (int i = 0; i < 100; ++i, put += 10) {
       if (!index->Put(NumberedEntries(put, 10), put + 1).ok()) ++failures;

