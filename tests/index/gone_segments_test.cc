@@ -45,7 +45,7 @@ TEST_CASE("entries of gone segments disappear with the next merge, no others do"
   CHECK(Listed(*index).size() == 4000);  // SetGone alone removes no entry
   // Puts only odd numbers, until every partition has been merged again.
   uint64_t next = 10'001;
-  for (uint64_t sequence = 2; index->stats().merges < merges + 40; ++sequence) {
+  for (uint64_t sequence = 2; index->stats().merges < merges + 10; ++sequence) {
     std::vector<IndexEntry> entries;
     for (int i = 0; i < 50; ++i, next += 2) entries.push_back(NumberedEntry(next));
     REQUIRE_OK(index->Put(entries, sequence));
