@@ -94,6 +94,29 @@ TEST_CASE("bench mark makes a store, marks it, and removes it") {
   CHECK(std::filesystem::is_empty(directory.path()));
 }
 
+TEST_CASE("bench index updates entries under each memory limit") {
+  const BenchOutcome done =
+      Bench({"index", "--entries", "200000", "--updates", "1000", "--get", "500", "--rounds", "1",
+             "--index-option", "partition_bits=2", "--memory-steps", "4M,1M", "--step-get", "300",
+             "--step-updates", "150000", "--json"});
+  INFO(done.err);
+  REQUIRE(done.code == 0);
+  const auto statistics = nlohmann::json::parse(done.out);
+  CHECK(statistics["verified"] == true);
+  REQUIRE(statistics["memory_steps"].size() == 2);
+  double written = 0;
+  for (const auto& step : statistics["memory_steps"]) {
+    CHECK(step["updates"]["updates"] == 150'000);
+    CHECK(step["updates"]["put_per_s"] > 0);
+    CHECK(step["updates"]["merges"] > 0);
+    const double bytes = step["updates"]["written_bytes_per_put"];
+    CHECK(bytes / 32 ==
+          Approx(step["updates"]["write_amplification"].get<double>()));
+    CHECK(bytes > written);  // less memory costs writes
+    written = bytes;
+  }
+}
+
 TEST_CASE("bench index steps through memory limits, and bench open opens the kept index") {
   const TemporaryDirectory directory;
   const BenchOutcome filled = Bench({"index", "--entries", "20000", "--get", "500", "--rounds", "1",
@@ -126,6 +149,7 @@ TEST_CASE("bench index steps through memory limits, and bench open opens the kep
   }
   CHECK(Bench({"open", "--dir", directory.path(), "--entries", "30000", "--json"}).code == 1);
   CHECK(Bench({"index", "--entries", "100", "--memory-steps", "lots"}).code == 2);
+  CHECK(Bench({"index", "--dir", directory.path(), "--keep", "--step-updates", "5"}).code == 2);
 }
 
 TEST_CASE("bench trie measures the requested modes") {

@@ -56,8 +56,10 @@ void CheckTogether(IndexBenchOptions& options) {
   if (!parameters.ok()) {
     throw CLI::ValidationError(std::string(parameters.status().cause()));
   }
-  if (options.updates / options.entries >= IndexKeys::kMostVersion) {
-    throw CLI::ValidationError("--updates: at most " + std::to_string(IndexKeys::kMostVersion) +
+  const uint64_t updates = options.updates + options.memory_steps.size() * options.step_updates;
+  if (updates / options.entries >= IndexKeys::kMostVersion) {
+    throw CLI::ValidationError("--updates, --step-updates: at most " +
+                               std::to_string(IndexKeys::kMostVersion) +
                                " updates of each entry can be told apart");
   }
   if (!options.mix_text.empty()) ParseMix(options.mix_text, options.mix);
@@ -134,6 +136,11 @@ void AddGetOptions(CLI::App& app, IndexBenchOptions& options) {
                  "\"none\"")
       ->delimiter(',')
       ->check(CheckMemoryStep);
+  app.add_option("--step-updates", options.step_updates,
+                 "Put this many names again after each of these limits is set, before its lookups")
+      ->excludes("--keep")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 48))
+      ->capture_default_str();
   app.add_option("--step-get", options.step_gets, "Lookups of each kind at each of these limits")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40))
       ->capture_default_str();

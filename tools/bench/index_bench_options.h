@@ -32,6 +32,7 @@ struct IndexBenchOptions {
   std::optional<uint64_t> memory;
   std::vector<std::string> memory_steps;
   uint64_t step_gets = 20'000;
+  uint64_t step_updates = 0;
   std::string trace;  // a path; empty: no trace
   uint64_t trace_milliseconds = 100;
   bool keep = false;

@@ -139,18 +139,19 @@ void IndexLoad::Fill(ChunkIndex& index, MemoryMeter& memory) {
 }
 
 PutStatistics IndexLoad::Update(ChunkIndex& index, MemoryMeter& memory, const UpdateOrder& order,
-                                uint64_t count) {
+                                uint64_t first, uint64_t count) {
   PutStatistics statistics;
   memory.PeakGrowth();  // the peak of earlier work does not count
   EnterPhase("updates");
   const Stopwatch updating;
-  for (uint64_t update = 0; update < count;) {
-    const size_t batch = BatchOf(count - update);
+  const uint64_t end = first + count;
+  for (uint64_t update = first; update < end;) {
+    const size_t batch = BatchOf(end - update);
     for (size_t i = 0; i < batch; ++i, ++update) {
       entries_[i] = keys_.EntryOf(order.NumberOf(update), order.VersionOf(update));
     }
     PutBatch(index, batch, statistics);
-    Sample(memory, update == count, statistics);
+    Sample(memory, update == end, statistics);
   }
   Require(index.Flush());
   statistics.seconds = updating.seconds();

@@ -61,9 +61,9 @@ class IndexLoad {
   // `index` must be empty. Call this once.
   void Fill(ChunkIndex& index, MemoryMeter& memory);
   const IndexLoadStatistics& statistics() const { return statistics_; }  // of Fill
-  // Makes `count` updates, the first ones of `order`. Call this once, after Fill.
+  // Makes `count` updates of `order`, from the number `first` on. Call this after Fill.
   PutStatistics Update(ChunkIndex& index, MemoryMeter& memory, const UpdateOrder& order,
-                       uint64_t count);
+                       uint64_t first, uint64_t count);
 
  private:
   void PutUpTo(ChunkIndex& index, uint64_t end, MemoryMeter& memory, MixPace* pace);

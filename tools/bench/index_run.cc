@@ -152,15 +152,33 @@ void IndexRun::Update() {
   update_phase_.put_count = options_.updates;
   update_phase_.before = CountersOf(index_->stats());
   if (trace_ != nullptr) trace_->TakePeak();
-  update_phase_.puts = loading_->Update(*index_, *memory_, order_, options_.updates);
-  updates_ = options_.updates;
+  update_phase_.puts = loading_->Update(*index_, *memory_, order_, updates_, options_.updates);
+  updates_ += options_.updates;
   NoteEnd(update_phase_);
+}
+
+// Updates entries under the memory limit of a step.
+Json IndexRun::UpdateInStep() {
+  const IndexStats before = index_->stats();
+  const PutStatistics puts =
+      loading_->Update(*index_, *memory_, order_, updates_, options_.step_updates);
+  updates_ += options_.step_updates;
+  const IndexStats stats = index_->stats();
+  const uint64_t written = stats.flash_bytes_written - before.flash_bytes_written;
+  return {{"updates", options_.step_updates},
+          {"put_per_s", static_cast<double>(options_.step_updates) / puts.seconds},
+          {"written_bytes_per_put", Ratio(written, options_.step_updates)},
+          {"write_amplification", Ratio(written, stats.entry_bytes_put - before.entry_bytes_put)},
+          {"conversions", stats.conversions - before.conversions},
+          {"merges", stats.merges - before.merges},
+          {"memory_bytes_peak", puts.memory_bytes}};
 }
 
 // Measures the index's memory and lookups under another memory limit.
 void IndexRun::StepMemory(const std::string& step) {
   const uint64_t limit = ParseMemoryStep(step);
   Require(index_->SetMemoryLimit(limit));
+  const Json updates = options_.step_updates > 0 ? UpdateInStep() : Json();
   while (index_->stats().load_backlog > 0 || index_->stats().merge_backlog > 0) Nap();
   const uint64_t resident = memory_->Growth();
   const IndexStats stats = index_->stats();
@@ -175,6 +193,7 @@ void IndexRun::StepMemory(const std::string& step) {
                     {"get_hit_per_s", Median(hits.per_s)},
                     {"get_miss_per_s", Median(misses.per_s)},
                     {"gets", hits.gets}});
+  if (!updates.is_null()) steps_.back()["updates"] = updates;
 }
 
 // Checks that the index has the newest version of every entry once, and no other entry.

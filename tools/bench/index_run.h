@@ -35,6 +35,7 @@ class IndexRun {
   void Update();
   void ReleaseMemoryOfLookups();
   void NoteEnd(IndexPhase& phase);
+  nlohmann::ordered_json UpdateInStep();
   void StepMemory(const std::string& step);
   void ReadWhole();
   IndexLookups Lookups();
