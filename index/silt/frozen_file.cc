@@ -228,9 +228,18 @@ Result<Bytes> FrozenFile::ReadPayload(uint64_t most_bytes) const {
   return payload;
 }
 
-FrozenFileScan::FrozenFileScan(const FrozenFile& file, AlignedBuffer& buffer)
-    : file_(file), buffer_(buffer) {
-  const size_t size = OffsetOfPage(std::min(kFrozenBatchPages, file.info().pages) + 1);
+Result<Bytes> FrozenFile::ReadPayloadEnd(uint64_t size) const {
+  return ReadStoreRange(*file_, OffsetOfPayload(info_) + info_.payload_bytes - size, size);
+}
+
+uint64_t FrozenFile::payload_offset() const { return OffsetOfPayload(info_); }
+
+FrozenFileScan::FrozenFileScan(const FrozenFile& file, AlignedBuffer& buffer,
+                               uint32_t pages_at_once)
+    : file_(file), buffer_(buffer), pages_at_once_(pages_at_once) {
+  const uint32_t apart = file.layout().hashed() ? 0 : 1;  // the checksums follow the last page
+  const size_t size =
+      OffsetOfPage(std::max(std::min(pages_at_once, file.info().pages) + apart, 1U));
   if (buffer_.size() < size) buffer_ = AlignedBuffer(size);
 }
 
@@ -256,8 +265,8 @@ Status FrozenFileScan::ReadAll() {
 
 Status FrozenFileScan::ReadBatch() {
   const FrozenFileInfo& info = file_.info();
-  if (info.pages <= kFrozenBatchPages) return ReadAll();
-  const uint32_t end = std::min(info.pages, next_ + kFrozenBatchPages);
+  if (info.pages <= pages_at_once_) return ReadAll();
+  const uint32_t end = std::min(info.pages, next_ + pages_at_once_);
   SILTFS_RETURN_IF_ERROR(Read(OffsetOfPage(next_), OffsetOfPage(end - next_)).status());
   const bool apart = !file_.layout().hashed();  // the checksums follow the pages
   if (apart && end > checksums_first_ + checksums_.size() / kChecksumSize) {

@@ -42,7 +42,7 @@ class StoreSet {
   void SetMemoryLimit(uint64_t bytes);
   MemoryPlan memory_plan() const;
   // Replaces a store by the same one with or without its filter or trie, if it is still installed.
-  void Swap(uint32_t p, const HashStore* from, std::shared_ptr<const HashStore> to);
+  void Swap(uint32_t p, const ConvertedStore* from, std::shared_ptr<const ConvertedStore> to);
   void Swap(uint32_t p, const SortedStore* from, std::shared_ptr<const SortedStore> to);
 
   // --- Stores ---
@@ -98,7 +98,8 @@ class StoreSet {
   struct Sizes {
     uint64_t hash_entries = 0;    // in HashStores
     uint64_t sorted_entries = 0;  // in SortedStores
-    uint64_t stores = 0;          // HashStores and SortedStores
+    uint64_t hash_stores = 0;     // HashStores and sorted runs
+    uint64_t stores = 0;          // these and SortedStores
     uint64_t bounds_bytes = 0;    // of page boundaries, which stay in memory
     uint64_t wanted_bytes = 0;    // of all filters of HashStores, boundaries and tries
     uint64_t resident_bytes = 0;  // of those in memory, and of slices
