@@ -15,11 +15,11 @@ struct ConversionOptions {
   // Sorted runs need hashed slots; a log with named slots becomes a HashStore in any case.
   bool sorted_runs = false;
   unsigned partition_bits = 0;
-  double runs_per_partition = 0;  // on average; a lookup searches this many runs
+  double runs_per_partition = 0;  // that lookups search, on average
 };
 
 // Writes the file of a store with all entries in the table of `log`, which must be frozen. The
-// caller syncs it. Memory: the log's pages, and 24 bytes for each entry.
+// caller syncs it. Memory: the log's pages, and 16 bytes for each entry.
 Result<ConvertedFile> ConvertLog(const LogStore& log, Env& env, const std::string& directory,
                                  const StoreFileId& id, Throttle& throttle,
                                  const ConversionOptions& options);

@@ -42,11 +42,10 @@ uint64_t SortMemory(const SiltIndexOptions& options, unsigned bucket_bits) {
 // A tag and a value for each place.
 uint64_t TableBytes(unsigned bucket_bits) { return (kBucketWays << bucket_bits) * uint64_t{6}; }
 
-// A conversion to a sorted run sorts hashes and slots (16 bytes), copies the hashes (8) and solves
-// the filter's equations.
+// A conversion to a sorted run sorts hashes and slots (16 bytes) and solves the filter's equations.
 uint64_t RunBytes(const SiltIndexOptions& options, unsigned bucket_bits) {
   constexpr uint64_t kEquations = 128U << 10;
-  return options.sorted_runs ? (kBucketWays << bucket_bits) * uint64_t{24} + kEquations : 0;
+  return options.sorted_runs ? (kBucketWays << bucket_bits) * uint64_t{16} + kEquations : 0;
 }
 
 // The pages not yet written, and the page being filled.

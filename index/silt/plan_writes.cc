@@ -51,8 +51,10 @@ double HashStoresOfInstance(const SiltWorkload& workload, const SiltParameters& 
 double HashFilterBytes(const SiltWorkload& workload, const SiltParameters& parameters,
                        const SiltParticulars& particulars) {
   if (particulars.sorted_runs) {
-    return RunFilterMemory(HashStoresOfInstance(workload, parameters, particulars),
-                           SiltLogStoreEntries(parameters, particulars));
+    const double store = SiltLogStoreEntries(parameters, particulars);
+    const double runs =
+        ArrangeHashStores(workload, parameters, particulars).peak / parameters.instances / store;
+    return RunFilterMemory(runs, store);
   }
   return (parameters.tag_bits + particulars.hash_valid_bits) / kBitsPerByte *
          SiltPlaces(parameters);

@@ -80,7 +80,7 @@ class RibbonBlock {
   void SolveInterleaved(uint64_t seed, unsigned slices, std::span<uint64_t> words);
 
  private:
-  std::vector<uint64_t> rows_;  // by start; 0: none
+  PageVector<uint64_t> rows_;  // by start; 0: none
 };
 
 // A slice: shape.slice_words() words. Even a small slice gets pages of its own. Every merge

@@ -49,24 +49,35 @@ double RunFilterMemory(double runs_per_partition, double keys) {
   return static_cast<double>(RunFilterMemory(RunFilterBytes(slices, whole)));
 }
 
-RunFilter::RunFilter(std::span<const uint64_t> hashes, unsigned skip_bits, unsigned slices)
-    : slices_(slices),
-      shape_(ShapeFor(hashes.size(), skip_bits)),
-      words_(shape_.slice_words() * slices) {
-  RibbonBlock rows(shape_.block_words);
-  uint32_t block = 0;
-  const auto end_block = [&] {
-    const size_t block_words = size_t{shape_.block_words} * slices_;
-    rows.SolveInterleaved(uint64_t{block} << 32, slices_,
-                          std::span(words_).subspan(block * block_words, block_words));
-    ++block;
-  };
-  for (const uint64_t hash : hashes) {
-    const RibbonRow row = RibbonRow::Of(shape_, hash);
-    while (block < row.block) end_block();
-    rows.Add(row.start, row.coefficients);
-  }
-  while (block < shape_.blocks) end_block();
+RunFilterBuilder::RunFilterBuilder(uint64_t keys, unsigned skip_bits, unsigned slices)
+    : rows_(ShapeFor(keys, skip_bits).block_words) {
+  filter_.slices_ = slices;
+  filter_.shape_ = ShapeFor(keys, skip_bits);
+  filter_.words_.resize(filter_.shape_.slice_words() * slices);
+}
+
+void RunFilterBuilder::Add(uint64_t hash) {
+  const RibbonRow row = RibbonRow::Of(filter_.shape_, hash);
+  while (block_ < row.block) EndBlock();
+  rows_.Add(row.start, row.coefficients);
+}
+
+void RunFilterBuilder::EndBlock() {
+  const size_t words = size_t{filter_.shape_.block_words} * filter_.slices_;
+  rows_.SolveInterleaved(uint64_t{block_} << 32, filter_.slices_,
+                         std::span(filter_.words_).subspan(block_ * words, words));
+  ++block_;
+}
+
+RunFilter RunFilterBuilder::Finish() {
+  while (block_ < filter_.shape_.blocks) EndBlock();
+  return std::move(filter_);
+}
+
+RunFilter RunFilter::Of(std::span<const uint64_t> hashes, unsigned skip_bits, unsigned slices) {
+  RunFilterBuilder builder(hashes.size(), skip_bits, slices);
+  for (const uint64_t hash : hashes) builder.Add(hash);
+  return builder.Finish();
 }
 
 // Index of the word of the first slice that has the first bit of the row.

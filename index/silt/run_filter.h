@@ -40,9 +40,8 @@ double RunFilterMemory(double runs_per_partition, double keys);
 
 class RunFilter {
  public:
-  // Builds the filter of these hashes, which rise and share the `skip_bits` leading bits. Memory: 8
-  // bytes for each bit of a slice's block, at most 128 KiB, besides the result.
-  RunFilter(std::span<const uint64_t> hashes, unsigned skip_bits, unsigned slices);
+  // The filter of these hashes, which rise and share the `skip_bits` leading bits.
+  static RunFilter Of(std::span<const uint64_t> hashes, unsigned skip_bits, unsigned slices);
 
   unsigned slices() const { return slices_; }
   const RibbonShape& shape() const { return shape_; }
@@ -62,12 +61,31 @@ class RunFilter {
   friend bool operator==(const RunFilter&, const RunFilter&) = default;
 
  private:
+  friend class RunFilterBuilder;
   RunFilter() = default;
   size_t PlaceOf(const RibbonRow& row) const;
 
   unsigned slices_ = 0;
   RibbonShape shape_;
   std::vector<uint64_t, PageAllocator<uint64_t, kLeastPagedFilterBytes>> words_;
+};
+
+// Builds a filter from hashes in rising order. Memory: 8 bytes for each bit of a slice's block, at
+// most 128 KiB, besides the result.
+class RunFilterBuilder {
+ public:
+  RunFilterBuilder(uint64_t keys, unsigned skip_bits, unsigned slices);
+
+  // Call `keys` times.
+  void Add(uint64_t hash);
+  RunFilter Finish();
+
+ private:
+  void EndBlock();
+
+  RunFilter filter_;
+  RibbonBlock rows_;  // of the block that is being filled
+  uint32_t block_ = 0;
 };
 
 }  // namespace siltfs

@@ -1,7 +1,6 @@
 #include "index/silt/run_store.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "index/silt/binned_pages.h"
 #include "store/base/checksum.h"
@@ -25,9 +24,12 @@ struct HashAndSlot {
   uint32_t slot;
 };
 
+// Memory that is freed soon has pages of its own, so that it leaves no holes in the heap.
+using Entries = PageVector<HashAndSlot>;
+
 // The entries in the table of the log, in order. Entries of damaged pages are left out.
-std::vector<HashAndSlot> SortedEntries(const LogStore& log, const LogStore::Contents& contents) {
-  std::vector<HashAndSlot> entries;
+Entries SortedEntries(const LogStore& log, const LogStore::Contents& contents) {
+  Entries entries;
   entries.reserve(log.table().size());
   const auto add = [&](uint32_t slot) {
     if (const auto entry = contents.Entry(slot)) entries.push_back({entry->hash, slot});
@@ -40,7 +42,7 @@ std::vector<HashAndSlot> SortedEntries(const LogStore& log, const LogStore::Cont
 }
 
 // Whether each bin has room in a page.
-bool BinsFit(const std::vector<HashAndSlot>& entries, const HashBins& bins) {
+bool BinsFit(const Entries& entries, const HashBins& bins) {
   const size_t most = kChunkSlots.slots_per_page();
   for (size_t i = most; i < entries.size(); ++i) {
     if (bins.Of(entries[i].hash) == bins.Of(entries[i - most].hash)) return false;
@@ -89,7 +91,7 @@ Result<std::optional<ConvertedFile>> RunStore::WriteFrom(const LogStore& log, En
                                                          const StoreFileId& id, Throttle& throttle,
                                                          const WriteOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(const LogStore::Contents contents, log.ReadAll());
-  const std::vector<HashAndSlot> entries = SortedEntries(log, contents);
+  const Entries entries = SortedEntries(log, contents);
   const HashBins bins{.skip_bits = options.partition_bits,
                       .count = std::max<uint64_t>(entries.size(), 1)};
   if (entries.empty() || !BinsFit(entries, bins)) return std::optional<ConvertedFile>();
@@ -98,19 +100,18 @@ Result<std::optional<ConvertedFile>> RunStore::WriteFrom(const LogStore& log, En
   FrozenFileInfo info;
   info.page_index = PageIndexKind::kBounds;
   BinnedPages pages(*writer, bins);
-  std::vector<uint64_t> hashes;
-  hashes.reserve(entries.size());
+  RunFilterBuilder filter(entries.size(), options.partition_bits,
+                          RunFilterSlices(options.runs_per_partition, entries.size()));
   for (const auto& [hash, slot] : entries) {
     const SlotEntry entry = *contents.Entry(slot);
     SILTFS_RETURN_IF_ERROR(pages.Append(hash, entry));
     ++info.entries;
     if (IsTombstone(entry)) ++info.tombstones;
-    hashes.push_back(hash);
+    filter.Add(hash);
   }
   SILTFS_ASSIGN_OR_RETURN(const PageBounds bounds, pages.Finish());
   Encoder payload;
-  const unsigned slices = RunFilterSlices(options.runs_per_partition, hashes.size());
-  RunFilter(hashes, options.partition_bits, slices).Encode(payload);
+  filter.Finish().Encode(payload);
   EncodeTrailer(payload, bounds);
   SILTFS_RETURN_IF_ERROR(writer->Finish(info, payload.view()));
   return std::optional(

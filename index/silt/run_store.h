@@ -1,5 +1,5 @@
-// A RunStore, or sorted run: a LogStore's newest entries, tombstones included, in the order of their
-// hashes, with page boundaries and a ribbon filter (run_filter.h). It takes the place of a
+// A RunStore, or sorted run: a LogStore's newest entries, tombstones included, in the order of
+// their hashes, with page boundaries and a ribbon filter (run_filter.h). It takes the place of a
 // HashStore. Not in the SILT paper, which sorts HashStores only when they are merged (section 3.3).
 //
 // A conversion sorts the entries of one log in memory, so a merge reads each run once, with a
@@ -40,7 +40,7 @@ class RunStore final : public ConvertedStore {
   };
   // Writes the file of a run with all entries in the table of `log`, which must be frozen and have
   // hashed slots. Returns nothing if the log has no entries, or if so many of its hashes are
-  // neighbours that a page has no room for them. Memory: the log's pages, 24 bytes for each entry,
+  // neighbours that a page has no room for them. Memory: the log's pages, 16 bytes for each entry,
   // and that of RunFilter.
   static Result<std::optional<ConvertedFile>> WriteFrom(const LogStore& log, Env& env,
                                                         const std::string& directory,

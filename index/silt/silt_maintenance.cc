@@ -245,11 +245,10 @@ Result<bool> Maintenance::Convert() {
   if (stores_.frozen_logs() == 0) return false;
   std::vector<StoreSet::Conversion> conversions;
   std::vector<std::unique_ptr<FrozenFileWriter>> files;
-  const auto partitions = static_cast<double>(stores_.partition_count());
   const ConversionOptions options{
       .sorted_runs = stores_.options().sorted_runs,
       .partition_bits = stores_.partition_bits(),
-      .runs_per_partition = static_cast<double>(stores_.GetSizes().hash_stores) / partitions};
+      .runs_per_partition = stores_.RunsPerPartition(stores_.GetSizes())};
   for (size_t p = 0; p < stores_.partition_count() && conversions.size() < kConversionsAtOnce;
        ++p) {
     const auto version = stores_.partition(p).Get().version;

@@ -109,6 +109,14 @@ double StoreSet::Share(const Sizes& sizes) const {
                                         static_cast<double>(partitions_.size())});
 }
 
+double StoreSet::RunsPerPartition(const Sizes& sizes) const {
+  const auto partitions = static_cast<double>(partitions_.size());
+  const auto run = static_cast<double>(kBucketWays << memory_plan().bucket_bits);
+  const auto entries = static_cast<double>(sizes.hash_entries + sizes.sorted_entries);
+  return std::max(static_cast<double>(sizes.hash_stores), Share(sizes) * entries / run) /
+         partitions;
+}
+
 MemoryPlan StoreSet::memory_plan() const {
   MutexLock lock(plan_mutex_);
   return plan_;

@@ -115,6 +115,9 @@ class StoreSet {
   Sizes GetSizes() const;
   // The share of all entries that HashStores may hold now (merge_policy.h).
   double Share(const Sizes& sizes) const;
+  // The number of sorted runs that a partition has on average, or that it will have when merges
+  // leave their share in runs; the greater of the two.
+  double RunsPerPartition(const Sizes& sizes) const;
 
   void CountWritten(uint64_t bytes) { Count(bytes_written_, bytes); }
   uint64_t bytes_written() const { return bytes_written_.load(std::memory_order_relaxed); }

@@ -109,7 +109,7 @@ std::vector<Bytes> FuzzSeeds() {
   for (uint64_t& hash : hashes) hash = random.Next();
   std::sort(hashes.begin(), hashes.end());
   Encoder run_filter;
-  RunFilter(hashes, 0, kLeastRunFilterSlices).Encode(run_filter);
+  RunFilter::Of(hashes, 0, kLeastRunFilterSlices).Encode(run_filter);
   seeds.push_back(JoinInput({kRunFilter, 0}, run_filter.view()));
   return seeds;
 }

@@ -150,7 +150,7 @@ TEST_CASE("a filter has more slices if they fit the memory pages that it takes a
       std::vector<uint64_t> hashes;
       for (uint64_t i = 0; i < keys; ++i) hashes.push_back(NameHash{3}.Of(NameOf(i)));
       std::sort(hashes.begin(), hashes.end());
-      const RunFilter filter(hashes, 0, slices);
+      const RunFilter filter = RunFilter::Of(hashes, 0, slices);
       CHECK(filter.memory_bytes() == RunFilterBytes(slices, keys));
       for (const uint64_t hash : hashes) REQUIRE(filter.MayContain(hash));
     }
@@ -255,6 +255,23 @@ TEST_CASE("a crafted sorted run is refused, or verification reports it") {
   refused([](Slots&, FrozenFileInfo&, Bytes& payload) { payload.resize(1U << 20); });
   refused(
       [](Slots& slots, FrozenFileInfo&, Bytes&) { slots.resize(kChunkSlots.slots_per_page()); });
+  const auto with_starts = [&](std::initializer_list<uint64_t> starts, unsigned skip_bits) {
+    return OpenWith(maker, 600, [&](Slots& slots, FrozenFileInfo&, Bytes& payload) {
+      REQUIRE(slots.size() == 3 * kChunkSlots.slots_per_page());
+      PageBoundsBuilder builder({.skip_bits = skip_bits, .count = 600}, 204);
+      for (const uint64_t start : starts) builder.AddPage(start);
+      Encoder out;
+      builder.Finish().Encode(out);
+      out.U32(static_cast<uint32_t>(out.view().size())).U32(0);
+      out.U64(Checksum(out.view()));
+      payload.insert(payload.end(), out.view().begin(), out.view().end());
+    });
+  };
+  REQUIRE_OK(with_starts({0, 200, 400}, 0));
+  REQUIRE_CODE(with_starts({0, 200, 400}, 1), kCorruption);  // of another partition
+  REQUIRE_CODE(with_starts({0, 200, 400, 500}, 0), kCorruption);
+  REQUIRE_CODE(with_starts({0, 0, 400}, 0), kCorruption);  // a bin in two pages
+  REQUIRE_CODE(with_starts({0, 200, 200}, 0), kCorruption);
   // The filter is read only when it is loaded.
   for (const size_t at : {0, 1, 2, 4, 8, 12}) {
     const auto store =
