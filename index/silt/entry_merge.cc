@@ -22,12 +22,12 @@ Status EntryMerge::OpenCursors() {
   const size_t pages = all ? memory_pages : memory_pages / 2;
   const size_t each = std::clamp<size_t>(pages / runs, 1, kMostCursorPages);
   size_t left = std::min(runs, pages / each);
+  runs_.Reserve(left, each);
   const size_t count = version_.hashes.size();
   for (size_t i = count; i-- > 0 && left > 0;) {
     if (!version_.hashes[i]->sorted()) continue;
     const size_t age = version_.logs.size() + count - 1 - i;
-    SILTFS_RETURN_IF_ERROR(runs_.Add(version_.hashes[i]->file(), static_cast<uint32_t>(age),
-                                     static_cast<uint32_t>(each)));
+    SILTFS_RETURN_IF_ERROR(runs_.Add(version_.hashes[i]->file(), static_cast<uint32_t>(age)));
     has_cursor_[i] = true;
     --left;
   }

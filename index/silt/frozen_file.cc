@@ -234,18 +234,16 @@ Result<Bytes> FrozenFile::ReadPayloadEnd(uint64_t size) const {
 
 uint64_t FrozenFile::payload_offset() const { return OffsetOfPayload(info_); }
 
-FrozenFileScan::FrozenFileScan(const FrozenFile& file, AlignedBuffer& buffer,
-                               uint32_t pages_at_once)
-    : file_(file), buffer_(buffer), pages_at_once_(pages_at_once) {
-  const uint32_t apart = file.layout().hashed() ? 0 : 1;  // the checksums follow the last page
-  const size_t size =
-      OffsetOfPage(std::max(std::min(pages_at_once, file.info().pages) + apart, 1U));
-  if (buffer_.size() < size) buffer_ = AlignedBuffer(size);
+FrozenFileScan::FrozenFileScan(const FrozenFile& file, AlignedBuffer& buffer)
+    : file_(file), pages_at_once_(kFrozenBatchPages) {
+  const size_t size = OffsetOfPage(std::min(kFrozenBatchPages, file.info().pages) + 1);
+  if (buffer.size() < size) buffer = AlignedBuffer(size);
+  buffer_ = buffer.view();
 }
 
 // Reads into the buffer. Bytes past the file's end become zeros, which match no checksum.
 Result<MutableByteView> FrozenFileScan::Read(uint64_t offset, uint64_t size) {
-  const MutableByteView out = buffer_.view().first(size);
+  const MutableByteView out = buffer_.first(size);
   SILTFS_ASSIGN_OR_RETURN(const size_t got, file_.file().Read(offset, out));
   std::fill(out.begin() + static_cast<ptrdiff_t>(got), out.end(), 0);
   return out;

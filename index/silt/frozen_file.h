@@ -140,15 +140,19 @@ class FrozenFile {
 };
 
 // Reads a frozen file's pages from front to back, checking each. Belongs to one thread; the file
-// must outlive it. Memory: the buffer, at most pages_at_once + 1 pages.
+// must outlive it. Memory: the buffer, at most kFrozenBatchPages + 1 pages.
 class FrozenFileScan {
  public:
-  // Reads at most `pages_at_once` (> 0) pages at a time, into a buffer of its own.
-  explicit FrozenFileScan(const FrozenFile& file, uint32_t pages_at_once = kFrozenBatchPages)
-      : FrozenFileScan(file, own_, pages_at_once) {}
+  // Reads into a buffer of its own.
+  explicit FrozenFileScan(const FrozenFile& file) : FrozenFileScan(file, own_) {}
   // Reads into `buffer`, which may serve several scans in turn and must outlive the scan.
-  FrozenFileScan(const FrozenFile& file, AlignedBuffer& buffer,
-                 uint32_t pages_at_once = kFrozenBatchPages);
+  FrozenFileScan(const FrozenFile& file, AlignedBuffer& buffer);
+  // Reads as many pages at once as `pages` has room for, at least one. `pages` must be aligned to
+  // pages and outlive the scan; the file must have hashed slots.
+  FrozenFileScan(const FrozenFile& file, MutableByteView pages)
+      : file_(file),
+        buffer_(pages),
+        pages_at_once_(static_cast<uint32_t>(pages.size() / kPageSize)) {}
   FrozenFileScan(const FrozenFileScan&) = delete;
   FrozenFileScan& operator=(const FrozenFileScan&) = delete;
 
@@ -169,7 +173,7 @@ class FrozenFileScan {
 
   const FrozenFile& file_;
   AlignedBuffer own_;
-  AlignedBuffer& buffer_;
+  MutableByteView buffer_;
   const uint32_t pages_at_once_;
   Bytes checksums_;  // with named slots: of the pages from checksums_first_ on
   uint32_t checksums_first_ = 0;

@@ -4,9 +4,15 @@
 
 namespace siltfs {
 
-Status RunStoreMerge::Add(const FrozenFile& file, uint32_t age, uint32_t pages_at_once) {
-  Source& source = sources_.emplace_back(file, name_hash_, pages_at_once);
-  memory_bytes_ += uint64_t{pages_at_once} * kPageSize;
+void RunStoreMerge::Reserve(size_t runs, size_t pages_at_once) {
+  buffer_bytes_ = pages_at_once * kPageSize;
+  buffers_.resize(runs * buffer_bytes_);
+}
+
+Status RunStoreMerge::Add(const FrozenFile& file, uint32_t age) {
+  const MutableByteView pages =
+      MutableByteView(buffers_).subspan(sources_.size() * buffer_bytes_, buffer_bytes_);
+  Source& source = sources_.emplace_back(file, name_hash_, pages);
   SILTFS_RETURN_IF_ERROR(source.cursor.Next());
   Push(age, source);
   return Status::Ok();

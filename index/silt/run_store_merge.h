@@ -2,13 +2,14 @@
 // key of all cursors comes next. Of equal keys, the one of the newest run comes first.
 //
 // Thread-safety: none; the files are only read, and must outlive the merge. Memory: the cursors'
-// buffers, `pages_at_once` pages for each run.
+// buffers, in one block, because many small aligned buffers would leave holes in the heap.
 #pragma once
 
 #include <deque>
 #include <vector>
 
 #include "index/silt/sorted_store.h"
+#include "store/env/page_allocator.h"
 
 namespace siltfs {
 
@@ -16,8 +17,11 @@ class RunStoreMerge {
  public:
   explicit RunStoreMerge(const NameHash& name_hash) : name_hash_(name_hash) {}
 
+  // Makes buffers for `runs` cursors, which read `pages_at_once` (> 0) pages at a time. Call once,
+  // before Add.
+  void Reserve(size_t runs, size_t pages_at_once);
   // Adds a run and reads its first entry. A run of a lower age is newer.
-  Status Add(const FrozenFile& file, uint32_t age, uint32_t pages_at_once);
+  Status Add(const FrozenFile& file, uint32_t age);
 
   // The next entry; null at the end. Valid until the next Next().
   const SortedCursor::Item* item() const {
@@ -28,12 +32,12 @@ class RunStoreMerge {
 
   // Damaged pages, which were left out, and one for each run with entries out of order.
   uint64_t damaged_pages() const;
-  uint64_t memory_bytes() const { return memory_bytes_; }
+  uint64_t memory_bytes() const { return buffers_.size(); }
 
  private:
   struct Source {
-    Source(const FrozenFile& file, const NameHash& name_hash, uint32_t pages_at_once)
-        : cursor(&file, name_hash, pages_at_once) {}
+    Source(const FrozenFile& file, const NameHash& name_hash, MutableByteView pages)
+        : cursor(&file, name_hash, pages) {}
     SortedCursor cursor;
     uint64_t out_of_order = 0;  // entries
   };
@@ -52,7 +56,8 @@ class RunStoreMerge {
   const NameHash name_hash_;
   std::deque<Source> sources_;
   std::vector<Head> heap_;
-  uint64_t memory_bytes_ = 0;
+  size_t buffer_bytes_ = 0;  // of each cursor
+  std::vector<uint8_t, PageAllocator<uint8_t, 1>> buffers_;
 };
 
 }  // namespace siltfs

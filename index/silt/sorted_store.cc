@@ -258,11 +258,14 @@ void SortedSearch::StepAside(uint32_t page) {
   next_.reset();
 }
 
-SortedCursor::SortedCursor(const FrozenFile* file, const NameHash& name_hash,
-                           uint32_t pages_at_once)
+SortedCursor::SortedCursor(const FrozenFile* file, const NameHash& name_hash, MutableByteView pages)
     : name_hash_(name_hash) {
   if (file == nullptr) return;
-  scan_.emplace(*file, pages_at_once);
+  if (pages.empty()) {
+    scan_.emplace(*file);
+  } else {
+    scan_.emplace(*file, pages);
+  }
   layout_ = file->layout();
   slot_ = layout_.slots_per_page();
 }

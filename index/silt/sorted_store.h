@@ -178,9 +178,9 @@ class SortedSearch {
 class SortedCursor {
  public:
   // `file` must have entries in order, and must outlive the cursor. If it is null, there are no
-  // items. The cursor reads at most `pages_at_once` pages at a time.
-  SortedCursor(const FrozenFile* file, const NameHash& name_hash,
-               uint32_t pages_at_once = kFrozenBatchPages);
+  // items. The cursor reads into `pages` (FrozenFileScan), or into a buffer of its own if there are
+  // none.
+  SortedCursor(const FrozenFile* file, const NameHash& name_hash, MutableByteView pages = {});
 
   struct Item {
     OrderKey key;
