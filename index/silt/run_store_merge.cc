@@ -6,12 +6,16 @@ namespace siltfs {
 
 void RunStoreMerge::Reserve(size_t runs, size_t pages_at_once) {
   buffer_bytes_ = pages_at_once * kPageSize;
-  buffers_.resize(runs * buffer_bytes_);
+  if (runs == 0) return;
+  // Not every allocator returns page-aligned memory.
+  buffers_.resize(runs * buffer_bytes_ + kPageSize - 1);
+  const size_t past = reinterpret_cast<uintptr_t>(buffers_.data()) % kPageSize;
+  first_buffer_ = past == 0 ? 0 : kPageSize - past;
 }
 
 Status RunStoreMerge::Add(const FrozenFile& file, uint32_t age) {
-  const MutableByteView pages =
-      MutableByteView(buffers_).subspan(sources_.size() * buffer_bytes_, buffer_bytes_);
+  const MutableByteView pages = MutableByteView(buffers_).subspan(
+      first_buffer_ + sources_.size() * buffer_bytes_, buffer_bytes_);
   Source& source = sources_.emplace_back(file, name_hash_, pages);
   SILTFS_RETURN_IF_ERROR(source.cursor.Next());
   Push(age, source);

@@ -32,7 +32,7 @@ class RunStoreMerge {
 
   // Damaged pages, which were left out, and one for each run with entries out of order.
   uint64_t damaged_pages() const;
-  uint64_t memory_bytes() const { return buffers_.size(); }
+  uint64_t memory_bytes() const { return sources_.size() * buffer_bytes_; }
 
  private:
   struct Source {
@@ -57,6 +57,7 @@ class RunStoreMerge {
   std::deque<Source> sources_;
   std::vector<Head> heap_;
   size_t buffer_bytes_ = 0;  // of each cursor
+  size_t first_buffer_ = 0;  // its place in buffers_
   std::vector<uint8_t, PageAllocator<uint8_t, 1>> buffers_;
 };
 

@@ -26,7 +26,7 @@ Result<std::unique_ptr<ChunkIndex>> OpenOf(Env& env, const Shape& shape, uint64_
                              .max_log_pages = 8,
                              .write_batch_pages = 1,
                              .max_hash_stores = 3,
-                             .sort_memory_bytes = 2000,
+                             .sort_memory_bytes = shape.sorted_runs ? 20'000U : 2000U,
                              .sorted_runs = shape.sorted_runs,
                              .background = false,
                              .memory_limit = limit,
