@@ -3,14 +3,48 @@
 #include <algorithm>
 
 namespace siltfs {
+namespace {
+
+// A cursor of a run reads this many pages at once if the memory suffices.
+constexpr uint32_t kMostCursorPages = 4;
+
+}  // namespace
+
+// Opens cursors for as many runs as the memory allows. If there are other stores to sort, cursors
+// take half of the memory at most.
+Status EntryMerge::OpenCursors() {
+  has_cursor_.assign(version_.hashes.size(), false);
+  const auto runs = static_cast<size_t>(
+      std::ranges::count_if(version_.hashes, [](const auto& store) { return store->sorted(); }));
+  if (runs == 0) return Status::Ok();
+  const size_t memory_pages = options_.sort_memory_bytes / kPageSize;
+  const bool all = runs == version_.hashes.size() && version_.logs.empty() && runs <= memory_pages;
+  const size_t pages = all ? memory_pages : memory_pages / 2;
+  const size_t each = std::clamp<size_t>(pages / runs, 1, kMostCursorPages);
+  size_t left = std::min(runs, pages / each);
+  runs_.Reserve(left, each);
+  const size_t count = version_.hashes.size();
+  for (size_t i = count; i-- > 0 && left > 0;) {
+    if (!version_.hashes[i]->sorted()) continue;
+    const size_t age = version_.logs.size() + count - 1 - i;
+    SILTFS_RETURN_IF_ERROR(runs_.Add(version_.hashes[i]->file(), static_cast<uint32_t>(age)));
+    has_cursor_[i] = true;
+    --left;
+  }
+  return Status::Ok();
+}
 
 uint64_t EntryMerge::UnsortedEntries() const {
-  uint64_t entries = version_.HashEntries();
+  uint64_t entries = 0;
+  for (size_t i = 0; i < version_.hashes.size(); ++i) {
+    if (!has_cursor_[i]) entries += version_.hashes[i]->entries();
+  }
   for (const auto& log : version_.logs) entries += log->table().size();
   return entries;
 }
 
 Status EntryMerge::Run(const Visit& visit) {
+  SILTFS_RETURN_IF_ERROR(OpenCursors());
   const uint64_t unsorted = UnsortedEntries();
   // Hashes are uniform, so ranges of equal width hold about equal numbers of entries. These numbers
   // deviate from their mean by about its square root. A tenth of the memory is reserved for this
@@ -18,7 +52,9 @@ Status EntryMerge::Run(const Visit& visit) {
   const size_t rest_size = options_.layout.rest_size();
   const bool hashed = options_.layout.hashed();
   const size_t item_size = hashed ? sizeof(HashedItem) : sizeof(NamedItem) + rest_size;
-  const uint64_t room = std::max<uint64_t>(1, options_.sort_memory_bytes / item_size * 9 / 10);
+  const uint64_t sort_bytes = options_.sort_memory_bytes -
+                              std::min<uint64_t>(options_.sort_memory_bytes, runs_.memory_bytes());
+  const uint64_t room = std::max<uint64_t>(1, sort_bytes / item_size * 9 / 10);
   const uint64_t passes = std::max<uint64_t>(1, (unsorted + room - 1) / room);
   const uint64_t reserved = std::min(unsorted, room * 10 / 9);
   if (hashed) {
@@ -33,7 +69,7 @@ Status EntryMerge::Run(const Visit& visit) {
                             : uint64_t{options_.partition} << (64 - options_.partition_bits);
   const uint64_t width = last_offset / passes + 1;
 
-  SortedCursor sorted(version_.sorted.get(), options_.name_hash);
+  SortedCursor sorted(version_.sorted ? &version_.sorted->file() : nullptr, options_.name_hash);
   SILTFS_RETURN_IF_ERROR(sorted.Next());
   for (uint64_t pass = 0; pass < passes; ++pass) {
     const uint64_t first = width * pass;
@@ -47,7 +83,7 @@ Status EntryMerge::Run(const Visit& visit) {
       SILTFS_RETURN_IF_ERROR(MergeRange(named_, sorted, base + last, visit));
     }
   }
-  damaged_pages_ += sorted.damaged_pages();
+  damaged_pages_ += sorted.damaged_pages() + runs_.damaged_pages();
   return Status::Ok();
 }
 
@@ -59,8 +95,10 @@ Status EntryMerge::Collect(uint64_t first_hash, uint64_t last_hash, bool count_d
   for (auto log = version_.logs.rbegin(); log != version_.logs.rend(); ++log) {
     SILTFS_RETURN_IF_ERROR(CollectLog(**log, age++, first_hash, last_hash, count_damage));
   }
-  for (auto store = version_.hashes.rbegin(); store != version_.hashes.rend(); ++store) {
-    SILTFS_RETURN_IF_ERROR(CollectHash(**store, age++, first_hash, last_hash, count_damage));
+  for (size_t i = version_.hashes.size(); i-- > 0; ++age) {
+    if (has_cursor_[i]) continue;
+    SILTFS_RETURN_IF_ERROR(
+        CollectConverted(*version_.hashes[i], age, first_hash, last_hash, count_damage));
   }
   return Status::Ok();
 }
@@ -93,8 +131,8 @@ Status EntryMerge::CollectLog(const LogStore& store, uint32_t age, uint64_t firs
   return Status::Ok();
 }
 
-Status EntryMerge::CollectHash(const HashStore& store, uint32_t age, uint64_t first_hash,
-                               uint64_t last_hash, bool count_damage) {
+Status EntryMerge::CollectConverted(const ConvertedStore& store, uint32_t age, uint64_t first_hash,
+                                    uint64_t last_hash, bool count_damage) {
   FrozenFileScan scan(store.file(), buffer_);
   for (;;) {
     SILTFS_ASSIGN_OR_RETURN(const auto page, scan.Next());
@@ -134,26 +172,57 @@ SlotEntry EntryMerge::EntryOf(const NamedItem& item) const {
                    ByteView(rests_).subspan(item.rest * rest_size, rest_size));
 }
 
+// Takes the next entry of `items` or of a run, up to `last_hash`, and drops the older entries of
+// its key there.
+template <typename Item>
+Result<std::optional<EntryMerge::Newest>> EntryMerge::TakeNewest(std::span<const Item>& items,
+                                                                 uint64_t last_hash) {
+  const SortedCursor::Item* run = runs_.item();
+  if (run != nullptr && run->key.hash > last_hash) run = nullptr;
+  if (items.empty() && run == nullptr) return std::optional<Newest>();
+  std::optional<Newest> newest;
+  const auto run_is_first = [&](const OrderKey& item) {
+    return run->key < item || (run->key == item && runs_.age() < items.front().age);
+  };
+  if (run == nullptr || (!items.empty() && !run_is_first(items.front().key()))) {
+    newest = Newest{.key = items.front().key(), .entry = EntryOf(items.front())};
+    items = items.subspan(1);
+  } else {
+    newest = Newest{.key = run->key, .entry = run->entry};  // a run's slots have no rest
+    SILTFS_RETURN_IF_ERROR(runs_.Next());
+  }
+  if (!items.empty() && items.front().key() == newest->key) {
+    items = items.subspan(1);
+    ++dropped_;
+  }
+  while (runs_.item() != nullptr && runs_.item()->key == newest->key) {
+    SILTFS_RETURN_IF_ERROR(runs_.Next());
+    ++dropped_;
+  }
+  return newest;
+}
+
 // Implements the rule of table 3 in the SILT paper: of two entries with equal keys, the one in the
 // SortedStore is older and is dropped. If the newer entry is a tombstone, it is dropped, too.
 template <typename Item>
 Status EntryMerge::MergeRange(const std::vector<Item>& items, SortedCursor& sorted,
                               uint64_t last_hash, const Visit& visit) {
-  for (const Item& item : items) {
-    const OrderKey key = item.key();
-    while (sorted.item() && sorted.item()->key < key) {
+  std::span<const Item> left(items);
+  for (;;) {
+    SILTFS_ASSIGN_OR_RETURN(const auto newest, TakeNewest(left, last_hash));
+    if (!newest) break;
+    while (sorted.item() && sorted.item()->key < newest->key) {
       SILTFS_RETURN_IF_ERROR(visit(sorted.item()->key, sorted.item()->entry));
       SILTFS_RETURN_IF_ERROR(sorted.Next());
     }
-    if (sorted.item() && sorted.item()->key == key) {
+    if (sorted.item() && sorted.item()->key == newest->key) {
       ++dropped_;
       SILTFS_RETURN_IF_ERROR(sorted.Next());
     }
-    const SlotEntry entry = EntryOf(item);
-    if (IsTombstone(entry)) {
+    if (IsTombstone(newest->entry)) {
       ++dropped_;
     } else {
-      SILTFS_RETURN_IF_ERROR(visit(key, entry));
+      SILTFS_RETURN_IF_ERROR(visit(newest->key, newest->entry));
     }
   }
   while (sorted.item() && sorted.item()->key.hash <= last_hash) {

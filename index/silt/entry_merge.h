@@ -2,19 +2,24 @@
 // newest entry (SILT, section 3.3, table 3). It is used to merge HashStores and a SortedStore into
 // a new SortedStore, and to list an index.
 //
-// The SortedStore is read once from front to back. The other stores are not in this order; sorting
-// them on flash would write every entry once more. So their entries are sorted in memory, in as
-// many passes as the memory requires. Each pass reads all these stores and sorts the entries of one
-// range of hashes. Several passes cost only reads, which are cheaper than writes.
+// The SortedStore and sorted runs are read once from front to back. The other stores are not in
+// this order; sorting them on flash would write every entry once more. So their entries are sorted
+// in memory, in as many passes as the memory requires. Each pass reads all these stores and sorts
+// the entries of one range of hashes. Several passes cost only reads, which are cheaper than
+// writes. If the memory does not suffice for a cursor of each run, the remaining runs are sorted in
+// passes, too.
 //
-// Thread-safety: none; the stores are only read. Memory: `sort_memory_bytes`, and a few read
-// buffers.
+// Thread-safety: none; the stores are only read. Memory: `sort_memory_bytes` for sorting and for
+// the cursors of runs, and a few read buffers.
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "index/silt/partition.h"
+#include "index/silt/run_store_merge.h"
 
 namespace siltfs {
 
@@ -29,7 +34,7 @@ class EntryMerge {
   };
   // `version` must outlive the merge.
   EntryMerge(const PartitionVersion& version, const Options& options)
-      : version_(version), options_(options) {}
+      : version_(version), options_(options), runs_(options.name_hash) {}
 
   // Calls `visit` with the newest entry of each name, except tombstones, in ascending order. Stops
   // when `visit` fails. Leaves out the entries of damaged pages.
@@ -38,10 +43,10 @@ class EntryMerge {
 
   uint64_t damaged_pages() const { return damaged_pages_; }
   uint64_t entries_dropped() const { return dropped_; }  // older entries of a name, and tombstones
-  // Memory used for sorting; valid after Run().
+  // Memory used for sorting, and for the cursors of runs; valid after Run().
   size_t sort_memory_bytes() const {
-    return hashed_.capacity() * sizeof(HashedItem) + named_.capacity() * sizeof(NamedItem) +
-           rests_.capacity();
+    return runs_.memory_bytes() + hashed_.capacity() * sizeof(HashedItem) +
+           named_.capacity() * sizeof(NamedItem) + rests_.capacity();
   }
 
  private:
@@ -68,15 +73,23 @@ class EntryMerge {
     }
   };
 
+  Status OpenCursors();
   uint64_t UnsortedEntries() const;
   Status Collect(uint64_t first_hash, uint64_t last_hash, bool count_damage);
-  Status CollectHash(const HashStore& store, uint32_t age, uint64_t first_hash, uint64_t last_hash,
-                     bool count_damage);
+  Status CollectConverted(const ConvertedStore& store, uint32_t age, uint64_t first_hash,
+                          uint64_t last_hash, bool count_damage);
   Status CollectLog(const LogStore& store, uint32_t age, uint64_t first_hash, uint64_t last_hash,
                     bool count_damage);
   void Take(const SlotEntry& entry, uint32_t age, uint64_t first_hash, uint64_t last_hash);
   template <typename Item>
   void SortAndDropOld(std::vector<Item>& items);
+  // The newest of the next entries of `items` and runs_.
+  struct Newest {
+    OrderKey key;
+    SlotEntry entry;
+  };
+  template <typename Item>
+  Result<std::optional<Newest>> TakeNewest(std::span<const Item>& items, uint64_t last_hash);
   template <typename Item>
   Status MergeRange(const std::vector<Item>& items, SortedCursor& sorted, uint64_t last_hash,
                     const Visit& visit);
@@ -88,7 +101,9 @@ class EntryMerge {
   std::vector<HashedItem> hashed_;  // one of the two is empty
   std::vector<NamedItem> named_;
   Bytes rests_;           // the bytes after name and location in the items' slots
-  AlignedBuffer buffer_;  // of the HashStore being read
+  AlignedBuffer buffer_;  // of the store being read
+  RunStoreMerge runs_;
+  std::vector<bool> has_cursor_;  // of each of version_.hashes
   uint64_t damaged_pages_ = 0;
   uint64_t dropped_ = 0;
 };

@@ -228,15 +228,22 @@ Result<Bytes> FrozenFile::ReadPayload(uint64_t most_bytes) const {
   return payload;
 }
 
+Result<Bytes> FrozenFile::ReadPayloadEnd(uint64_t size) const {
+  return ReadStoreRange(*file_, OffsetOfPayload(info_) + info_.payload_bytes - size, size);
+}
+
+uint64_t FrozenFile::payload_offset() const { return OffsetOfPayload(info_); }
+
 FrozenFileScan::FrozenFileScan(const FrozenFile& file, AlignedBuffer& buffer)
-    : file_(file), buffer_(buffer) {
+    : file_(file), pages_at_once_(kFrozenBatchPages) {
   const size_t size = OffsetOfPage(std::min(kFrozenBatchPages, file.info().pages) + 1);
-  if (buffer_.size() < size) buffer_ = AlignedBuffer(size);
+  if (buffer.size() < size) buffer = AlignedBuffer(size);
+  buffer_ = buffer.view();
 }
 
 // Reads into the buffer. Bytes past the file's end become zeros, which match no checksum.
 Result<MutableByteView> FrozenFileScan::Read(uint64_t offset, uint64_t size) {
-  const MutableByteView out = buffer_.view().first(size);
+  const MutableByteView out = buffer_.first(size);
   SILTFS_ASSIGN_OR_RETURN(const size_t got, file_.file().Read(offset, out));
   std::fill(out.begin() + static_cast<ptrdiff_t>(got), out.end(), 0);
   return out;
@@ -256,8 +263,8 @@ Status FrozenFileScan::ReadAll() {
 
 Status FrozenFileScan::ReadBatch() {
   const FrozenFileInfo& info = file_.info();
-  if (info.pages <= kFrozenBatchPages) return ReadAll();
-  const uint32_t end = std::min(info.pages, next_ + kFrozenBatchPages);
+  if (info.pages <= pages_at_once_) return ReadAll();
+  const uint32_t end = std::min(info.pages, next_ + pages_at_once_);
   SILTFS_RETURN_IF_ERROR(Read(OffsetOfPage(next_), OffsetOfPage(end - next_)).status());
   const bool apart = !file_.layout().hashed();  // the checksums follow the pages
   if (apart && end > checksums_first_ + checksums_.size() / kChecksumSize) {

@@ -1,6 +1,6 @@
-// The files of the immutable stores, HashStores and SortedStores: pages of slots, followed by the
-// filter or page index. A file is written once from front to back, in large writes. Format:
-// docs/format.md, "SILT frozen store".
+// The files of the immutable stores, HashStores, sorted runs and SortedStores: pages of slots,
+// followed by the filter or page index. A file is written once from front to back, in large writes.
+// Format: docs/format.md, "SILT frozen store".
 //
 // A page with hashed slots has its checksum in its header, and every reader verifies it. Named
 // slots take the whole page, so their checksums follow the last page and are not kept in memory: a
@@ -34,8 +34,8 @@ struct FrozenFileInfo {
   uint64_t entries = 0;  // tombstones included
   uint64_t tombstones = 0;
   uint32_t pages = 0;
-  unsigned bucket_bits = 0;                         // of a HashStore
-  PageIndexKind page_index = PageIndexKind::kTrie;  // of a SortedStore
+  unsigned bucket_bits = 0;                         // of a HashStore; 0 for a sorted run
+  PageIndexKind page_index = PageIndexKind::kTrie;  // of a SortedStore or a sorted run
   bool has_filter = false;                          // of a SortedStore: a file beside this one
   SlotLayout layout = kChunkSlots;
   uint64_t payload_bytes = 0;  // the filter or page index
@@ -125,6 +125,9 @@ class FrozenFile {
   // The filter or trie. kCorruption if its checksum is wrong, or if it exceeds `most_bytes`, which
   // is checked before memory is allocated.
   Result<Bytes> ReadPayload(uint64_t most_bytes = UINT64_MAX) const;
+  // The last `size` (<= payload_bytes) bytes of the payload. Their checksum is not verified.
+  Result<Bytes> ReadPayloadEnd(uint64_t size) const;
+  uint64_t payload_offset() const;  // in the file
 
  private:
   friend class FrozenFileScan;
@@ -140,9 +143,16 @@ class FrozenFile {
 // must outlive it. Memory: the buffer, at most kFrozenBatchPages + 1 pages.
 class FrozenFileScan {
  public:
+  // Reads into a buffer of its own.
   explicit FrozenFileScan(const FrozenFile& file) : FrozenFileScan(file, own_) {}
   // Reads into `buffer`, which may serve several scans in turn and must outlive the scan.
   FrozenFileScan(const FrozenFile& file, AlignedBuffer& buffer);
+  // Reads as many pages at once as `pages` has room for, at least one. `pages` must be aligned to
+  // pages and outlive the scan; the file must have hashed slots.
+  FrozenFileScan(const FrozenFile& file, MutableByteView pages)
+      : file_(file),
+        buffer_(pages),
+        pages_at_once_(static_cast<uint32_t>(pages.size() / kPageSize)) {}
   FrozenFileScan(const FrozenFileScan&) = delete;
   FrozenFileScan& operator=(const FrozenFileScan&) = delete;
 
@@ -163,7 +173,8 @@ class FrozenFileScan {
 
   const FrozenFile& file_;
   AlignedBuffer own_;
-  AlignedBuffer& buffer_;
+  MutableByteView buffer_;
+  const uint32_t pages_at_once_;
   Bytes checksums_;  // with named slots: of the pages from checksums_first_ on
   uint32_t checksums_first_ = 0;
   uint32_t next_ = 0;

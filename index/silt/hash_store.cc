@@ -18,9 +18,9 @@ std::vector<uint32_t> SlotsInTableOrder(const CuckooTable& table) {
 
 }  // namespace
 
-Result<HashStore::Written> HashStore::WriteFrom(const LogStore& log, Env& env,
-                                                const std::string& directory, const StoreFileId& id,
-                                                Throttle& throttle) {
+Result<ConvertedFile> HashStore::WriteFrom(const LogStore& log, Env& env,
+                                           const std::string& directory, const StoreFileId& id,
+                                           Throttle& throttle) {
   SILTFS_ASSIGN_OR_RETURN(const LogStore::Contents contents, log.ReadAll());
   SILTFS_ASSIGN_OR_RETURN(auto writer,
                           FrozenFileWriter::Create(env, directory, id, throttle, log.layout()));
@@ -36,14 +36,11 @@ Result<HashStore::Written> HashStore::WriteFrom(const LogStore& log, Env& env,
   }
   const std::string filter = CuckooFilter(log.table()).Encode();
   SILTFS_RETURN_IF_ERROR(writer->Finish(info, AsBytes(filter)));
-  return Written{.file = std::move(writer), .damaged_pages = contents.damaged_pages};
+  return ConvertedFile{.file = std::move(writer), .damaged_pages = contents.damaged_pages};
 }
 
-Result<std::shared_ptr<const HashStore>> HashStore::OpenWithoutFilter(Env& env,
-                                                                      const std::string& directory,
-                                                                      const StoreFileId& id,
-                                                                      const SlotLayout& layout) {
-  SILTFS_ASSIGN_OR_RETURN(auto file, FrozenFile::Open(env, directory, id, layout));
+Result<std::shared_ptr<const HashStore>> HashStore::Of(std::shared_ptr<const FrozenFile> file) {
+  const SlotLayout& layout = file->layout();
   const FrozenFileInfo& info = file->info();
   const auto wrong = [&](const char* what) {
     return Status(StatusCode::kCorruption, what).At(file->file().path());
@@ -66,8 +63,11 @@ Result<std::shared_ptr<const HashStore>> HashStore::OpenWithoutFilter(Env& env,
 Result<std::shared_ptr<const HashStore>> HashStore::Open(Env& env, const std::string& directory,
                                                          const StoreFileId& id,
                                                          const SlotLayout& layout) {
-  SILTFS_ASSIGN_OR_RETURN(auto bare, OpenWithoutFilter(env, directory, id, layout));
-  return bare->WithFilter();
+  SILTFS_ASSIGN_OR_RETURN(auto file, FrozenFile::Open(env, directory, id, layout));
+  SILTFS_ASSIGN_OR_RETURN(const auto bare, Of(std::move(file)));
+  SILTFS_ASSIGN_OR_RETURN(CuckooFilter filter, bare->ReadFilter());
+  return std::shared_ptr<const HashStore>(
+      new HashStore(bare->file_, std::move(filter), bare->counters_));
 }
 
 Result<CuckooFilter> HashStore::ReadFilter() const {
@@ -81,13 +81,25 @@ Result<CuckooFilter> HashStore::ReadFilter() const {
   return filter;
 }
 
-Result<std::shared_ptr<const HashStore>> HashStore::WithFilter() const {
+Result<std::shared_ptr<const ConvertedStore>> HashStore::WithFilter() const {
   SILTFS_ASSIGN_OR_RETURN(CuckooFilter filter, ReadFilter());
-  return std::shared_ptr<const HashStore>(new HashStore(file_, std::move(filter), counters_));
+  return std::shared_ptr<const ConvertedStore>(new HashStore(file_, std::move(filter), counters_));
 }
 
-std::shared_ptr<const HashStore> HashStore::WithoutFilter() const {
-  return std::shared_ptr<const HashStore>(new HashStore(file_, std::nullopt, counters_));
+std::shared_ptr<const ConvertedStore> HashStore::WithoutFilter() const {
+  return std::shared_ptr<const ConvertedStore>(new HashStore(file_, std::nullopt, counters_));
+}
+
+Result<ConvertedStore::Finder> HashStore::ReadFinder() const {
+  SILTFS_ASSIGN_OR_RETURN(CuckooFilter filter, ReadFilter());
+  return Finder([filter = std::move(filter)](uint64_t hash, uint32_t slot) {
+    return filter.Finds(hash, slot);
+  });
+}
+
+ConvertedStore::Places HashStore::PlacesOf(uint64_t hash) const {
+  if (filter_) return {.candidates = filter_->Find(hash), .are_pages = false};
+  return {.candidates = PagesOf(hash), .are_pages = true};
 }
 
 CuckooTable::Candidates HashStore::PagesOf(uint64_t hash) const {
@@ -109,10 +121,7 @@ CuckooTable::Candidates HashStore::PagesOf(uint64_t hash) const {
 }
 
 IndexComponentStats HashStore::Stats() const {
-  IndexComponentStats stats = counters_->Stats(file_id());
-  stats.entries = entries() - file_->info().tombstones;
-  stats.flash_bytes = file_->size();
-  stats.flash_bytes_written = file_->size();
+  IndexComponentStats stats = FileStats();
   stats.memory_bytes = filter_ ? filter_->memory_bytes() : 0;
   stats.occupancy = static_cast<double>(entries()) / static_cast<double>(places());
   return stats;

@@ -14,70 +14,55 @@
 #include <memory>
 #include <optional>
 
+#include "index/silt/converted_store.h"
 #include "index/silt/cuckoo_filter.h"
-#include "index/silt/frozen_file.h"
 #include "index/silt/log_store.h"
 
 namespace siltfs {
 
-class HashStore {
+class HashStore final : public ConvertedStore {
  public:
-  // Open also reads the filter from flash; OpenWithoutFilter leaves it out of memory. Both may
-  // return kCorruption, kNotFound or kIoError.
+  // Open also reads the filter from flash; Of, which gets the opened file, leaves it out of memory.
+  // Both may return kCorruption, kNotFound or kIoError.
   static Result<std::shared_ptr<const HashStore>> Open(Env& env, const std::string& directory,
                                                        const StoreFileId& id,
                                                        const SlotLayout& layout = kChunkSlots);
-  static Result<std::shared_ptr<const HashStore>> OpenWithoutFilter(
-      Env& env, const std::string& directory, const StoreFileId& id,
-      const SlotLayout& layout = kChunkSlots);
+  static Result<std::shared_ptr<const HashStore>> Of(std::shared_ptr<const FrozenFile> file);
 
-  struct Written {
-    std::unique_ptr<FrozenFileWriter> file;  // finished, but not synced
-    uint64_t damaged_pages = 0;              // of the log; the store lacks their entries
-  };
   // Writes the file of a HashStore with all entries in the table of `log`, which must be frozen.
   // Memory: the log's pages.
-  static Result<Written> WriteFrom(const LogStore& log, Env& env, const std::string& directory,
-                                   const StoreFileId& id, Throttle& throttle);
+  static Result<ConvertedFile> WriteFrom(const LogStore& log, Env& env,
+                                         const std::string& directory, const StoreFileId& id,
+                                         Throttle& throttle);
 
-  // Copies of this store: WithFilter reads the filter from flash, WithoutFilter has none in memory.
-  Result<std::shared_ptr<const HashStore>> WithFilter() const;
-  std::shared_ptr<const HashStore> WithoutFilter() const;
+  Places PlacesOf(uint64_t hash) const override;
+  void Prefetch(uint64_t hash) const override {
+    if (filter_) filter_->Prefetch(hash);
+  }
+  bool has_filter() const override { return filter_.has_value(); }
+  Result<std::shared_ptr<const ConvertedStore>> WithFilter() const override;
+  std::shared_ptr<const ConvertedStore> WithoutFilter() const override;
+  bool sorted() const override { return false; }
+  Result<Finder> ReadFinder() const override;
+  IndexComponentStats Stats() const override;
+
   Result<CuckooFilter> ReadFilter() const;
-
-  const StoreFileId& file_id() const { return file_->info().file; }
-  const FrozenFile& file() const { return *file_; }
   // The filter; null if it was left out of memory.
   const CuckooFilter* filter() const { return filter_ ? &*filter_ : nullptr; }
-  // Memory of the filter when loaded.
-  uint64_t filter_bytes() const { return file_->info().payload_bytes; }
-  uint64_t entries() const { return file_->info().entries; }  // tombstones included
-
-  const SlotLayout& layout() const { return file_->layout(); }
-  // The entry of a slot, from the page that holds it: page layout().PageOf(slot) of the file.
-  SlotEntry EntryInPage(uint32_t slot, ConstPageBytes bytes) const {
-    return DecodeSlot(SlotOfPage(layout(), bytes, layout().IndexOf(slot)));
-  }
 
   // For a store without its filter in memory: returns the pages that may hold a key of this hash.
   // The candidates are page numbers, not slots. There are two, or three if the table had stashed
   // entries; more if slots are so large that a bucket takes several pages.
   CuckooTable::Candidates PagesOf(uint64_t hash) const;
 
-  StoreCounters& counters() const { return *counters_; }
-  IndexComponentStats Stats() const;
-
  private:
   HashStore(std::shared_ptr<const FrozenFile> file, std::optional<CuckooFilter> filter,
             std::shared_ptr<StoreCounters> counters)
-      : file_(std::move(file)), filter_(std::move(filter)), counters_(std::move(counters)) {}
+      : ConvertedStore(std::move(file), std::move(counters)), filter_(std::move(filter)) {}
 
   size_t places() const { return kBucketWays << file_->info().bucket_bits; }
 
-  const std::shared_ptr<const FrozenFile> file_;
   const std::optional<CuckooFilter> filter_;
-  // Shared by the copies with and without the filter.
-  const std::shared_ptr<StoreCounters> counters_;
 };
 
 }  // namespace siltfs

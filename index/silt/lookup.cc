@@ -30,7 +30,7 @@ void Lookup::Begin(const LogStore& active, const PartitionVersion* version) {
   }
   if (version_ == nullptr) return;
   for (const auto& store : version_->hashes) {
-    if (store->filter() != nullptr) store->filter()->Prefetch(hash());
+    store->Prefetch(hash());
   }
   if (version_->sorted) version_->sorted->Prefetch(hash());
 }
@@ -75,9 +75,9 @@ void Lookup::FindCandidates() {
   if (stage_ == Stage::kLogs) {
     candidates_ = Log().Find(hash());
   } else if (stage_ == Stage::kHashes) {
-    const HashStore& store = *version_->hashes[older_];
-    by_page_ = store.filter() == nullptr;
-    candidates_ = by_page_ ? store.PagesOf(hash()) : store.filter()->Find(hash());
+    const auto places = version_->hashes[older_]->PlacesOf(hash());
+    by_page_ = places.are_pages;
+    candidates_ = places.candidates;
   } else {
     by_page_ = true;
     if (!version_->sorted->MayContain(hash())) return;
@@ -122,17 +122,17 @@ std::vector<Lookup::PageRead> Lookup::ReadsToCome(size_t most) const {
   const auto add = [&](const FrozenFile& file, uint64_t page) {
     if (reads.size() < most) reads.push_back({.file = &file.file(), .offset = page * kPageSize});
   };
-  const auto add_all = [&](const HashStore& store, const CuckooTable::Candidates& candidates,
-                           size_t first, bool by_page) {
-    for (size_t i = first; i < candidates.size(); ++i) {
-      add(store.file(), by_page ? candidates[i] : store.layout().PageOf(candidates[i]));
+  const auto add_all = [&](const ConvertedStore& store, const ConvertedStore::Places& places,
+                           size_t first) {
+    for (size_t i = first; i < places.candidates.size(); ++i) {
+      const uint32_t place = places.candidates[i];
+      add(store.file(), places.are_pages ? place : store.layout().PageOf(place));
     }
   };
-  add_all(*version_->hashes[older_], candidates_, next_ + 1, by_page_);
+  add_all(*version_->hashes[older_], {.candidates = candidates_, .are_pages = by_page_}, next_ + 1);
   for (size_t i = older_; i-- > 0 && reads.size() < most;) {
-    const HashStore& store = *version_->hashes[i];
-    const bool by_page = store.filter() == nullptr;
-    add_all(store, by_page ? store.PagesOf(hash()) : store.filter()->Find(hash()), 0, by_page);
+    const ConvertedStore& store = *version_->hashes[i];
+    add_all(store, store.PlacesOf(hash()), 0);
   }
   if (version_->SortedEntries() == 0) return reads;
   const SortedStore& sorted = *version_->sorted;

@@ -42,6 +42,13 @@ uint64_t SortMemory(const SiltIndexOptions& options, unsigned bucket_bits) {
 // A tag and a value for each place.
 uint64_t TableBytes(unsigned bucket_bits) { return (kBucketWays << bucket_bits) * uint64_t{6}; }
 
+// A conversion to a sorted run sorts hashes and slots (16 bytes) and solves the filter's equations.
+uint64_t RunBytes(const SiltIndexOptions& options, unsigned bucket_bits, const SlotLayout& layout) {
+  constexpr uint64_t kEquations = 128U << 10;
+  if (!options.sorted_runs || !layout.hashed()) return 0;
+  return (kBucketWays << bucket_bits) * uint64_t{16} + kEquations;
+}
+
 // The pages not yet written, and the page being filled.
 uint64_t TailBytes(const SiltIndexOptions& options) {
   return (uint64_t{options.write_batch_pages} + 1) * kPageSize;
@@ -76,7 +83,8 @@ MemoryPlan PlanMemory(uint64_t limit, const SiltIndexOptions& options, unsigned 
       std::min<uint64_t>(std::max(limit / 16, kLeastSortBytes), plan.sort_memory_bytes);
   const uint64_t used = active() + plan.max_frozen_logs * TableBytes(plan.bucket_bits) +
                         plan.sort_memory_bytes + uint64_t{plan.max_log_pages} * kPageSize +
-                        ReadBytes(plan.read_depth) + kMergeBuffers + kOverhead;
+                        RunBytes(options, plan.bucket_bits, layout) + ReadBytes(plan.read_depth) +
+                        kMergeBuffers + kOverhead;
   plan.index_bytes = limit > used ? limit - used : 0;
   return plan;
 }

@@ -5,6 +5,7 @@
 #include "index/silt/cuckoo_place.h"
 #include "index/silt/log_page.h"
 #include "index/silt/page_header.h"
+#include "index/silt/run_filter.h"
 
 namespace siltfs {
 namespace {
@@ -21,14 +22,25 @@ double BytesOfPage(const SlotLayout& layout) {
 
 }  // namespace
 
-EntryCosts CostsOf(const SlotLayout& layout, bool sorted_filters) {
+EntryCosts CostsOf(const SlotLayout& layout, bool sorted_filters, double run_filter_bytes) {
   const auto slots = static_cast<double>(layout.slots_per_page());
   EntryCosts costs;
   costs.log_bytes = static_cast<double>(kPageSize) / static_cast<double>(LogSlotsPerPage(layout));
   costs.hash_bytes = (BytesOfPage(layout) / slots + kPlaceTagBytes) / kOccupancy;
   costs.sorted_bytes = BytesOfPage(layout) / slots + (sorted_filters ? kSortedFilterBytes : 0);
   costs.filter_memory = kPlaceTagBytes / kOccupancy;
+  if (run_filter_bytes > 0) {
+    costs.hash_bytes = BytesOfPage(layout) / slots + run_filter_bytes;
+    costs.filter_memory = run_filter_bytes;
+  }
   return costs;
+}
+
+EntryCosts CostsOf(const SiltIndexOptions& options, const SlotLayout& layout, bool sorted_filters,
+                   double hash_stores) {
+  if (!options.sorted_runs || !layout.hashed()) return CostsOf(layout, sorted_filters);
+  const double entries = kOccupancy * static_cast<double>(kBucketWays << options.bucket_bits);
+  return CostsOf(layout, sorted_filters, RunFilterMemory(hash_stores, entries) / entries);
 }
 
 double BytesPerPut(const EntryCosts& costs, double share) {
@@ -43,7 +55,8 @@ double ShareFor(const EntryCosts& costs, double bytes) {
 
 double HashStoreShare(const SiltIndexOptions& options, const SlotLayout& layout,
                       const MemoryPlan& plan, const IndexSizes& sizes) {
-  const EntryCosts costs = CostsOf(layout, plan.index_bytes != kNoMemoryLimit);
+  const EntryCosts costs =
+      CostsOf(options, layout, plan.index_bytes != kNoMemoryLimit, sizes.hash_stores);
   const double wanted = options.hash_store_share.value_or(ShareFor(costs, options.bytes_per_put));
   if (plan.index_bytes == kNoMemoryLimit || sizes.entries == 0) return wanted;
   const double least = std::min(wanted, ShareFor(costs, options.most_bytes_per_put));

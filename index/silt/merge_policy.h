@@ -24,11 +24,16 @@ inline constexpr double kPlaceTagBytes = 2;
 // The bytes that an entry takes in each kind of file, if stores are full.
 struct EntryCosts {
   double log_bytes = 0;
-  double hash_bytes = 0;     // with its part of the filter
+  double hash_bytes = 0;     // of a HashStore or sorted run, with its part of the filter
   double sorted_bytes = 0;   // with its part of the page index, and of the filter if there is one
-  double filter_memory = 0;  // of a HashStore, in memory
+  double filter_memory = 0;  // of a HashStore or sorted run, in memory
 };
-EntryCosts CostsOf(const SlotLayout& layout, bool sorted_filters);
+// `run_filter_bytes`: of a sorted run's filter, for each entry; 0 if logs become HashStores.
+EntryCosts CostsOf(const SlotLayout& layout, bool sorted_filters, double run_filter_bytes = 0);
+// The costs of an index with these options. A partition has `hash_stores` HashStores or sorted runs
+// on average.
+EntryCosts CostsOf(const SiltIndexOptions& options, const SlotLayout& layout, bool sorted_filters,
+                   double hash_stores);
 
 // Bytes written per put with this share of all entries in HashStores, in an index of constant size
 // whose names are put again: a merge of a partition rewrites the other entries, (1 - share) of all,
@@ -44,6 +49,7 @@ struct IndexSizes {
   uint64_t entries = 0;
   uint64_t page_index_bytes = 0;  // of boundaries, which stay in memory
   uint64_t stores = 0;
+  double hash_stores = 0;  // of a partition, on average
 };
 // The share at which the fullest partition is merged.
 double HashStoreShare(const SiltIndexOptions& options, const SlotLayout& layout,

@@ -120,6 +120,22 @@ bool PageBounds::Ascends() const {
   return true;
 }
 
+bool PageBounds::EachBinInOnePage() const {
+  uint64_t high = 0;
+  uint64_t last = 0;  // the first page begins with bin 0
+  uint32_t start = 0;
+  for (uint64_t position = 0; position < high_bits(); ++position) {
+    if (!HighBit(position)) {
+      ++high;
+      continue;
+    }
+    const uint64_t bin = high << low_width_ | LowBits(start++);
+    if (bin == last) return false;
+    last = bin;
+  }
+  return true;
+}
+
 void PageBounds::Encode(Encoder& out) const {
   out.U8(kFormat).U8(static_cast<uint8_t>(bins_.skip_bits)).U8(static_cast<uint8_t>(low_width_));
   out.U64(bins_.count).U32(pages_);

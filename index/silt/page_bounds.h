@@ -44,6 +44,9 @@ class PageBounds {
   // The pages that may hold a key of this hash, whose leading bits must be those of the store.
   Range PagesOf(uint64_t hash) const;
 
+  // Whether PagesOf returns one page for every hash.
+  bool EachBinInOnePage() const;
+
   uint32_t pages() const { return pages_; }
   const HashBins& bins() const { return bins_; }
   size_t memory_bytes() const;

@@ -35,7 +35,7 @@ PartitionSums PartitionSums::Of(const PartitionVersion& version) {
   for (const auto& store : version.hashes) {
     sums.hash_entries += store->entries();
     sums.wanted_bytes += store->filter_bytes();
-    if (store->filter() == nullptr) {
+    if (!store->has_filter()) {
       ++sums.unfiltered;
       sums.complete = false;
     } else {

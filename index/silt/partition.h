@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "index/silt/hash_store.h"
+#include "index/silt/converted_store.h"
 #include "index/silt/log_store.h"
 #include "index/silt/probe_tally.h"
 #include "index/silt/sorted_store.h"
@@ -23,7 +23,8 @@ namespace siltfs {
 // The immutable stores, oldest first. Pinned by lookups. Only the stores are copied, not the tally.
 struct PartitionVersion {
   std::vector<std::shared_ptr<const LogStore>> logs;  // frozen, all of them written out
-  std::vector<std::shared_ptr<const HashStore>> hashes;
+  // HashStores and sorted runs; their entries count as those of HashStores.
+  std::vector<std::shared_ptr<const ConvertedStore>> hashes;
   std::shared_ptr<const SortedStore> sorted;  // null if there is none
   // The lookups that searched these stores. It belongs to this version: other versions have other
   // stores.

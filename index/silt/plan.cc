@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "index/silt/plan_writes.h"
+#include "index/silt/run_filter.h"
 
 namespace siltfs {
 namespace {
@@ -37,8 +38,7 @@ void PredictMemory(const SiltWorkload& workload, const SiltParameters& parameter
   const double log_table = SiltPlaces(parameters) *
                            (k + particulars.log_valid_bits + particulars.log_pointer_bits) /
                            kBitsPerByte;
-  const double hash_bytes_per_entry = (k + particulars.hash_valid_bits) / kBitsPerByte *
-                                      SiltPlaces(parameters) /
+  const double hash_bytes_per_entry = HashFilterBytes(workload, parameters, particulars) /
                                       SiltLogStoreEntries(parameters, particulars);
   const double sorted_bytes_per_key = particulars.sorted_bits_per_key / kBitsPerByte;
   const HashStoreEntries hash_stores = ArrangeHashStores(workload, parameters, particulars);
@@ -74,16 +74,17 @@ double PredictFlash(const SiltWorkload& workload, const SiltParameters& paramete
          hash_stores * HashFileBytes(workload, parameters, particulars);
 }
 
-// Returns the expected number of stores in which the lookup of a uniformly drawn key fails. The
+// Returns the expected number of reads of the lookup of a uniformly drawn key that fail. The
 // lookup of a key that is in a HashStore fails in the LogStore and, on average, in half of the
 // HashStores. The LogStore is half full on average.
-double StoresWithoutTheKey(const SiltWorkload& workload, const SiltParameters& parameters,
-                           const SiltPrediction& prediction) {
+double ReadsWithoutTheKey(const SiltWorkload& workload, const SiltParameters& parameters,
+                          const SiltPrediction& prediction) {
   const double instance_entries = workload.entries / parameters.instances;
   const double in_log = std::min(1.0, prediction.log_store_entries / 2 / instance_entries);
   const double in_hash = std::min(1 - in_log, parameters.merge_entries / 2 / instance_entries);
-  return in_hash * (1 + prediction.hash_stores / 2) +
-         (1 - in_log - in_hash) * (1 + prediction.hash_stores);
+  return (1 - in_log) * prediction.false_positive_rate + (in_hash / 2 + (1 - in_log - in_hash)) *
+                                                             prediction.hash_stores *
+                                                             prediction.run_false_positive_rate;
 }
 
 }  // namespace
@@ -134,14 +135,18 @@ Result<SiltPrediction> PredictSilt(const SiltWorkload& workload, const SiltDevic
   prediction.false_positive_rate =
       2 * kWays * std::ldexp(1.0, -static_cast<int>(parameters.tag_bits));
   prediction.log_store_entries = SiltLogStoreEntries(parameters, particulars);
-  prediction.hash_stores = ArrangeHashStores(workload, parameters, particulars).average /
-                           parameters.instances / prediction.log_store_entries;
+  prediction.hash_stores = HashStoresOfInstance(workload, parameters, particulars);
+  prediction.run_false_positive_rate =
+      particulars.sorted_runs
+          ? std::exp2(-static_cast<double>(RunFilterSlices(
+                prediction.hash_stores, static_cast<uint64_t>(prediction.log_store_entries))))
+          : prediction.false_positive_rate;
   prediction.written_bytes_per_put = WrittenBytes(workload, parameters, particulars);
   prediction.write_amplification = prediction.written_bytes_per_put / workload.entry_bytes;
-  prediction.read_amplification =
-      (1 + prediction.hash_stores) * prediction.false_positive_rate + particulars.sorted_reads;
-  prediction.average_hit_reads =
-      1 + StoresWithoutTheKey(workload, parameters, prediction) * prediction.false_positive_rate;
+  prediction.read_amplification = prediction.false_positive_rate +
+                                  prediction.hash_stores * prediction.run_false_positive_rate +
+                                  particulars.sorted_reads;
+  prediction.average_hit_reads = 1 + ReadsWithoutTheKey(workload, parameters, prediction);
   PredictMemory(workload, parameters, particulars, prediction);
   prediction.flash_bytes = PredictFlash(workload, parameters, particulars);
   prediction.device_life_seconds = device.flash_bytes * device.erase_cycles /

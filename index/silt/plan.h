@@ -52,9 +52,12 @@ struct SiltParticulars {
   double occupancy = 0.9636;
   double occupancy_per_bit = -0.0037;
   double stash = 8;
-  unsigned log_pointer_bits = 32;      // per place of a LogStore's table, besides the tag
-  unsigned log_valid_bits = 1;         // per place of a LogStore's table
-  unsigned hash_valid_bits = 1;        // per place of a HashStore's filter, besides the tag
+  unsigned log_pointer_bits = 32;  // per place of a LogStore's table, besides the tag
+  unsigned log_valid_bits = 1;     // per place of a LogStore's table
+  unsigned hash_valid_bits = 1;    // per place of a HashStore's filter, besides the tag
+  // Sorted runs instead of HashStores (run_store.h); then the three fields about HashStores'
+  // places and tags do not count, and the filter is that of run_filter.h.
+  bool sorted_runs = false;
   double sorted_bits_per_key = 0.051;  // of the SortedStore's index in memory: page boundaries
   double sorted_reads = 1;             // per lookup that reaches the SortedStore
   double tail_bytes = 3 * 4096;        // of a LogStore's buffer for pages not written yet
@@ -62,7 +65,8 @@ struct SiltParticulars {
   double log_entry_bytes = 4096.0 / 203;
   double hash_place_bytes = 4096.0 / 204 + 2;                   // a slot and its tag in the filter
   double sorted_entry_bytes = 4096 / 203.5 + 1.11 + 0.051 / 8;  // slot, filter slices, page index
-  double log_file_bytes = 2048;                                 // half of the log's last page
+  double run_entry_bytes = 0;     // with sorted runs: a slot and its part of the boundaries
+  double log_file_bytes = 2048;   // half of the log's last page
   double hash_file_bytes = 2320;  // stash, footer, and half of the last page of a HashStore
   double manifest_bytes = 64;     // of a base, without partitions and stores
   double manifest_partition_bytes = 40;
@@ -91,11 +95,12 @@ struct SiltParticulars {
 SiltParticulars PaperParticulars();
 
 struct SiltPrediction {
-  double false_positive_rate = 0;  // f = 8 / 2^k, of one store
-  double log_store_entries = 0;    // occupancy * 2^(bucket_bits + 2)
-  double hash_stores = 0;          // H, an instance's average; equation 5
-  double hash_filter_bytes = 0;    // memory of the HashStores' filters, average over time
-  double sorted_index_bytes = 0;   // memory of the SortedStores' indexes
+  double false_positive_rate = 0;      // f = 8 / 2^k, of one store; with sorted runs, of a LogStore
+  double run_false_positive_rate = 0;  // of a HashStore or sorted run
+  double log_store_entries = 0;        // occupancy * 2^(bucket_bits + 2)
+  double hash_stores = 0;              // H, an instance's average; equation 5
+  double hash_filter_bytes = 0;        // memory of the HashStores' filters, average over time
+  double sorted_index_bytes = 0;       // memory of the SortedStores' indexes
   double written_bytes_per_put = 0;
   double write_amplification = 0;  // equations 1 and 4: bytes written per byte put
   double read_amplification = 0;   // equations 2 and 6: for a key in the SortedStore, or in no

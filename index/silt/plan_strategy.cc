@@ -26,12 +26,16 @@ constexpr double kSlotsLostToBins = 0.5;
 // Footer, header of the filter, and 8 stashed entries with their places and slots.
 constexpr double kHashFileBytes = 80 + 8 + 8 * 12;
 constexpr double kStash = 8;
+// Footer, headers of the filter and of the boundaries.
+constexpr double kRunFileBytes = 80 + 16 + 31;
 
 constexpr std::array kStrategies = {
     SiltStrategy{.name = "default", .named_slots = false, .tries = false},
     SiltStrategy{.name = "paper", .named_slots = true, .tries = true},
     SiltStrategy{.name = "named+bounds", .named_slots = true, .tries = false},
-    SiltStrategy{.name = "hashed+tries", .named_slots = false, .tries = true}};
+    SiltStrategy{.name = "hashed+tries", .named_slots = false, .tries = true},
+    SiltStrategy{.name = "hashed+bounds", .named_slots = false, .tries = false},
+    SiltStrategy{.name = "runs+bounds", .named_slots = false, .tries = false, .sorted_runs = true}};
 
 }  // namespace
 
@@ -69,6 +73,11 @@ SiltParticulars ParticularsOf(const SiltStrategy& strategy) {
       page / sorted_slots + kSortedFilterBytes + index_bits / kBitsPerByte;
   particulars.log_file_bytes = kPageSize / 2.0;
   particulars.hash_file_bytes = kHashFileBytes + kStash * page / slots + page / 2;
+  if (strategy.sorted_runs) {
+    particulars.sorted_runs = true;
+    particulars.run_entry_bytes = page / (slots - kSlotsLostToBins) + kBoundsBits / 8 / slots;
+    particulars.hash_file_bytes = kRunFileBytes + page / 2;
+  }
   return particulars;
 }
 

@@ -17,9 +17,11 @@ struct SiltStrategy {
   std::string_view name;
   bool named_slots = false;  // 32 bytes with the name, instead of 20 with its hash
   bool tries = false;        // instead of page boundaries
+  bool sorted_runs = false;  // instead of HashStores
 };
 
 // The default first. Engine parameters cannot choose "named+bounds": named slots always have tries.
+// "hashed+bounds" is another name of the default.
 std::span<const SiltStrategy> SiltStrategies();
 std::string SiltStrategyNames();  // separated by commas
 // kInvalidArgument, with the names of all strategies, if there is none of this name.

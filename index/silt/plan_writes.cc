@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "index/silt/run_filter.h"
+
 namespace siltfs {
 namespace {
 
 constexpr double kWays = 4;
+constexpr double kBitsPerByte = 8;
 constexpr double kUsualBucketBits = 11;  // see SiltParticulars::occupancy
 
 // The part of an instance's entries that a merge adds, while the index grows. At least a HashStore
@@ -38,8 +41,31 @@ double LogFileBytes(const SiltWorkload& workload, const SiltParameters& paramete
              OrEntry(particulars.log_entry_bytes, workload) +
          particulars.log_file_bytes;
 }
+
+double HashStoresOfInstance(const SiltWorkload& workload, const SiltParameters& parameters,
+                            const SiltParticulars& particulars) {
+  return ArrangeHashStores(workload, parameters, particulars).average / parameters.instances /
+         SiltLogStoreEntries(parameters, particulars);
+}
+
+double HashFilterBytes(const SiltWorkload& workload, const SiltParameters& parameters,
+                       const SiltParticulars& particulars) {
+  if (particulars.sorted_runs) {
+    const double store = SiltLogStoreEntries(parameters, particulars);
+    const double runs =
+        ArrangeHashStores(workload, parameters, particulars).peak / parameters.instances / store;
+    return RunFilterMemory(runs, store);
+  }
+  return (parameters.tag_bits + particulars.hash_valid_bits) / kBitsPerByte *
+         SiltPlaces(parameters);
+}
+
 double HashFileBytes(const SiltWorkload& workload, const SiltParameters& parameters,
                      const SiltParticulars& particulars) {
+  if (particulars.sorted_runs) {
+    return SiltLogStoreEntries(parameters, particulars) * particulars.run_entry_bytes +
+           HashFilterBytes(workload, parameters, particulars) + particulars.hash_file_bytes;
+  }
   return SiltPlaces(parameters) * OrEntry(particulars.hash_place_bytes, workload) +
          particulars.hash_file_bytes;
 }

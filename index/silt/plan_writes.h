@@ -14,6 +14,12 @@ double OrEntry(double bytes, const SiltWorkload& workload);
 // Bytes of the log and of the HashStore of one LogStore.
 double LogFileBytes(const SiltWorkload& workload, const SiltParameters& parameters,
                     const SiltParticulars& particulars);
+// The average number of HashStores of an instance; H in the paper.
+double HashStoresOfInstance(const SiltWorkload& workload, const SiltParameters& parameters,
+                            const SiltParticulars& particulars);
+// Memory of the filter of one HashStore or sorted run.
+double HashFilterBytes(const SiltWorkload& workload, const SiltParameters& parameters,
+                       const SiltParticulars& particulars);
 double HashFileBytes(const SiltWorkload& workload, const SiltParameters& parameters,
                      const SiltParticulars& particulars);
 

@@ -69,7 +69,7 @@ uint64_t FinishLookupAhead(Lookup& lookup, LookupReader& reader) {
 
 bool WantsReadAhead(const PartitionVersion& version) {
   return std::count_if(version.hashes.begin(), version.hashes.end(),
-                       [](const auto& store) { return store->filter() == nullptr; }) > 1;
+                       [](const auto& store) { return !store->has_filter(); }) > 1;
 }
 
 }  // namespace siltfs

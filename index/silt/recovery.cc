@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "index/silt/conversion.h"
 #include "index/silt/parallel_jobs.h"
 #include "store/base/coding.h"
 #include "store/env/files.h"
@@ -166,7 +167,7 @@ Status Recovery::OpenStore(uint32_t p, size_t i, PartitionVersion& version) cons
   const PartitionRecord& record = manifest_.partitions[p];
   if (i < record.hash_ids.size()) {
     const StoreFileId file{StoreKind::kHash, p, record.hash_ids[i]};
-    auto store = HashStore::OpenWithoutFilter(env_, options_.directory, file, layout());
+    auto store = OpenConverted(env_, options_.directory, file, manifest_.partition_bits, layout());
     if (!store.ok()) return Unusable(std::move(store).status());
     version.hashes[i] = std::move(*store);
     return Status::Ok();

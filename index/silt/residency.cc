@@ -40,7 +40,7 @@ uint64_t Residency::Item::bytes() const {
 }
 
 bool Residency::Item::resident() const {
-  if (kind == Kind::kFilter) return hash->filter() != nullptr;
+  if (kind == Kind::kFilter) return hash->has_filter();
   return kind == Kind::kIndex ? sorted->index() != nullptr : sorted->filter_slices() > slice;
 }
 

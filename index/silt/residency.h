@@ -44,7 +44,7 @@ class Residency {
     uint32_t partition = 0;
     unsigned slice = 0;
     // The store that has the item; exactly one of these pointers is set.
-    std::shared_ptr<const HashStore> hash = nullptr;
+    std::shared_ptr<const ConvertedStore> hash = nullptr;
     std::shared_ptr<const SortedStore> sorted = nullptr;
 
     const StoreFileId& file_id() const;

@@ -42,18 +42,22 @@ uint64_t Parity(uint64_t x) { return static_cast<uint64_t>(__builtin_parityll(x)
 
 }  // namespace
 
-RibbonShape RibbonShape::For(uint64_t keys, unsigned skip_bits) {
-  constexpr uint64_t kBlockBits = uint64_t{kMostBlockWords} * kWidth;
+const RibbonShape::Density RibbonShape::kUsualDensity = {
+    .bits_per_hundred_keys = kBitsPerHundredKeys, .most_block_words = kMostBlockWords};
+
+RibbonShape RibbonShape::For(uint64_t keys, unsigned skip_bits, const Density& density) {
+  const uint64_t most_bits = uint64_t{density.most_block_words} * kWidth;
   // Add the width of one equation, because no equation begins in the last bits.
-  const uint64_t bits = keys / 100 * kBitsPerHundredKeys + keys % 100 * kBitsPerHundredKeys / 100;
+  const uint64_t per_hundred = density.bits_per_hundred_keys;
+  const uint64_t bits = keys / 100 * per_hundred + keys % 100 * per_hundred / 100;
   const uint64_t blocks =
-      std::clamp<uint64_t>((bits + kBlockBits - kWidth - 1) / (kBlockBits - kWidth), 1, UINT32_MAX);
+      std::clamp<uint64_t>((bits + most_bits - kWidth - 1) / (most_bits - kWidth), 1, UINT32_MAX);
   const uint64_t block_bits = (bits + blocks - 1) / blocks + kWidth;
   RibbonShape shape;
   shape.skip_bits = skip_bits;
   shape.blocks = static_cast<uint32_t>(blocks);
   shape.block_words = static_cast<uint32_t>(
-      std::min<uint64_t>((block_bits + kWidth - 1) / kWidth, kMostBlockWords));
+      std::min<uint64_t>((block_bits + kWidth - 1) / kWidth, density.most_block_words));
   return shape;
 }
 
@@ -93,6 +97,23 @@ void RibbonBlock::Solve(uint64_t seed, const Solutions& solutions) {
       }
     }
     for (unsigned slice = 0; slice < kRibbonSlices; ++slice) solutions[slice][word] = behind[slice];
+  }
+  std::fill(rows_.begin(), rows_.end(), 0);
+}
+
+void RibbonBlock::SolveInterleaved(uint64_t seed, unsigned slices, std::span<uint64_t> words) {
+  std::array<uint64_t, kWidth> behind{};  // as in Solve
+  for (size_t word = rows_.size() / kWidth; word-- > 0;) {
+    for (size_t bit = kWidth; bit-- > 0;) {
+      const size_t place = word * kWidth + bit;
+      const uint64_t row = rows_[place];
+      const uint64_t free = row == 0 ? Mix(seed + place) : 0;
+      for (unsigned slice = 0; slice < slices; ++slice) {
+        behind[slice] <<= 1;
+        behind[slice] |= row == 0 ? free >> slice & 1 : Parity(behind[slice] & row);
+      }
+    }
+    std::copy_n(behind.begin(), slices, words.begin() + static_cast<ptrdiff_t>(word * slices));
   }
   std::fill(rows_.begin(), rows_.end(), 0);
 }

@@ -35,13 +35,19 @@ inline constexpr unsigned kRibbonSlices = 8;
 struct RibbonShape {
   static constexpr uint32_t kMostBlockWords = 128;
 
+  struct Density {
+    uint64_t bits_per_hundred_keys;
+    uint32_t most_block_words;
+  };
+  static const Density kUsualDensity;
+
   // Returns the shape for `keys` keys that share the `skip_bits` (< 64) leading bits of their
   // hashes. More keys may be added: then more absent names pass, but no key is ever ruled out.
-  static RibbonShape For(uint64_t keys, unsigned skip_bits);
+  static RibbonShape For(uint64_t keys, unsigned skip_bits, const Density& density = kUsualDensity);
 
   unsigned skip_bits = 0;
   uint32_t blocks = 0;
-  uint32_t block_words = 0;  // 1 to kMostBlockWords
+  uint32_t block_words = 0;  // at least 1
 
   uint64_t slice_words() const { return uint64_t{blocks} * block_words; }
   uint64_t slice_bytes() const { return slice_words() * sizeof(uint64_t); }
@@ -58,7 +64,7 @@ struct RibbonRow {
   uint64_t coefficients;  // of these bits; the first is the lowest bit, which is set
 };
 
-// The equations of one block, and their solutions. Memory: 8 bytes per bit, 64 KiB.
+// The equations of one block, and their solutions. Memory: 8 bytes per bit.
 class RibbonBlock {
  public:
   explicit RibbonBlock(uint32_t words) : rows_(size_t{words} * 64) {}
@@ -69,9 +75,12 @@ class RibbonBlock {
   // block empty.
   using Solutions = std::array<std::span<uint64_t>, kRibbonSlices>;
   void Solve(uint64_t seed, const Solutions& solutions);
+  // The same for any number of slices up to 64. The words of all slices for one place are
+  // neighbours in `words`.
+  void SolveInterleaved(uint64_t seed, unsigned slices, std::span<uint64_t> words);
 
  private:
-  std::vector<uint64_t> rows_;  // by start; 0: none
+  PageVector<uint64_t> rows_;  // by start; 0: none
 };
 
 // A slice: shape.slice_words() words. Even a small slice gets pages of its own. Every merge

@@ -24,7 +24,11 @@ constexpr EngineParameterSpec kBucketBits = {
 constexpr EngineParameterSpec kNamedSlots = {
     .name = "named_slots", .least = 0, .most = 1, .value = 0};
 constexpr EngineParameterSpec kTries = {.name = "tries", .least = 0, .most = 1, .value = 0};
-constexpr EngineParameterSpec kParameters[] = {kPartitionBits, kBucketBits, kNamedSlots, kTries};
+// Sorted runs instead of HashStores; not in the paper.
+constexpr EngineParameterSpec kSortedRuns = {
+    .name = "sorted_runs", .least = 0, .most = 1, .value = 0};
+constexpr EngineParameterSpec kParameters[] = {kPartitionBits, kBucketBits, kNamedSlots, kTries,
+                                               kSortedRuns};
 
 }  // namespace
 
@@ -37,6 +41,7 @@ SiltIndexOptions SiltOptionsOf(const EngineParameters& parameters) {
   }
   options.page_index =
       ValueOf(kTries, parameters) != 0 ? PageIndexKind::kTrie : PageIndexKind::kBounds;
+  options.sorted_runs = ValueOf(kSortedRuns, parameters) != 0;
   return options;
 }
 
@@ -57,13 +62,15 @@ SiltParticulars StrategyParticulars(const SiltIndexOptions& options) {
   const bool named = !options.layout.hashed();
   return ParticularsOf({.name = {},
                         .named_slots = named,
-                        .tries = named || options.page_index == PageIndexKind::kTrie});
+                        .tries = named || options.page_index == PageIndexKind::kTrie,
+                        .sorted_runs = options.sorted_runs && !named});
 }
 
 // The share if memory is not short.
 double WantedShare(const SiltIndexOptions& options) {
   return options.hash_store_share.value_or(
-      ShareFor(CostsOf(options.layout, /*sorted_filters=*/false), options.bytes_per_put));
+      ShareFor(CostsOf(options, options.layout, /*sorted_filters=*/false, kMostStores),
+               options.bytes_per_put));
 }
 
 // Applies the model (plan_strategy.h) to an index with these parameters.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "index/silt/conversion.h"
 #include "store/env/page_allocator.h"
 
 namespace siltfs {
@@ -244,6 +245,10 @@ Result<bool> Maintenance::Convert() {
   if (stores_.frozen_logs() == 0) return false;
   std::vector<StoreSet::Conversion> conversions;
   std::vector<std::unique_ptr<FrozenFileWriter>> files;
+  const ConversionOptions options{
+      .sorted_runs = stores_.options().sorted_runs,
+      .partition_bits = stores_.partition_bits(),
+      .runs_per_partition = stores_.RunsPerPartition(stores_.GetSizes())};
   for (size_t p = 0; p < stores_.partition_count() && conversions.size() < kConversionsAtOnce;
        ++p) {
     const auto version = stores_.partition(p).Get().version;
@@ -251,9 +256,9 @@ Result<bool> Maintenance::Convert() {
     SILTFS_RETURN_IF_ERROR(CheckNotStopped());
     const StoreFileId file{StoreKind::kHash, static_cast<uint32_t>(p), stores_.NewId()};
     // The writer removes a file that is not synced.
-    SILTFS_ASSIGN_OR_RETURN(auto written,
-                            HashStore::WriteFrom(*version->logs.front(), stores_.env(),
-                                                 stores_.options().directory, file, throttle_));
+    SILTFS_ASSIGN_OR_RETURN(
+        auto written, ConvertLog(*version->logs.front(), stores_.env(), stores_.options().directory,
+                                 file, throttle_, options));
     SILTFS_RETURN_IF_ERROR(CheckWhole(written.damaged_pages));
     conversions.push_back(
         {.log = version->logs.front(), .hash_file = file, .damaged_pages = written.damaged_pages});

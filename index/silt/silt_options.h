@@ -64,6 +64,9 @@ struct SiltIndexOptions {
   uint64_t background_bytes_per_second = 0;
   // Of the SortedStores that merges write; older ones keep theirs. Named slots have tries.
   PageIndexKind page_index = PageIndexKind::kBounds;
+  // Whether conversions write sorted runs instead of HashStores (run_store.h); existing stores
+  // keep their kind. Named slots have HashStores.
+  bool sorted_runs = false;
   // Whether merges write filters of SortedStores. If not set, they do if memory has room for them.
   std::optional<bool> sorted_filters = std::nullopt;
   // If true, conversions and merges run in a thread of the index. If false, the calls that write

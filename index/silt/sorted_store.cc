@@ -21,12 +21,10 @@ TrieOptions OptionsOf(unsigned partition_bits, const SlotLayout& layout) {
 
 SortedStoreWriter::SortedStoreWriter(const Shape& shape, std::unique_ptr<FrozenFileWriter> file,
                                      std::unique_ptr<RibbonFileWriter> filter)
-    : file_(std::move(file)),
-      filter_(std::move(filter)),
-      bins_{.skip_bits = shape.partition_bits,
-            .count = std::max<uint64_t>(shape.expected_entries, 1)} {
+    : file_(std::move(file)), filter_(std::move(filter)) {
   if (shape.layout.hashed() && shape.page_index == PageIndexKind::kBounds) {
-    bounds_.emplace(bins_, shape.layout.slots_per_page());
+    binned_.emplace(*file_, HashBins{.skip_bits = shape.partition_bits,
+                                     .count = std::max<uint64_t>(shape.expected_entries, 1)});
   } else {
     trie_.emplace(OptionsOf(shape.partition_bits, shape.layout), shape.expected_entries);
   }
@@ -59,23 +57,7 @@ Status SortedStoreWriter::Append(const OrderKey& key, const SlotEntry& entry) {
     trie_->Add(trie_key);
     return file_->Append(entry);
   }
-  const uint64_t bin = bins_.Of(key.hash);
-  if (bin != bin_) SILTFS_RETURN_IF_ERROR(AppendBin());
-  bin_ = bin;
-  bin_entries_.push_back(entry);
-  return Status::Ok();
-}
-
-// Appends the entries of the last bin, to the present page if this has room for all of them.
-Status SortedStoreWriter::AppendBin() {
-  if (bin_entries_.size() > file_->room_in_page()) file_->EndPage();
-  for (const SlotEntry& entry : bin_entries_) {
-    const uint32_t pages = file_->pages();
-    SILTFS_RETURN_IF_ERROR(file_->Append(entry));
-    if (file_->pages() > pages) bounds_->AddPage(bin_);
-  }
-  bin_entries_.clear();
-  return Status::Ok();
+  return binned_->Append(key.hash, entry);
 }
 
 Result<PageIndex> SortedStoreWriter::FinishIndex() {
@@ -83,8 +65,8 @@ Result<PageIndex> SortedStoreWriter::FinishIndex() {
     SILTFS_ASSIGN_OR_RETURN(TrieIndex built, trie_->Finish());
     return PageIndex(std::move(built));
   }
-  SILTFS_RETURN_IF_ERROR(AppendBin());
-  return PageIndex(bounds_->Finish());
+  SILTFS_ASSIGN_OR_RETURN(PageBounds bounds, binned_->Finish());
+  return PageIndex(std::move(bounds));
 }
 
 Status SortedStoreWriter::Finish() {
@@ -276,11 +258,15 @@ void SortedSearch::StepAside(uint32_t page) {
   next_.reset();
 }
 
-SortedCursor::SortedCursor(const SortedStore* store, const NameHash& name_hash)
+SortedCursor::SortedCursor(const FrozenFile* file, const NameHash& name_hash, MutableByteView pages)
     : name_hash_(name_hash) {
-  if (store == nullptr) return;
-  scan_.emplace(store->file());
-  layout_ = store->layout();
+  if (file == nullptr) return;
+  if (pages.empty()) {
+    scan_.emplace(*file);
+  } else {
+    scan_.emplace(*file, pages);
+  }
+  layout_ = file->layout();
   slot_ = layout_.slots_per_page();
 }
 

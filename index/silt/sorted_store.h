@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 
+#include "index/silt/binned_pages.h"
 #include "index/silt/frozen_file.h"
 #include "index/silt/page_index.h"
 #include "index/silt/ribbon_file.h"
@@ -46,7 +47,6 @@ class SortedStoreWriter {
  private:
   SortedStoreWriter(const Shape& shape, std::unique_ptr<FrozenFileWriter> file,
                     std::unique_ptr<RibbonFileWriter> filter);
-  Status AppendBin();
   Result<PageIndex> FinishIndex();
 
   std::unique_ptr<FrozenFileWriter> file_;
@@ -56,11 +56,7 @@ class SortedStoreWriter {
 
   // One of the two builders.
   std::optional<TrieBuilder> trie_;
-  std::optional<PageBoundsBuilder> bounds_;
-  const HashBins bins_;
-  // With boundaries: the entries of the last bin, which are not in the file yet.
-  std::vector<SlotEntry> bin_entries_;
-  uint64_t bin_ = 0;
+  std::optional<BinnedPages> binned_;
 };
 
 class SortedStore {
@@ -177,11 +173,14 @@ class SortedSearch {
   unsigned steps_ = 0;
 };
 
-// Reads a SortedStore from front to back, in order. Entries of damaged pages are left out.
+// Reads a sorted file, of a SortedStore or a sorted run, from front to back. Entries of damaged
+// pages are left out. Memory: that of a FrozenFileScan.
 class SortedCursor {
  public:
-  // If `store` is null, there are no items.
-  SortedCursor(const SortedStore* store, const NameHash& name_hash);
+  // `file` must have entries in order, and must outlive the cursor. If it is null, there are no
+  // items. The cursor reads into `pages` (FrozenFileScan), or into a buffer of its own if there are
+  // none.
+  SortedCursor(const FrozenFile* file, const NameHash& name_hash, MutableByteView pages = {});
 
   struct Item {
     OrderKey key;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "index/silt/conversion.h"
 #include "index/silt/merge_policy.h"
 
 namespace siltfs {
@@ -104,7 +105,17 @@ double StoreSet::Share(const Sizes& sizes) const {
   return HashStoreShare(options_, layout_, memory_plan(),
                         {.entries = sizes.hash_entries + sizes.sorted_entries,
                          .page_index_bytes = sizes.bounds_bytes,
-                         .stores = sizes.stores});
+                         .stores = sizes.stores,
+                         .hash_stores = static_cast<double>(sizes.hash_stores) /
+                                        static_cast<double>(partitions_.size())});
+}
+
+double StoreSet::RunsPerPartition(const Sizes& sizes) const {
+  const auto partitions = static_cast<double>(partitions_.size());
+  const auto run = static_cast<double>(kBucketWays << memory_plan().bucket_bits);
+  const auto entries = static_cast<double>(sizes.hash_entries + sizes.sorted_entries);
+  return std::max(static_cast<double>(sizes.hash_stores), Share(sizes) * entries / run) /
+         partitions;
 }
 
 MemoryPlan StoreSet::memory_plan() const {
@@ -117,7 +128,8 @@ bool StoreSet::HasRoomFor(uint64_t bytes) const {
   return limit == kNoMemoryLimit || GetSizes().resident_bytes + bytes <= limit;
 }
 
-void StoreSet::Swap(uint32_t p, const HashStore* from, std::shared_ptr<const HashStore> to) {
+void StoreSet::Swap(uint32_t p, const ConvertedStore* from,
+                    std::shared_ptr<const ConvertedStore> to) {
   Partition& partition = partitions_[p];
   WriterLock lock(partition.mutex);
   auto version = std::make_shared<PartitionVersion>(*partition.version);
@@ -219,12 +231,12 @@ void StoreSet::RemoveUnlisted() {
 }
 
 Status StoreSet::InstallHashStores(std::span<const Conversion> conversions) {
-  std::vector<std::shared_ptr<const HashStore>> stores;
+  std::vector<std::shared_ptr<const ConvertedStore>> stores;
   uint64_t filter_bytes = 0;
   for (const Conversion& conversion : conversions) {
     SILTFS_ASSIGN_OR_RETURN(
         auto store,
-        HashStore::OpenWithoutFilter(env_, options_.directory, conversion.hash_file, layout_));
+        OpenConverted(env_, options_.directory, conversion.hash_file, partition_bits_, layout_));
     if (HasRoomFor(filter_bytes + store->filter_bytes())) {
       filter_bytes += store->filter_bytes();
       auto filtered = store->WithFilter();
@@ -347,6 +359,7 @@ StoreSet::Sizes StoreSet::GetSizes() const {
     const PartitionSums sums = partitions_[p].Sums();
     sizes.hash_entries += sums.hash_entries;
     sizes.sorted_entries += sums.sorted_entries;
+    sizes.hash_stores += sums.hash_stores;
     sizes.stores += sums.hash_stores + (sums.sorted_entries > 0 ? 1 : 0);
     sizes.bounds_bytes += sums.bounds_bytes;
     sizes.wanted_bytes += sums.wanted_bytes;

@@ -42,7 +42,7 @@ class StoreSet {
   void SetMemoryLimit(uint64_t bytes);
   MemoryPlan memory_plan() const;
   // Replaces a store by the same one with or without its filter or trie, if it is still installed.
-  void Swap(uint32_t p, const HashStore* from, std::shared_ptr<const HashStore> to);
+  void Swap(uint32_t p, const ConvertedStore* from, std::shared_ptr<const ConvertedStore> to);
   void Swap(uint32_t p, const SortedStore* from, std::shared_ptr<const SortedStore> to);
 
   // --- Stores ---
@@ -101,7 +101,8 @@ class StoreSet {
   struct Sizes {
     uint64_t hash_entries = 0;    // in HashStores
     uint64_t sorted_entries = 0;  // in SortedStores
-    uint64_t stores = 0;          // HashStores and SortedStores
+    uint64_t hash_stores = 0;     // HashStores and sorted runs
+    uint64_t stores = 0;          // these and SortedStores
     uint64_t bounds_bytes = 0;    // of page boundaries, which stay in memory
     uint64_t wanted_bytes = 0;    // of all filters of HashStores, boundaries and tries
     uint64_t resident_bytes = 0;  // of those in memory, and of slices
@@ -117,6 +118,9 @@ class StoreSet {
   Sizes GetSizes() const;
   // The share of all entries that HashStores may hold now (merge_policy.h).
   double Share(const Sizes& sizes) const;
+  // The number of sorted runs that a partition has on average, or that it will have when merges
+  // leave their share in runs; the greater of the two.
+  double RunsPerPartition(const Sizes& sizes) const;
 
   void CountWritten(uint64_t bytes) { Count(bytes_written_, bytes); }
   uint64_t bytes_written() const { return bytes_written_.load(std::memory_order_relaxed); }

@@ -89,13 +89,14 @@ Status VerifyLog(const LogStore& log, StoreCheck check) {
   return Status::Ok();
 }
 
-Status VerifyHash(const HashStore& store, StoreCheck check) {
+Status VerifyConverted(const ConvertedStore& store, StoreCheck check) {
   const SlotLayout& layout = store.layout();
-  auto filter = store.ReadFilter();
-  if (!filter.ok()) check.Index(filter.status());
+  auto finds = store.ReadFinder();
+  if (!finds.ok()) check.Index(finds.status());
   FrozenFileScan scan(store.file());
   uint64_t found = 0;
   bool damaged = false;
+  std::optional<OrderKey> last;
   for (;;) {
     SILTFS_ASSIGN_OR_RETURN(const auto page, scan.Next());
     if (!page) break;
@@ -107,10 +108,15 @@ Status VerifyHash(const HashStore& store, StoreCheck check) {
     for (size_t i = 0; i < layout.slots_per_page(); ++i) {
       const auto slot = static_cast<uint32_t>(page->number * layout.slots_per_page() + i);
       const SlotEntry entry = DecodeSlot(SlotOfPage(layout, page->bytes, i));
-      if (IsHole(entry)) continue;
+      if (IsHole(entry)) {
+        if (store.sorted()) break;  // readers ignore the rest of the page, too
+        continue;
+      }
       ++found;
       const OrderKey key = check.Entry(entry, slot);
-      if (filter.ok() && !filter->Finds(key.hash, slot)) check.Place(key, slot);
+      if (store.sorted() && last && !(*last < key)) check.Order(key, slot);
+      if (finds.ok() && !(*finds)(key.hash, slot)) check.Place(key, slot);
+      last = key;
     }
   }
   if (!damaged) check.Counts(found, store.entries());
@@ -182,7 +188,7 @@ Status VerifyPartition(const PartitionVersion& version, const VerifyOptions& opt
   }
   for (const auto& store : version.hashes) {
     SILTFS_RETURN_IF_ERROR(
-        VerifyHash(*store, StoreCheck(store->file().file().path(), options, report)));
+        VerifyConverted(*store, StoreCheck(store->file().file().path(), options, report)));
   }
   if (version.sorted == nullptr) return Status::Ok();
   const std::string path = version.sorted->file().file().path();

@@ -50,14 +50,19 @@ SiltIndexOptions SmallSilt() {
   return options;
 }
 
-Result<std::unique_ptr<ChunkIndex>> Open(Env& env, IndexEngine engine, bool read_only) {
-  if (engine == IndexEngine::kSilt) {
+// The first byte of an input, modulo 4; 0 and 1 are SILT.
+constexpr uint8_t kSiltWithRuns = 2;
+constexpr uint8_t kMap = 3;
+
+Result<std::unique_ptr<ChunkIndex>> Open(Env& env, uint8_t kind, bool read_only) {
+  if (kind != kMap) {
     SiltIndexOptions options = SmallSilt();
+    options.sorted_runs = kind == kSiltWithRuns;
     options.read_only = read_only;
     return OpenSiltIndex(env, options);
   }
   IndexOptions options;
-  options.engine = engine;
+  options.engine = IndexEngine::kMap;
   options.directory = kDirectory;
   options.read_only = read_only;
   return OpenIndex(env, options);
@@ -123,12 +128,12 @@ void PutFiles(SimEnv& env, FuzzInput& input) {
 }  // namespace
 
 void RunIndex(FuzzInput input) {
-  const IndexEngine engine = input.Number(1) % 4 == 3 ? IndexEngine::kMap : IndexEngine::kSilt;
+  const auto kind = static_cast<uint8_t>(input.Number(1) % 4);
   SimEnv env;
   env.SetCapacity(kMostBytes);
   PutFiles(env, input);
   for (const bool read_only : {true, false, false}) {
-    const auto index = Open(env, engine, read_only);
+    const auto index = Open(env, kind, read_only);
     if (!index.ok()) {
       index.status().IgnoreError("any files may be refused");
       continue;
@@ -140,12 +145,12 @@ void RunIndex(FuzzInput input) {
 
 std::vector<Bytes> FuzzSeeds() {
   std::vector<Bytes> seeds;
-  for (const auto& [engine, count] : std::map<IndexEngine, std::vector<uint64_t>>{
-           {IndexEngine::kSilt, {10, 100, 400}}, {IndexEngine::kMap, {50}}}) {
+  for (const auto& [kind, count] : std::map<uint8_t, std::vector<uint64_t>>{
+           {uint8_t{0}, {10, 100, 400}}, {kSiltWithRuns, {100, 400}}, {kMap, {50}}}) {
     for (const uint64_t names : count) {
       SimEnv env;
       MustHold(env.CreateDirectory(kDirectory).ok(), "there is a place for the index");
-      auto index = Must(Open(env, engine, false));
+      auto index = Must(Open(env, kind, false));
       for (uint64_t i = 0; i < names; i += 10) {
         std::vector<IndexEntry> entries;
         for (uint64_t k = i; k < i + 10; ++k) entries.push_back(EntryOf(k));
@@ -153,7 +158,7 @@ std::vector<Bytes> FuzzSeeds() {
       }
       MustHold(index->Close().ok(), "the index is closed");
       Encoder out;
-      out.U8(engine == IndexEngine::kMap ? 3 : 0);
+      out.U8(kind);
       const std::vector<DirectoryEntry> files = Must(env.ListDirectory(kDirectory));
       for (const DirectoryEntry& entry : files) {
         const std::string file =

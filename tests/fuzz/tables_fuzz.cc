@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "index/silt/cuckoo_filter.h"
+#include "index/silt/run_filter.h"
 #include "index/silt/slot.h"
 #include "index/silt/trie_builder.h"
 #include "index/silt/trie_index.h"
@@ -53,12 +54,30 @@ void LookUpInFilter(unsigned bucket_bits, ByteView bytes) {
            "an encoded filter is decoded");
 }
 
+void LookUpInRunFilter(ByteView bytes) {
+  const auto filter = RunFilter::Decode(bytes);
+  if (!filter.ok()) return filter.status().IgnoreError("any bytes may be refused");
+  Random random(1);
+  for (int i = 0; i < kLookups; ++i) {
+    const uint64_t hash = random.Next();
+    filter->Prefetch(hash);
+    filter->MayContain(hash);
+  }
+  Encoder out;
+  filter->Encode(out);
+  MustHold(*RunFilter::Decode(out.view()) == *filter, "an encoded filter is decoded");
+}
+
+constexpr uint8_t kRunFilter = 6;
+
 }  // namespace
 
 void RunTable(FuzzInput input) {
-  const bool trie = input.Number(1) % 2 == 0;
+  const uint64_t kind = input.Number(1) % 8;
+  const bool trie = kind % 2 == 0;
   const auto bucket_bits = static_cast<unsigned>(input.Between(1, 10, 1));
   const ByteView bytes = input.Take(input.remaining());
+  if (kind == kRunFilter) return LookUpInRunFilter(bytes);
   if (trie) return LookUpInTrie(bytes);
   LookUpInFilter(bucket_bits, bytes);
 }
@@ -86,6 +105,12 @@ std::vector<Bytes> FuzzSeeds() {
   const std::string filter = CuckooFilter(table).Encode();
   MustHold(CuckooFilter::Decode(kBucketBits, AsBytes(filter)).ok(), "a seed is accepted");
   seeds.push_back(JoinInput({1, kBucketBits - 1}, AsBytes(filter)));
+  std::vector<uint64_t> hashes(60);
+  for (uint64_t& hash : hashes) hash = random.Next();
+  std::sort(hashes.begin(), hashes.end());
+  Encoder run_filter;
+  RunFilter::Of(hashes, 0, kLeastRunFilterSlices).Encode(run_filter);
+  seeds.push_back(JoinInput({kRunFilter, 0}, run_filter.view()));
   return seeds;
 }
 

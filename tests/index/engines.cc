@@ -38,7 +38,8 @@ Engine Least(const IndexEngineRow& row) {
 // run in the background, or within Put so that device calls have a fixed order.
 Engine TinySilt(std::string name, unsigned partition_bits, unsigned bucket_bits, uint32_t log_pages,
                 uint32_t batch_pages, bool background, uint64_t memory_limit = kNoMemoryLimit,
-                bool serve_early = false, PageIndexKind page_index = PageIndexKind::kBounds) {
+                bool serve_early = false, PageIndexKind page_index = PageIndexKind::kBounds,
+                bool sorted_runs = false) {
   return {std::move(name), [=](Env& env, const std::string& directory, bool read_only) {
             return OpenSiltIndex(env, {.directory = directory,
                                        .read_only = read_only,
@@ -48,8 +49,10 @@ Engine TinySilt(std::string name, unsigned partition_bits, unsigned bucket_bits,
                                        .max_log_pages = log_pages,
                                        .write_batch_pages = batch_pages,
                                        .max_hash_stores = 3,
-                                       .sort_memory_bytes = 2000,
+                                       // A merge of runs has room for a page of each.
+                                       .sort_memory_bytes = sorted_runs ? 20'000U : 2000U,
                                        .page_index = page_index,
+                                       .sorted_runs = sorted_runs,
                                        .background = background,
                                        .memory_limit = memory_limit,
                                        .serve_early = serve_early});
@@ -91,6 +94,10 @@ const std::vector<Engine>& Engines() {
                                     PageIndexKind::kTrie),
                            TinySilt("silt that serves before it was recovered", 2, 2, 8, 1, false,
                                     kNoMemoryLimit, true),
+                           TinySilt("silt with sorted runs", 1, 2, 8, 1, false, kNoMemoryLimit,
+                                    false, PageIndexKind::kBounds, true),
+                           TinySilt("silt with sorted runs, without filters", 1, 5, 8, 1, false, 0,
+                                    false, PageIndexKind::kBounds, true),
                            WideSilt("silt with slots of 64 bytes", 6, 1, 2, false),
                            WideSilt("silt with slots of 512 bytes, without filters and tries", 9, 0,
                                     2, false, 0)});
@@ -106,6 +113,8 @@ const std::vector<Engine>& AllEngines() {
     all.push_back(TinySilt("silt in the background, tables of 16", 1, 2, 8, 1, true));
     all.push_back(TinySilt("silt in the background, tables of 128", 2, 5, 8, 2, true));
     all.push_back(TinySilt("silt in the background, without memory", 2, 5, 8, 2, true, 0, true));
+    all.push_back(TinySilt("silt in the background, with sorted runs", 2, 5, 8, 2, true,
+                           kNoMemoryLimit, false, PageIndexKind::kBounds, true));
     all.push_back(WideSilt("silt in the background, with slots of 512 bytes", 9, 1, 4, true));
     return all;
   }();

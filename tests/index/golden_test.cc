@@ -23,7 +23,8 @@ Result<std::unique_ptr<ChunkIndex>> OpenMap(Env& env, const std::string& directo
 }
 
 // Two partitions, and tables of 32 entries, so that there are logs, HashStores and a SortedStore.
-Result<std::unique_ptr<ChunkIndex>> OpenSilt(Env& env, const std::string& directory) {
+Result<std::unique_ptr<ChunkIndex>> OpenSiltWith(Env& env, const std::string& directory,
+                                                 bool sorted_runs) {
   return OpenSiltIndex(env, {.directory = directory,
                              .partition_bits = 1,
                              .bucket_bits = 3,
@@ -31,8 +32,15 @@ Result<std::unique_ptr<ChunkIndex>> OpenSilt(Env& env, const std::string& direct
                              .max_log_pages = 4,
                              .write_batch_pages = 2,
                              .hash_store_share = 0.5,
+                             .sorted_runs = sorted_runs,
                              .background = false,
                              .memory_limit = uint64_t{4} << 20});
+}
+Result<std::unique_ptr<ChunkIndex>> OpenSilt(Env& env, const std::string& directory) {
+  return OpenSiltWith(env, directory, false);
+}
+Result<std::unique_ptr<ChunkIndex>> OpenSiltRuns(Env& env, const std::string& directory) {
+  return OpenSiltWith(env, directory, true);
 }
 
 struct Golden {
@@ -42,6 +50,7 @@ struct Golden {
 };
 const Golden kMap{"map-1", OpenMap, 100};
 const Golden kSilt{"silt-3", OpenSilt, 300};
+const Golden kSiltRuns{"silt-3-runs", OpenSiltRuns, 300};
 
 Location LocationOf(uint64_t number) {
   return {.segment = static_cast<SegmentId>(1 + number * 7),
@@ -140,9 +149,12 @@ TEST_CASE("SILT's manifest, logs, HashStores, SortedStores and filters are uncha
   CHECK(kinds.size() == 4);
 }
 
+TEST_CASE("SILT's sorted runs are unchanged") { CheckGolden(kSiltRuns); }
+
 TEST_CASE("writes the golden files again", "[.write-golden]") {
   WriteGolden(kMap);
   WriteGolden(kSilt);
+  WriteGolden(kSiltRuns);
 }
 
 }  // namespace siltfs::testing

@@ -33,6 +33,10 @@ std::optional<IndexEntry> FindWithoutFilter(const HashStore& store, const ChunkN
   return std::nullopt;
 }
 
+std::shared_ptr<const HashStore> Unfiltered(const HashStore& store) {
+  return std::static_pointer_cast<const HashStore>(store.WithoutFilter());
+}
+
 // Returns as many entries as a table takes.
 std::vector<IndexEntry> FullTable(unsigned bucket_bits) {
   CuckooTable table(bucket_bits);
@@ -88,7 +92,7 @@ TEST_CASE("without the filter every entry is in a page of its buckets or of the 
   maker.bucket_bits = GENERATE(1, 3, 5, 6, 9);
   const auto entries = FullTable(maker.bucket_bits);
   const auto whole = maker.HashStoreOf(entries);
-  const auto store = whole->WithoutFilter();
+  const auto store = Unfiltered(*whole);
   CHECK(store->filter() == nullptr);
   CHECK(store->Stats().memory_bytes == 0);
   CHECK(store->Stats().occupancy == whole->Stats().occupancy);
@@ -100,7 +104,7 @@ TEST_CASE("without the filter every entry is in a page of its buckets or of the 
   }
   auto again = store->WithFilter();
   REQUIRE_OK(again);
-  CHECK(*(*again)->filter() == *whole->filter());
+  CHECK(*std::static_pointer_cast<const HashStore>(*again)->filter() == *whole->filter());
 }
 
 TEST_CASE("a conversion keeps the last entry of a name, and deletions") {
@@ -193,7 +197,7 @@ TEST_CASE("every entry is in one of its bucket's pages if a bucket takes several
   uint64_t count = 0;
   while (table.Insert(maker.Hash(count), static_cast<uint32_t>(count))) ++count;
   const std::vector<IndexEntry> entries = NumberedEntries(0, count);
-  const auto store = maker.HashStoreOf(entries)->WithoutFilter();
+  const auto store = Unfiltered(*maker.HashStoreOf(entries));
   REQUIRE(store->file().info().pages > maker.layout.PagesFor(table.capacity()) + 1);
   for (const IndexEntry& entry : entries) {
     const auto found = FindWithoutFilter(*store, entry.name, maker.Hash(entry.name));

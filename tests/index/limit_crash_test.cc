@@ -16,6 +16,7 @@ struct Shape {
   unsigned partition_bits;
   unsigned bucket_bits;
   bool serve_early;
+  bool sorted_runs = false;
 };
 
 Result<std::unique_ptr<ChunkIndex>> OpenOf(Env& env, const Shape& shape, uint64_t limit) {
@@ -26,7 +27,8 @@ Result<std::unique_ptr<ChunkIndex>> OpenOf(Env& env, const Shape& shape, uint64_
                              .max_log_pages = 8,
                              .write_batch_pages = 1,
                              .max_hash_stores = 3,
-                             .sort_memory_bytes = 2000,
+                             .sort_memory_bytes = shape.sorted_runs ? 20'000U : 2000U,
+                             .sorted_runs = shape.sorted_runs,
                              .background = false,
                              .memory_limit = limit,
                              .serve_early = shape.serve_early});
@@ -110,10 +112,11 @@ bool CutAt(const Shape& shape, uint64_t seed, uint64_t cut, const CrashPolicy& p
 
 TEST_CASE("a power cut in any call while limits change loses no durable entry") {
   using Unsynced = CrashPolicy::Unsynced;
-  const Shape shape = GENERATE(Shape{0, 9, false}, Shape{1, 10, true}, Shape{2, 2, true});
+  Shape shape = GENERATE(Shape{0, 9, false}, Shape{1, 10, true}, Shape{2, 2, true});
   const auto unsynced = GENERATE(Unsynced::kDrop, Unsynced::kKeep, Unsynced::kSubset);
   const bool twice = GENERATE(false, true);
   const uint64_t seed = GENERATE(1, 2);
+  shape.sorted_runs = seed == 2;
   uint64_t cut = FirstCall(static_cast<uint64_t>(unsynced) + (twice ? 4 : 0) + seed);
   while (true) {
     INFO("bucket bits " << shape.bucket_bits << ", seed " << seed << ", cut " << cut << ", policy "
@@ -125,7 +128,7 @@ TEST_CASE("a power cut in any call while limits change loses no durable entry") 
 }
 
 TEST_CASE("a failing call while limits change is returned and loses no durable entry") {
-  const Shape shape = GENERATE(Shape{0, 9, false}, Shape{1, 10, true});
+  const Shape shape = GENERATE(Shape{0, 9, false}, Shape{1, 10, true}, Shape{2, 2, true, true});
   const StatusCode code = GENERATE(StatusCode::kIoError, StatusCode::kNoSpace);
   const bool sticky = GENERATE(false, true);
   const uint64_t seed = 11;

@@ -19,6 +19,7 @@ struct Measured : SiltFixture {
     options.hash_store_share = 0.145;
     if (strategy.named_slots) options.layout = SlotLayout::Named(SlotLayout::kLeastBits);
     options.page_index = strategy.tries ? PageIndexKind::kTrie : PageIndexKind::kBounds;
+    options.sorted_runs = strategy.sorted_runs;
     index = Open();
   }
   SiltCosts Predict(uint64_t entries) const {
@@ -53,7 +54,7 @@ void RequireNear(double predicted, double measured) {
 
 // The strategies that an index can have.
 SiltStrategy GenerateStrategy() {
-  const char* const name = GENERATE("default", "paper", "hashed+tries");
+  const char* const name = GENERATE("default", "paper", "hashed+tries", "runs+bounds");
   const auto strategy = FindSiltStrategy(name);
   REQUIRE_OK(strategy);
   return *strategy;
@@ -94,7 +95,8 @@ TEST_CASE("filters and indexes take the predicted memory") {
   measured.Put(0, kNames / 2);
   for (uint64_t put = kNames / 2; put < kNames; put += kBatch) {
     measured.Put(put, kBatch);
-    filters += static_cast<double>(MemoryOf(measured.index->stats(), "hash_store"));
+    filters += static_cast<double>(
+        MemoryOf(measured.index->stats(), strategy.sorted_runs ? "run_store" : "hash_store"));
     predicted_filters += measured.Predict(put + kBatch).growth.hash_filter_bytes;
   }
   RequireNear(predicted_filters, filters);

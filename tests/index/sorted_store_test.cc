@@ -138,7 +138,7 @@ TEST_CASE("a cursor goes through a SortedStore in order") {
   const uint64_t count = GENERATE(1, 204, 205, 64 * 204 + 3);
   StoreMaker maker;
   const auto store = maker.Sorted(NumberedEntries(0, count));
-  SortedCursor cursor(store.get(), StoreMaker::kNameHash);
+  SortedCursor cursor(&store->file(), StoreMaker::kNameHash);
   CHECK_FALSE(cursor.item().has_value());
   std::optional<OrderKey> last;
   uint64_t seen = 0;
@@ -172,7 +172,7 @@ TEST_CASE("a cursor skips the entries of damaged pages, and counts the pages") {
   for (const uint32_t page : {1U, 4U, 0U, 2U, 3U}) {
     missing += maker.EntriesIn(store->file(), page);
     FlipByte(maker.env, path, page * kPageSize + 5);
-    SortedCursor cursor(store.get(), StoreMaker::kNameHash);
+    SortedCursor cursor(&store->file(), StoreMaker::kNameHash);
     uint64_t seen = 0;
     while (Next(cursor)) ++seen;
     CHECK(seen == kEntries - missing);

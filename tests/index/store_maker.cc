@@ -55,6 +55,23 @@ std::shared_ptr<const HashStore> StoreMaker::HashStoreOf(std::span<const IndexEn
   return *store;
 }
 
+std::shared_ptr<const RunStore> StoreMaker::RunOf(std::span<const IndexEntry> entries,
+                                                  double runs_per_partition) {
+  const auto log = Log(entries);
+  const StoreFileId id{StoreKind::kHash, 0, next_id++};
+  auto written = ConvertLog(*log, env, kDirectory, id, throttle,
+                            {.sorted_runs = true, .runs_per_partition = runs_per_partition});
+  REQUIRE_OK(written);
+  REQUIRE_OK(written->file->Sync());
+  auto store = OpenConverted(env, kDirectory, id, 0, layout);
+  REQUIRE_OK(store);
+  auto filtered = (*store)->WithFilter();
+  REQUIRE_OK(filtered);
+  auto run = std::dynamic_pointer_cast<const RunStore>(*filtered);
+  REQUIRE(run != nullptr);
+  return run;
+}
+
 size_t StoreMaker::EntriesIn(const FrozenFile& file, uint32_t page) const {
   alignas(kPageSize) std::array<uint8_t, kPageSize> bytes;
   REQUIRE_OK(file.file().Read(uint64_t{page} * kPageSize, bytes));

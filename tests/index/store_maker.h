@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "history.h"
+#include "index/silt/conversion.h"
+#include "index/silt/hash_store.h"
 #include "index/silt/partition.h"
+#include "index/silt/run_store.h"
 #include "store/env/sim_env.h"
 
 namespace siltfs::testing {
@@ -39,6 +42,8 @@ struct StoreMaker {
   // Makes a LogStore: the entries are put in the given order, sealed and written out.
   std::shared_ptr<LogStore> Log(std::span<const IndexEntry> entries);
   std::shared_ptr<const HashStore> HashStoreOf(std::span<const IndexEntry> entries);
+  std::shared_ptr<const RunStore> RunOf(std::span<const IndexEntry> entries,
+                                        double runs_per_partition = 4);
   // Number of entries in a page of a frozen file.
   size_t EntriesIn(const FrozenFile& file, uint32_t page) const;
   // Makes a SortedStore: sorts the entries by OrderKey. `entries` must not be empty.

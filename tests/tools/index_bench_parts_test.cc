@@ -152,6 +152,8 @@ TEST_CASE("A strategy becomes parameters of the engine, and others can be added"
   };
   CHECK(parameters({}) == "");
   CHECK(parameters({.strategy = "paper"}) == "named_slots=1 tries=1 ");
+  CHECK(parameters({.strategy = "hashed+bounds"}).empty());
+  CHECK(parameters({.strategy = "runs+bounds"}) == "sorted_runs=1 ");
   CHECK_FALSE(ParametersOf({.strategy = "named+bounds"}).ok());  // named slots have tries
   CHECK(parameters({.strategy = "hashed+tries", .parameters = {"bucket_bits=3"}}) ==
         "tries=1 bucket_bits=3 ");

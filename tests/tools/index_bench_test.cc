@@ -55,7 +55,7 @@ TEST_CASE("bench index measures each strategy") {
   double hashed = 0;
   double tries = 0;
   double bounds = 0;
-  for (const std::string strategy : {"default", "paper", "hashed+tries"}) {
+  for (const std::string strategy : {"default", "paper", "hashed+tries", "runs+bounds"}) {
     const Json statistics = Measured({"--strategy", strategy, "--get", "500"});
     CHECK(statistics["strategy"] == strategy);
     CHECK(statistics["verified"] == true);

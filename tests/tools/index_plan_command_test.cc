@@ -106,11 +106,13 @@ TEST_CASE("index plan compares strategies at the same number of written bytes") 
   CHECK(with("hashed+tries") < with("named+bounds"));
   CHECK(with("named+bounds") < with("paper"));
   CHECK(both < 0.7 * with("paper"));
+  CHECK(with("hashed+bounds") == both);
+  CHECK(with("runs+bounds") < 0.9 * both);
   const Outcome unknown = Plan(Easy({"--strategy", "oak"}));
   CHECK(unknown.code == 2);
   CHECK(unknown.err ==
         "siltfs: --strategy: there is no strategy \"oak\" (there are: default, paper, "
-        "named+bounds, hashed+tries)\n");
+        "named+bounds, hashed+tries, hashed+bounds, runs+bounds)\n");
 }
 
 TEST_CASE("index plan prints text") {

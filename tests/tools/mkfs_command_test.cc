@@ -174,7 +174,7 @@ TEST_CASE("mkfs names the index option that is wrong, and the right ones") {
   };
   CHECK(mistake({"--index-option", "depth=1"}) ==
         "siltfs: --index-option: engine silt has no parameter \"depth\" (there are: "
-        "partition_bits, bucket_bits, named_slots, tries)\n");
+        "partition_bits, bucket_bits, named_slots, tries, sorted_runs)\n");
   CHECK(mistake({"--index-option", "partition_bits=13"}) ==
         "siltfs: --index-option: engine silt: 13 is not a value from 0 to 12 for parameter "
         "partition_bits\n");

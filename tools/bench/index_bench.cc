@@ -70,8 +70,9 @@ void AddIndexOptions(CLI::App& app, IndexBenchOptions& options) {
       ->check(CLI::IsMember(EngineNames()))
       ->capture_default_str();
   app.add_option("--strategy", options.index.strategy,
-                 "The slots and the page index of SILT: \"paper\" has named slots and tries, the "
-                 "default has hashed slots and page boundaries")
+                 "The slots, the page index and the converted stores of SILT: \"paper\" has named "
+                 "slots and tries, the default has hashed slots and page boundaries, both with "
+                 "HashStores; \"runs+bounds\" has sorted runs instead of HashStores")
       ->check(CLI::IsMember(IndexStrategyNames()))
       ->capture_default_str();
   app.add_option("--index-option", options.index.parameters,

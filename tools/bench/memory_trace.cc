@@ -15,6 +15,11 @@ constexpr std::string_view kHeader =
     "sorted_store_filter_bytes,other_bytes,index_bytes,resident_bytes,log_stores,hash_stores,"
     "sorted_stores,conversions,merges,flash_bytes_written\n";
 
+// HashStores and sorted runs share a column.
+bool IsConverted(const IndexComponentStats& store) {
+  return store.kind == "hash_store" || store.kind == "run_store";
+}
+
 struct StoreCounts {
   uint64_t logs = 0;
   uint64_t hashes = 0;
@@ -25,7 +30,7 @@ StoreCounts CountsOf(const IndexStats& stats) {
   StoreCounts counts;
   for (const IndexComponentStats& store : stats.stores) {
     counts.logs += store.kind == "log_store" ? 1 : 0;
-    counts.hashes += store.kind == "hash_store" ? 1 : 0;
+    counts.hashes += IsConverted(store) ? 1 : 0;
     counts.sorted += store.kind == "sorted_store" ? 1 : 0;
   }
   return counts;
@@ -38,7 +43,7 @@ IndexMemory MemoryOf(const IndexStats& stats) {
   memory.total = stats.memory_bytes;
   for (const IndexComponentStats& store : stats.stores) {
     if (store.kind == "log_store") memory.log_stores += store.memory_bytes;
-    if (store.kind == "hash_store") memory.hash_store_filters += store.memory_bytes;
+    if (IsConverted(store)) memory.hash_store_filters += store.memory_bytes;
     if (store.kind == "sorted_store") {
       memory.sorted_store_filters += store.filter_memory_bytes;
       memory.page_indexes += store.memory_bytes - store.filter_memory_bytes;

@@ -193,7 +193,7 @@ TEST_CASE(
   CHECK(opened.ToString() ==
         IndexPath(store.path()) +
             ": was made by a version with other index parameters: engine silt has no parameter "
-            "\"height\" (there are: partition_bits, bucket_bits, named_slots, tries)");
+            "\"height\" (there are: partition_bits, bucket_bits, named_slots, tries, sorted_runs)");
 }
 
 TEST_CASE("A store with default engines has no feature bit for them") {
