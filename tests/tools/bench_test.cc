@@ -94,6 +94,31 @@ TEST_CASE("bench mark makes a store, marks it, and removes it") {
   CHECK(std::filesystem::is_empty(directory.path()));
 }
 
+TEST_CASE("bench stores builds each kind of store alone, and looks names up in it") {
+  const TemporaryDirectory directory;
+  const BenchOutcome done = Bench({"stores", "--entries", "30000", "--bucket-bits", "7", "--get",
+                                   "2000", "--rounds", "1", "--dir", directory.path(), "--json"});
+  INFO(done.err);
+  REQUIRE(done.code == 0);
+  const auto statistics = nlohmann::json::parse(done.out);
+  CHECK(statistics["verified"] == true);
+  const auto& kinds = statistics["kinds"];
+  REQUIRE(kinds.size() == 5);
+  for (const auto& kind : kinds) {
+    CHECK(kind["built_entries_per_s"] > 0);
+    CHECK(kind["get_miss_per_s"] > 0);
+    CHECK(kind["reads_per_hit"] >= 1);
+    CHECK(kind["reads_per_hit"] < 1.01);
+  }
+  CHECK(kinds["log_store"]["stores"] > 50);
+  CHECK(kinds["sorted_store"]["stores"] == 1);
+  CHECK(kinds["hash_store"]["reads_per_miss"] < 0.01);
+  CHECK(kinds["sorted_store"]["reads_per_miss"] == 1);
+  CHECK(kinds["sorted_run"]["memory_bytes_per_entry"] <
+        kinds["hash_store"]["memory_bytes_per_entry"]);
+  CHECK(std::filesystem::is_empty(directory.path()));
+}
+
 TEST_CASE("bench index updates entries under each memory limit") {
   const BenchOutcome done =
       Bench({"index", "--entries", "200000", "--updates", "1000", "--get", "500", "--rounds", "1",
@@ -110,8 +135,7 @@ TEST_CASE("bench index updates entries under each memory limit") {
     CHECK(step["updates"]["put_per_s"] > 0);
     CHECK(step["updates"]["merges"] > 0);
     const double bytes = step["updates"]["written_bytes_per_put"];
-    CHECK(bytes / 32 ==
-          Approx(step["updates"]["write_amplification"].get<double>()));
+    CHECK(bytes / 32 == Approx(step["updates"]["write_amplification"].get<double>()));
     CHECK(bytes > written);  // less memory costs writes
     written = bytes;
   }

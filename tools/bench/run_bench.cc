@@ -37,6 +37,8 @@ constexpr std::array kBenches = {
           ConfigureMarkBench},
     Bench{"open", "The times until an opened index gives its first answer and has full speed",
           ConfigureOpenBench},
+    Bench{"stores", "Each kind of SILT's stores alone: building, lookups, memory",
+          ConfigureStoresBench},
     Bench{"trie", "A SortedStore's trie: building, size, lookups", ConfigureTrieBench},
     Bench{"values", "Keys and values of any length: space and reads, for slots of all sizes",
           ConfigureValuesBench},
