@@ -18,6 +18,8 @@ struct Closed : SiltFixture {
     options.bucket_bits = 6;
     options.write_batch_pages = 1;
     options.hash_store_share = 0.25;
+    // The share stays at any memory limit, so that no merge begins when the index is opened.
+    options.bytes_per_put = options.most_bytes_per_put = 60;
     auto index = Open();
     PutNumbers(*index, 0, kNames, 1);
     REQUIRE_OK(index->Close());
