@@ -23,8 +23,7 @@ Status Check(const PartitionEdit& edit, const ManifestEdit& whole, const StoreMa
   }
   uint64_t last = edit.merged < present.size() ? present.back() : 0;
   for (const uint64_t id : edit.new_hash_ids) {
-    const bool rises = last == 0 || id > last;
-    if (!rises || id >= whole.next_id) {
+    if (id <= last || id >= whole.next_id) {
       return Damaged(fmt::format("lists store {} out of order", id));
     }
     last = id;

@@ -18,6 +18,8 @@ constexpr std::string_view kEditsName = "manifest.edits";
 constexpr size_t kSector = 512;
 constexpr size_t kHeaderSize = 24;  // checksum, generation, number, size of the edit
 constexpr uint64_t kMostEdits = 128U << 20;
+// A flush changes all of the 4,096 partitions at most, and a conversion adds few stores.
+constexpr uint64_t kMostEditBytes = 1U << 20;
 // A new base costs as much as many edits, so edits may take at least this space, and at least twice
 // the size of the base.
 constexpr uint64_t kUsualEdits = 64U << 10;
@@ -51,6 +53,7 @@ std::optional<Packed> Unpack(ByteView bytes, uint64_t generation) {
   Packed packed;
   packed.number = in.U32();
   const uint64_t size = in.U32();
+  if (size > kMostEditBytes) return std::nullopt;
   packed.size = (kHeaderSize + size + kSector - 1) / kSector * kSector;
   if (packed.size > bytes.size()) return std::nullopt;
   const ByteView checked = bytes.subspan(sizeof checksum, packed.size - sizeof checksum);
@@ -62,11 +65,14 @@ std::optional<Packed> Unpack(ByteView bytes, uint64_t generation) {
 }
 
 // Whether a sector of `bytes` begins a valid edit of this generation and of this number or a later
-// one.
+// one. After a crash few sectors look like the begin of an edit, so more than that are damage, too.
 bool HasLaterEdit(ByteView bytes, uint64_t generation, uint32_t number) {
+  constexpr size_t kMostSimilar = 4096;
+  size_t similar = 0;
   for (size_t at = 0; at + kSector <= bytes.size(); at += kSector) {
-    const auto packed = Unpack(bytes.subspan(at), generation);
-    if (packed && packed->number >= number) return true;
+    Decoder header(bytes.subspan(at + sizeof(uint64_t)));
+    if (header.U64() != generation || header.U32() < number) continue;
+    if (Unpack(bytes.subspan(at), generation) || ++similar > kMostSimilar) return true;
   }
   return false;
 }
@@ -123,12 +129,14 @@ Status ManifestLog::FinishRead(StoreManifest& manifest) {
   if (generation_ == 0) return Status::Ok();
   SILTFS_RETURN_IF_ERROR(UnlessNoFiles(OpenEdits(OpenMode::kReadWrite)));
   SILTFS_ASSIGN_OR_RETURN(const uint64_t size, edits_->Size());
-  if (size == 0) return Status::Ok();
+  // A killed process may have renamed the base that was read, without syncing the directory.
+  if (size == 0) return UnlessNoFiles(SyncNames(env_, directory_));
   // After a failed sync, the kernel may hold the last edit without ever writing it to the device.
   // So it is not enough to sync the edits.
-  Status replaced = Replace(manifest);
-  if (!replaced.Is(StatusCode::kNoSpace)) return replaced;
+  Status replaced = ReplaceBase(manifest);
+  if (!replaced.Is(StatusCode::kNoSpace)) return UnlessNoFiles(std::move(replaced));
   replaced.IgnoreError("on a full disk the last edit is written again");
+  SILTFS_RETURN_IF_ERROR(UnlessNoFiles(SyncNames(env_, directory_)));
   needs_base_ = false;
   // Earlier edits were synced before the last one was written.
   if (!last_edit_.empty()) {
@@ -140,12 +148,16 @@ Status ManifestLog::FinishRead(StoreManifest& manifest) {
 }
 
 Status ManifestLog::Replace(StoreManifest& manifest) {
+  return UnlessNoFiles(ReplaceBase(manifest));
+}
+
+Status ManifestLog::ReplaceBase(StoreManifest& manifest) {
   needs_base_ = true;
   if (edits_ == nullptr) {
     Status made = OpenEdits(OpenMode::kCreate);
     // A crash may have left the file of a manifest that was never made.
     if (made.Is(StatusCode::kAlreadyExists)) made = OpenEdits(OpenMode::kReadWrite);
-    SILTFS_RETURN_IF_ERROR(UnlessNoFiles(std::move(made)));
+    SILTFS_RETURN_IF_ERROR(made);
   }
   // A base that failed may be on the device, except after kNoSpace. Its generation is not used
   // again, so that edits of another base cannot be applied to it.

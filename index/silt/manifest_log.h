@@ -43,11 +43,16 @@ class ManifestLog {
 
   // Replaces base and edits if there are edits. After a clean end nothing depends on the last edit,
   // whose damage would look like a crash.
-  Status Fold(StoreManifest& manifest) { return end_ == 0 ? Status::Ok() : Replace(manifest); }
+  Status Fold(StoreManifest& manifest) {
+    return end_ == 0 && !needs_base_ ? Status::Ok() : Replace(manifest);
+  }
 
   uint64_t bytes_written() const { return bytes_written_; }
 
  private:
+  // As Replace, but kOutOfMemory if there are no file descriptors. Only after kNoSpace it is
+  // certain that the old base is in place.
+  Status ReplaceBase(StoreManifest& manifest);
   Result<uint64_t> ReadEdits(ByteView bytes, StoreManifest& manifest);
   Status OpenEdits(OpenMode mode);
   std::string EditsPath() const;

@@ -408,8 +408,6 @@ Status Recovery::LowerClaims(const ChangeActive& change_active) {
   for (uint32_t p = 0; p < states_.size(); ++p) {
     if (states_[p].log_claim <= durable) continue;
     SILTFS_RETURN_IF_ERROR(UnlessNoSpace(WriteClaim(p, durable, change_active)));
-    const LogStore& active = *states_[p].active;
-    manifest_.partitions[p].durable_page = active.end_page() - active.sealed_tail_pages();
   }
   for (const State& state : states_) {
     for (const FoundLog& found : state.found) found.log->LowerCompleteSequence(durable);

@@ -27,7 +27,8 @@ struct HashAndSlot {
 // Memory that is freed soon has pages of its own, so that it leaves no holes in the heap.
 using Entries = PageVector<HashAndSlot>;
 
-// The entries in the table of the log, in order. Entries of damaged pages are left out.
+// The entries in the table of the log, in order. Entries of damaged pages are left out. If a page
+// could not be read when a key was put again, the table has the key twice; the later slot counts.
 Entries SortedEntries(const LogStore& log, const LogStore::Contents& contents) {
   Entries entries;
   entries.reserve(log.table().size());
@@ -36,8 +37,11 @@ Entries SortedEntries(const LogStore& log, const LogStore::Contents& contents) {
   };
   log.table().ForEachPlace([&](size_t, uint16_t, uint32_t slot) { add(slot); });
   log.table().ForEachStashed([&](const CuckooPlace&, uint32_t slot) { add(slot); });
-  std::sort(entries.begin(), entries.end(),
-            [](const HashAndSlot& a, const HashAndSlot& b) { return a.hash < b.hash; });
+  std::sort(entries.begin(), entries.end(), [](const HashAndSlot& a, const HashAndSlot& b) {
+    return a.hash != b.hash ? a.hash < b.hash : a.slot > b.slot;
+  });
+  const auto same = [](const HashAndSlot& a, const HashAndSlot& b) { return a.hash == b.hash; };
+  entries.erase(std::unique(entries.begin(), entries.end(), same), entries.end());
   return entries;
 }
 

@@ -20,6 +20,7 @@ constexpr size_t kChecksumSize = 8;
 constexpr uint64_t kMaxFileSize = 256U << 20;
 constexpr std::string_view kFileName = "manifest";
 constexpr size_t kReservedBytes = 7;
+constexpr uint64_t kMaxGeneration = UINT64_MAX / 2;
 
 Status Damaged(std::string cause) { return {StatusCode::kCorruption, std::move(cause)}; }
 
@@ -99,7 +100,7 @@ Result<StoreManifest> DecodeStoreManifest(ByteView bytes) {
   const bool zeros =
       std::all_of(reserved.begin(), reserved.end(), [](uint8_t b) { return b == 0; });
   if (!in.ok() || lost > 1 || layout > SlotLayout::kMostNumber || !zeros ||
-      manifest.generation == 0) {
+      manifest.generation == 0 || manifest.generation > kMaxGeneration) {
     return Damaged("has a wrong header");
   }
   if (manifest.name_hash.bits < NameHash::kLeastBits ||
@@ -137,9 +138,8 @@ Result<std::optional<StoreManifest>> ReadManifestBase(Env& env, const std::strin
 
 Status WriteManifestBase(Env& env, const std::string& directory, const StoreManifest& manifest) {
   // The names of the listed stores must be durable before the manifest is.
-  SILTFS_RETURN_IF_ERROR(UnlessNoFiles(SyncNames(env, directory)));
-  return UnlessNoFiles(
-      ReplaceFile(env, JoinPath(directory, kFileName), AsBytes(EncodeStoreManifest(manifest))));
+  SILTFS_RETURN_IF_ERROR(SyncNames(env, directory));
+  return ReplaceFile(env, JoinPath(directory, kFileName), AsBytes(EncodeStoreManifest(manifest)));
 }
 
 }  // namespace siltfs

@@ -6,8 +6,8 @@
 // pages continue where the previous log ended. Format: docs/format.md, "SILT manifest".
 //
 // Durability: WriteManifestBase returns OK when the base and the names of files made before it are
-// durable. After an error either the old or the new base is in place. Functions only, safe to call
-// from any thread.
+// durable. After kNoSpace the old base is in place, after another error either the old or the new
+// one. Functions only, safe to call from any thread.
 #pragma once
 
 #include <cstdint>

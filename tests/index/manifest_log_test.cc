@@ -307,6 +307,52 @@ TEST_CASE("what an opening has read survives a power cut, also on a full disk") 
   CHECK(fixture.Found() == fixture.manifest);
 }
 
+TEST_CASE("an opening without file descriptors leaves the manifest as it was or as it will be") {
+  for (uint64_t nth = 1; nth <= 12; ++nth) {
+    INFO("call " << nth);
+    Fixture fixture;
+    for (int i = 0; i < 3; ++i) REQUIRE_OK(fixture.Change());
+    const StoreManifest before = fixture.manifest;
+    fixture.log = std::make_unique<ManifestLog>(fixture.env, kDirectory);
+    auto read = fixture.log->Read();
+    REQUIRE_OK(read);
+    fixture.env.FailCall({.calls = SimCall::kMutating | SimCall::kOpen,
+                          .nth = nth,
+                          .code = StatusCode::kOutOfMemory,
+                          .path_part = "index"});
+    StoreManifest manifest = **read;
+    const Status finished = fixture.log->FinishRead(manifest);
+    fixture.env.ClearFaults();
+    if (finished.ok()) {
+      // The edits that follow must survive.
+      fixture.manifest = manifest;
+      REQUIRE_OK(fixture.Change());
+    } else {
+      REQUIRE(finished.code() != StatusCode::kOutOfMemory);
+    }
+    const StoreManifest expected = finished.ok() ? fixture.manifest : before;
+    fixture.env.PowerCut({.unsynced = CrashPolicy::Unsynced::kSubset, .seed = nth});
+    REQUIRE(Same(fixture.Found(), expected));
+  }
+}
+
+TEST_CASE("an opening makes a base durable that a killed process has only renamed") {
+  Fixture fixture;
+  REQUIRE_OK(fixture.Change());
+  const StoreManifest before = fixture.manifest;
+  StoreManifest next = before;
+  next.complete_sequence += 100;
+  // The rename succeeds, but not the sync of the directory after it.
+  fixture.env.FailCall({.calls = SimCall::kSyncDirectory, .nth = 2, .sticky = true});
+  REQUIRE_FALSE(fixture.log->Replace(next).ok());
+  fixture.env.ClearFaults();
+  fixture.log.reset();
+  const StoreManifest found = fixture.Found();
+  fixture.Reopen();
+  fixture.env.PowerCut();
+  CHECK(Same(fixture.Found(), found));
+}
+
 TEST_CASE("edits that lead to no valid manifest are refused and change nothing") {
   Fixture fixture;
   for (int i = 0; i < 20; ++i) REQUIRE_OK(fixture.Change());
@@ -322,6 +368,11 @@ TEST_CASE("edits that lead to no valid manifest are refused and change nothing")
   REQUIRE_CODE(refused([](auto& e, auto& c) { c.sorted_id = e.next_id; }), kCorruption);
   REQUIRE_CODE(refused([](auto& e, auto& c) { c.first_log_id = e.next_id + 1; }), kCorruption);
   REQUIRE_CODE(refused([](auto& e, auto& c) { c.new_hash_ids = {e.next_id}; }), kCorruption);
+  REQUIRE_CODE(refused([](auto&, auto& c) {
+                 c.merged = static_cast<uint32_t>(1000);
+                 c.new_hash_ids = {0};
+               }),
+               kCorruption);
   REQUIRE_CODE(refused([](auto& e, auto& c) {
                  c.new_hash_ids = {e.next_id - 1, e.next_id - 2};
                }),
