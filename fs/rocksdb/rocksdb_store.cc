@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "fs/rocksdb/rocksdb_env.h"
+#include "fs/rocksdb/rocksdb_resume.h"
 #include "fs/rocksdb/sync_ledger.h"
 #include "store/base/thread_annotations.h"
 #include "store/env/files.h"
@@ -338,7 +339,13 @@ Status RocksDbStore::ResumeIfFull() {
   if (SpaceIsShort(database_->write_buffer_bytes)) return StatusFrom(known, database_->path);
   SILTFS_ASSIGN_OR_RETURN(const rocksdb::Status error, TakeErrorToResumeAfter());
   // Flushes the memory and starts a new log, so that no write follows the torn end of the old one.
-  const rocksdb::Status resumed = database_->db->Resume();
+  const rocksdb::Status resumed = ResumeOrGiveUp(*database_->db);
+  if (resumed.IsShutdownInProgress()) {
+    return Status(StatusCode::kIoError,
+                  "the metadata cannot be written again after the disk was full; unmount the store "
+                  "and mount it again; no synced change is lost")
+        .At(database_->path);
+  }
   if (!resumed.ok()) database_->background->SetError(error);
   return StatusFrom(resumed, database_->path);
 }

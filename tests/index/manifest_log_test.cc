@@ -337,8 +337,9 @@ TEST_CASE("an opening without file descriptors leaves the manifest as it was or 
 }
 
 TEST_CASE("an opening makes a base durable that a killed process has only renamed") {
+  const bool has_edits = GENERATE(false, true);
   Fixture fixture;
-  REQUIRE_OK(fixture.Change());
+  if (has_edits) REQUIRE_OK(fixture.Change());
   const StoreManifest before = fixture.manifest;
   StoreManifest next = before;
   next.complete_sequence += 100;
