@@ -65,7 +65,8 @@ std::optional<Packed> Unpack(ByteView bytes, uint64_t generation) {
 }
 
 // Whether a sector of `bytes` begins a valid edit of this generation and of this number or a later
-// one. After a crash few sectors look like the begin of an edit, so more than that are damage, too.
+// one. After a crash few sectors look like the beginning of an edit, so more than that are damage,
+// too.
 bool HasLaterEdit(ByteView bytes, uint64_t generation, uint32_t number) {
   constexpr size_t kMostSimilar = 4096;
   size_t similar = 0;

@@ -104,7 +104,10 @@ bool PageBounds::IndexZeros() {
   return ones == starts() && number == zeros();
 }
 
-bool PageBounds::Ascends() const {
+// Whether `holds` is true for each page's first bin and the one before it, except for page 0, which
+// begins with bin 0.
+template <typename Holds>
+bool PageBounds::EachStart(const Holds& holds) const {
   uint64_t high = 0;
   uint64_t last = 0;
   uint32_t start = 0;
@@ -114,26 +117,18 @@ bool PageBounds::Ascends() const {
       continue;
     }
     const uint64_t bin = high << low_width_ | LowBits(start++);
-    if (bin < last || bin >= bins_.count) return false;
+    if (!holds(last, bin)) return false;
     last = bin;
   }
   return true;
 }
 
+bool PageBounds::Ascends() const {
+  return EachStart([&](uint64_t last, uint64_t bin) { return last <= bin && bin < bins_.count; });
+}
+
 bool PageBounds::EachBinInOnePage() const {
-  uint64_t high = 0;
-  uint64_t last = 0;  // the first page begins with bin 0
-  uint32_t start = 0;
-  for (uint64_t position = 0; position < high_bits(); ++position) {
-    if (!HighBit(position)) {
-      ++high;
-      continue;
-    }
-    const uint64_t bin = high << low_width_ | LowBits(start++);
-    if (bin == last) return false;
-    last = bin;
-  }
-  return true;
+  return EachStart([](uint64_t last, uint64_t bin) { return last != bin; });
 }
 
 void PageBounds::Encode(Encoder& out) const {

@@ -72,6 +72,8 @@ class PageBounds {
   uint64_t HighWord(uint64_t word) const;
   // Fills zero_samples_; false if high_ has not as many ones and zeros as it should.
   bool IndexZeros();
+  template <typename Holds>
+  bool EachStart(const Holds& holds) const;
   bool Ascends() const;
 
   // Constant after construction.

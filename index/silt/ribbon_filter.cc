@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <type_traits>
 
 namespace siltfs {
 namespace {
@@ -82,27 +83,12 @@ void RibbonBlock::Add(uint32_t start, uint64_t coefficients) {
   rows_[start] = coefficients;
 }
 
-// Computes the bits from the last one to the first. The value of a bit follows from its equation
-// and the bits after it. A bit without an equation is free.
-void RibbonBlock::Solve(uint64_t seed, const Solutions& solutions) {
-  std::array<uint64_t, kRibbonSlices> behind{};  // the 64 bits from this one on, by slice
-  for (size_t word = rows_.size() / kWidth; word-- > 0;) {
-    for (size_t bit = kWidth; bit-- > 0;) {
-      const size_t place = word * kWidth + bit;
-      const uint64_t row = rows_[place];
-      const uint64_t free = row == 0 ? Mix(seed + place) : 0;
-      for (unsigned slice = 0; slice < kRibbonSlices; ++slice) {
-        behind[slice] <<= 1;
-        behind[slice] |= row == 0 ? free >> slice & 1 : Parity(behind[slice] & row);
-      }
-    }
-    for (unsigned slice = 0; slice < kRibbonSlices; ++slice) solutions[slice][word] = behind[slice];
-  }
-  std::fill(rows_.begin(), rows_.end(), 0);
-}
-
-void RibbonBlock::SolveInterleaved(uint64_t seed, unsigned slices, std::span<uint64_t> words) {
-  std::array<uint64_t, kWidth> behind{};  // as in Solve
+// Computes the bits from the last one to the first, and passes each word of all slices to `take`.
+// The value of a bit follows from its equation and the bits after it. A bit without an equation is
+// free. The number of slices may be a constant, which makes the loop over them faster.
+template <typename Slices, typename Take>
+void RibbonBlock::SolveRows(uint64_t seed, Slices slices, const Take& take) {
+  Words behind{};  // the 64 bits from this one on, by slice
   for (size_t word = rows_.size() / kWidth; word-- > 0;) {
     for (size_t bit = kWidth; bit-- > 0;) {
       const size_t place = word * kWidth + bit;
@@ -113,9 +99,22 @@ void RibbonBlock::SolveInterleaved(uint64_t seed, unsigned slices, std::span<uin
         behind[slice] |= row == 0 ? free >> slice & 1 : Parity(behind[slice] & row);
       }
     }
-    std::copy_n(behind.begin(), slices, words.begin() + static_cast<ptrdiff_t>(word * slices));
+    take(word, behind);
   }
   std::fill(rows_.begin(), rows_.end(), 0);
+}
+
+void RibbonBlock::Solve(uint64_t seed, const Solutions& solutions) {
+  constexpr std::integral_constant<unsigned, kRibbonSlices> kSlices;
+  SolveRows(seed, kSlices, [&](size_t word, const Words& words) {
+    for (unsigned slice = 0; slice < kSlices; ++slice) solutions[slice][word] = words[slice];
+  });
+}
+
+void RibbonBlock::SolveInterleaved(uint64_t seed, unsigned slices, std::span<uint64_t> words) {
+  SolveRows(seed, slices, [&](size_t word, const Words& solved) {
+    std::copy_n(solved.begin(), slices, words.begin() + static_cast<ptrdiff_t>(word * slices));
+  });
 }
 
 RibbonFilter RibbonFilter::With(std::shared_ptr<const RibbonSlice> slice) const {

@@ -80,6 +80,10 @@ class RibbonBlock {
   void SolveInterleaved(uint64_t seed, unsigned slices, std::span<uint64_t> words);
 
  private:
+  using Words = std::array<uint64_t, 64>;  // by slice
+  template <typename Slices, typename Take>
+  void SolveRows(uint64_t seed, Slices slices, const Take& take);
+
   PageVector<uint64_t> rows_;  // by start; 0: none
 };
 

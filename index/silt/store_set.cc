@@ -183,7 +183,7 @@ Status StoreSet::FoldManifest() {
   MutexLock lock(manifest_mutex_);
   const uint64_t before = manifest_log_->bytes_written();
   Status folded = manifest_log_->Fold(manifest_);
-  CountWritten(manifest_log_->bytes_written() - before);
+  CountManifest(before);
   if (!folded.Is(StatusCode::kNoSpace)) return folded;
   folded.IgnoreError("the edits are durable, too");
   return Status::Ok();
@@ -198,10 +198,14 @@ ManifestEdit StoreSet::BeginEdit() const {
 Status StoreSet::Record(const ManifestEdit& edit) {
   const uint64_t before = manifest_log_->bytes_written();
   SILTFS_RETURN_IF_ERROR(manifest_log_->Record(edit, manifest_));
+  CountManifest(before);
+  return Status::Ok();
+}
+
+void StoreSet::CountManifest(uint64_t before) {
   const uint64_t written = manifest_log_->bytes_written() - before;
   CountWritten(written);
   Count(manifest_bytes_, written);
-  return Status::Ok();
 }
 
 Status StoreSet::RemoveReplaced() {

@@ -140,6 +140,8 @@ class StoreSet {
   ManifestEdit BeginEdit() const SILTFS_REQUIRES(manifest_mutex_);
   // Makes the edit durable and applies it to manifest_, which is unchanged after an error.
   Status Record(const ManifestEdit& edit) SILTFS_REQUIRES(manifest_mutex_);
+  // Counts what manifest_log_ has written since it had written `before` bytes.
+  void CountManifest(uint64_t before) SILTFS_REQUIRES(manifest_mutex_);
   Status RemoveReplaced() SILTFS_REQUIRES(manifest_mutex_);
   // Marks the store and its filter for removal.
   void ReplaceSortedStore(uint32_t p, uint64_t id) SILTFS_REQUIRES(manifest_mutex_);

@@ -101,6 +101,13 @@ inline void CheckNumbers(ChunkIndex& index, uint64_t first, uint64_t count, uint
   }
 }
 
+// The codes of all findings of Verify, each with a space behind it.
+inline std::string FindingsOf(ChunkIndex& index) {
+  std::string findings;
+  REQUIRE_OK(index.Verify([&](const IndexFinding& finding) { findings += finding.code + " "; }));
+  return findings;
+}
+
 inline uint64_t StoresOfKind(const IndexStats& stats, const std::string& kind) {
   uint64_t stores = 0;
   for (const auto& store : stats.stores) stores += store.kind == kind;
