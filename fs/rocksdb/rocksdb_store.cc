@@ -54,6 +54,11 @@ Status StatusFrom(const rocksdb::Status& status, const std::string& path) {
   return Status(code, std::move(cause)).At(path);
 }
 
+// Whether the text of another error contains that the disk is full.
+bool TellsNoSpace(const rocksdb::Status& status) {
+  return status.ToString().find(rocksdb::Status::NoSpace().ToString()) != std::string::npos;
+}
+
 // Discards RocksDB's own log messages, which would otherwise go to a file in the store.
 class SilentLogger final : public rocksdb::Logger {
  public:
@@ -326,8 +331,14 @@ Status RocksDbStore::WriteBatch(rocksdb::WriteBatch& batch) {
 
 Status RocksDbStore::Heed(const rocksdb::Status& answer) {
   const rocksdb::Status known = database_->background->error();
-  // If a write waited for a flush that failed, its answer holds the flush's error only as text.
-  if (answer.IsIncomplete() && known.IsNoSpace()) return StatusFrom(known, database_->path);
+  // If a write waited for a flush that failed, its answer holds the flush's error only as text. The
+  // listener may not have the error any more, if it was removed for a Resume that did not end
+  // RocksDB's error state. The next write then calls Resume again.
+  if (answer.IsIncomplete() && (known.IsNoSpace() || (known.ok() && TellsNoSpace(answer)))) {
+    const rocksdb::Status full = known.IsNoSpace() ? known : rocksdb::Status::NoSpace();
+    if (known.ok()) database_->background->SetError(full);
+    return StatusFrom(full, database_->path);
+  }
   if (answer.IsNoSpace() && known.ok()) database_->background->SetError(answer);
   return StatusFrom(answer, database_->path);
 }
