@@ -135,12 +135,12 @@ TEST_CASE("a file that cannot be folded on a full disk keeps its content and is 
   StoreFixture store;
   FileSystem& fs = store.Open();
   WriteFile(fs, "filler", RandomBytes(1, 5u << 20));
-  store.env().SetAvailable(0);
   // A short file stays raw bytes until it is closed.
   auto created = fs.CreateFile(kRootInode, "a", 0644, kCaller);
   REQUIRE_OK(created);
   const Bytes data = RandomBytes(2, 1500);
   REQUIRE_OK(fs.Write(created->inode, 0, data));
+  store.env().SetAvailable(0);
   fs.ReleaseFile(created->inode);
   REQUIRE((*ReadFile(fs, created->inode) == data));
   REQUIRE_OK(fs.SyncAll());
