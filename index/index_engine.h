@@ -48,6 +48,9 @@ struct IndexOptions {
 struct IndexPlanQuestion {
   uint64_t entries = 0;
   EngineParameters parameters = {};
+  // Whether the index has a memory limit, as that of a store has. It then writes filters that use
+  // the rest of its memory.
+  bool limited_memory = true;
 };
 
 // The costs that an engine predicts, if it has a model of its costs.

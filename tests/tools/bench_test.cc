@@ -96,8 +96,9 @@ TEST_CASE("bench mark makes a store, marks it, and removes it") {
 
 TEST_CASE("bench stores builds each kind of store alone, and looks names up in it") {
   const TemporaryDirectory directory;
-  const BenchOutcome done = Bench({"stores", "--entries", "30000", "--bucket-bits", "7", "--get",
-                                   "2000", "--rounds", "1", "--dir", directory.path(), "--json"});
+  const BenchOutcome done =
+      Bench({"stores", "--entries", "30000", "--bucket-bits", "7", "--get", "2000", "--single-get",
+             "300", "--rounds", "1", "--dir", directory.path(), "--json"});
   INFO(done.err);
   REQUIRE(done.code == 0);
   const auto statistics = nlohmann::json::parse(done.out);
@@ -109,6 +110,9 @@ TEST_CASE("bench stores builds each kind of store alone, and looks names up in i
     CHECK(kind["get_miss_per_s"] > 0);
     CHECK(kind["reads_per_hit"] >= 1);
     CHECK(kind["reads_per_hit"] < 1.01);
+    CHECK(kind["single_hit_us"]["calls"] == 300);
+    CHECK(kind["single_hit_us"]["p50"] > 0);
+    CHECK(kind["single_miss_us"]["calls"] == 300);
   }
   CHECK(kinds["log_store"]["stores"] > 50);
   CHECK(kinds["sorted_store"]["stores"] == 1);

@@ -1,5 +1,6 @@
 // The parts of siltfs-bench index: latencies, the order of updates, strategies, memory traces.
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -10,10 +11,12 @@
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/bench_threads.h"
 #include "tools/bench/index_gets.h"
 #include "tools/bench/index_strategy.h"
 #include "tools/bench/latency_histogram.h"
 #include "tools/bench/memory_trace.h"
+#include "tools/bench/timed_step.h"
 #include "tools/bench/update_order.h"
 
 namespace siltfs::testing {
@@ -140,6 +143,28 @@ TEST_CASE("A lookup that returns an older version fails") {
   CHECK_THROWS_AS(gets.GetPresent(64, 10), BenchFailure);
 }
 
+TEST_CASE("Threads take steps together, and a thread that fails does not stop the others") {
+  constexpr unsigned kThreads = 4;
+  TimedStep step(kThreads);
+  CHECK(step.seconds() == 0);
+  std::atomic<unsigned> ready{0};
+  std::atomic<unsigned> steps{0};
+  const auto work = [&](unsigned thread) {
+    TimedStep::Member member(step);
+    for (unsigned turn = 1; turn <= 100; ++turn) {
+      if (thread == 0 && turn == 51) throw BenchFailure("the first thread ends");
+      ++ready;
+      member.Begin();
+      if (turn <= 50 && ready < turn * kThreads) throw BenchFailure("a step began too early");
+      ++steps;
+      member.End();
+    }
+  };
+  CHECK_THROWS_WITH(RunThreads(kThreads, work), "the first thread ends");
+  CHECK(steps == 50 * kThreads + 50 * (kThreads - 1));
+  CHECK(step.seconds() > 0);
+}
+
 TEST_CASE("A strategy becomes parameters of the engine, and others can be added") {
   const auto parameters = [](const IndexChoice& choice) {
     const auto found = ParametersOf(choice);
@@ -152,11 +177,11 @@ TEST_CASE("A strategy becomes parameters of the engine, and others can be added"
   };
   CHECK(parameters({}) == "");
   CHECK(parameters({.strategy = "paper"}) == "named_slots=1 tries=1 ");
-  CHECK(parameters({.strategy = "hashed+bounds"}).empty());
-  CHECK(parameters({.strategy = "runs+bounds"}) == "sorted_runs=1 ");
+  CHECK(parameters({.strategy = "hashed+bounds"}) == "sorted_runs=0 ");
+  CHECK(parameters({.strategy = "runs+bounds"}).empty());
   CHECK_FALSE(ParametersOf({.strategy = "named+bounds"}).ok());  // named slots have tries
   CHECK(parameters({.strategy = "hashed+tries", .parameters = {"bucket_bits=3"}}) ==
-        "tries=1 bucket_bits=3 ");
+        "tries=1 sorted_runs=0 bucket_bits=3 ");
   CHECK(parameters({.engine = "map"}) == "");
   CHECK(parameters({.strategy = "quick"}) == "refused");
   CHECK(parameters({.strategy = "paper", .parameters = {"tries=0"}}) == "refused");

@@ -19,7 +19,7 @@ TEST_CASE("bench index reports growth and updates separately, and looks up after
     const Json& phase = statistics[name];
     for (const char* figure :
          {"put_per_s", "bytes_written_per_put", "write_amplification", "conversions", "merges",
-          "get_hit_per_s", "get_miss_per_s", "reads_per_hit"}) {
+          "get_hit_per_s", "get_miss_per_s", "reads_per_hit", "processor_us_per_hit"}) {
       INFO(figure);
       CHECK(phase[figure] > 0);
     }
@@ -47,7 +47,33 @@ TEST_CASE("bench index reports growth and updates separately, and looks up after
   const double written = statistics["growth"]["bytes_written_per_put"].get<double>() * 20000 +
                          statistics["updates"]["bytes_written_per_put"].get<double>() * 30000;
   CHECK(statistics["write_amplification"].get<double>() >= written / 32 / 50000 * 0.999);
-  CHECK_FALSE(Measured({}).contains("updates"));
+  CHECK(statistics["index_file_reads_per_s"] > 0);
+  CHECK(statistics["get_hit_share_of_index_files"] > 0);
+  CHECK(statistics["device_processor_us_per_read"] > 0);
+  CHECK(statistics["written_bytes_per_put"] == statistics["growth"]["bytes_written_per_put"]);
+  CHECK(statistics["update_per_s"] == statistics["updates"]["put_per_s"]);
+  CHECK(statistics["update_write_amplification"] == statistics["updates"]["write_amplification"]);
+  CHECK(statistics["memory_bytes_per_entry_updates"] ==
+        statistics["updates"]["memory_bytes_per_entry_most"]);
+  for (const auto& [kind, calls] :
+       {std::pair("hit", "single_hit_us"), {"miss", "single_miss_us"}}) {
+    const Json& latency = statistics["latency_us"][kind];
+    const Json& all = statistics["growth"][calls];
+    CHECK(latency["p50"] == all["p50"]);
+    CHECK(latency["p99"] == all["p99"]);
+    CHECK(latency["p999"] == all["p99_9"]);
+  }
+  const Json growth = Measured({});
+  CHECK(growth.contains("written_bytes_per_put"));
+  for (const char* figure : {"updates", "update_per_s", "update_write_amplification",
+                             "memory_bytes_per_entry_updates"}) {
+    CHECK_FALSE(growth.contains(figure));
+  }
+}
+
+TEST_CASE("bench index lists the strategies") {
+  CHECK(Measured({"--strategy", "list"}) ==
+        Json{{"strategies", {"default", "paper", "hashed+tries", "hashed+bounds", "runs+bounds"}}});
 }
 
 TEST_CASE("bench index measures each strategy") {
@@ -55,7 +81,7 @@ TEST_CASE("bench index measures each strategy") {
   double hashed = 0;
   double tries = 0;
   double bounds = 0;
-  for (const std::string strategy : {"default", "paper", "hashed+tries", "runs+bounds"}) {
+  for (const std::string strategy : {"default", "paper", "hashed+tries", "hashed+bounds"}) {
     const Json statistics = Measured({"--strategy", strategy, "--get", "500"});
     CHECK(statistics["strategy"] == strategy);
     CHECK(statistics["verified"] == true);

@@ -1,7 +1,9 @@
 #include "tools/bench/device_reads.h"
 
 #include <algorithm>
-#include <vector>
+#include <filesystem>
+#include <system_error>
+#include <utility>
 
 #include "store/base/aligned_buffer.h"
 #include "store/base/coding.h"
@@ -25,15 +27,24 @@ void StoreNumber(uint64_t number, MutableByteView page) {
 
 }  // namespace
 
-DeviceReads::DeviceReads(Env& env, const std::string& path, uint64_t size)
-    : env_(env), pages_((size + kWriteBytes - 1) / kWriteBytes * (kWriteBytes / kPage)) {
-  auto file = env.OpenFile(path, {.mode = OpenMode::kCreate, .direct = true});
+Status DeviceReads::Open(const std::string& path, OpenMode mode) {
+  auto file = env_.OpenFile(path, {.mode = mode, .direct = true});
   if (!file.ok() && file.status().Is(StatusCode::kUnsupported)) {
     direct_ = false;
-    file = env.OpenFile(path, {.mode = OpenMode::kCreate});
+    file = env_.OpenFile(path, {.mode = mode});
   }
-  Require(file.status());
-  file_ = std::move(*file);
+  if (!file.ok()) return std::move(file).status();
+  files_.push_back(std::move(*file));
+  return Status::Ok();
+}
+
+DeviceReads::DeviceReads(Env& env, const std::string& path, uint64_t size)
+    : env_(env),
+      pages_((size + kWriteBytes - 1) / kWriteBytes * (kWriteBytes / kPage)),
+      numbered_(true) {
+  Require(Open(path, OpenMode::kCreate));
+  ends_.push_back(pages_);
+  File& file = *files_.front();
   AlignedBuffer block(kWriteBytes);
   Random random(pages_);
   for (uint64_t page = 0; page < pages_; page += kWriteBytes / kPage) {
@@ -41,9 +52,40 @@ DeviceReads::DeviceReads(Env& env, const std::string& path, uint64_t size)
     for (size_t i = 0; i < kWriteBytes / kPage; ++i) {
       StoreNumber(page + i, block.view().subspan(i * kPage, kPage));
     }
-    Require(file_->Write(page * kPage, block.view()));
+    Require(file.Write(page * kPage, block.view()));
   }
-  Require(file_->Sync());
+  Require(file.Sync());
+}
+
+std::unique_ptr<DeviceReads> DeviceReads::OfFilesIn(Env& env, const std::string& directory) {
+  // A merge may remove files meanwhile.
+  std::error_code failure;
+  std::vector<std::pair<uint64_t, std::string>> found;
+  const std::filesystem::directory_iterator end;
+  for (std::filesystem::directory_iterator entry(directory, failure); !failure && entry != end;
+       entry.increment(failure)) {
+    std::error_code gone;
+    const uint64_t pages = entry->is_regular_file(gone) ? entry->file_size(gone) / kPage : 0;
+    if (!gone && pages > 0) found.emplace_back(pages, entry->path().string());
+  }
+  std::sort(found.rbegin(), found.rend());
+  if (found.size() > kMostFiles) found.resize(kMostFiles);
+  std::unique_ptr<DeviceReads> reads(new DeviceReads(env));
+  for (const auto& [pages, path] : found) {
+    const Status opened = reads->Open(path, OpenMode::kRead);
+    if (opened.Is(StatusCode::kNotFound)) continue;
+    Require(opened);
+    reads->pages_ += pages;
+    reads->ends_.push_back(reads->pages_);
+  }
+  return reads->pages_ > 0 ? std::move(reads) : nullptr;
+}
+
+void DeviceReads::Aim(uint64_t page, ReadRequest& request) const {
+  const auto file = std::upper_bound(ends_.begin(), ends_.end(), page) - ends_.begin();
+  const uint64_t begin = file == 0 ? 0 : ends_[static_cast<size_t>(file) - 1];
+  request.file = files_[static_cast<size_t>(file)].get();
+  request.offset = (page - begin) * kPage;
 }
 
 void DeviceReads::ReadShare(uint64_t count, unsigned depth, uint64_t seed) {
@@ -57,8 +99,7 @@ void DeviceReads::ReadShare(uint64_t count, unsigned depth, uint64_t seed) {
   uint64_t wrong = 0;
   Status failure;
   const auto begin = [&](ReadRequest& request) {
-    request.file = file_.get();
-    request.offset = random.Below(pages_) * kPage;
+    Aim(random.Below(pages_), request);
     ++begun;
   };
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -67,13 +108,14 @@ void DeviceReads::ReadShare(uint64_t count, unsigned depth, uint64_t seed) {
   }
   (*queue)->ReadAll(requests, [&](ReadRequest& request) {
     if (!request.status.ok() && failure.ok()) failure = request.status;
-    wrong += LoadNumber(request.out) == request.offset / kPage ? 0 : 1;
+    wrong += !numbered_ || LoadNumber(request.out) == request.offset / kPage ? 0 : 1;
     if (begun == count) return false;
     begin(request);
     return true;
   });
   Require(failure);
-  if (wrong > 0) throw BenchFailure(file_->path() + ": reads returned other pages than requested");
+  if (wrong > 0)
+    throw BenchFailure(files_.front()->path() + ": reads returned other pages than requested");
 }
 
 double DeviceReads::Read(uint64_t count, unsigned threads, unsigned depth, uint64_t seed) {

@@ -41,6 +41,14 @@ std::string CheckMix(const std::string& text) {
   return ParseMix(text, mix) ? "" : "a mix is PUTS:GETS, as in 50:50, with at least one put";
 }
 
+constexpr const char* kListStrategies = "list";
+
+std::vector<std::string> StrategyChoices() {
+  std::vector<std::string> names = IndexStrategyNames();
+  names.emplace_back(kListStrategies);
+  return names;
+}
+
 std::string CheckMemoryStep(const std::string& text) {
   try {
     ParseMemoryStep(text);
@@ -52,6 +60,7 @@ std::string CheckMemoryStep(const std::string& text) {
 
 // Checks what concerns several options.
 void CheckTogether(IndexBenchOptions& options) {
+  if (options.index.strategy == kListStrategies) return;
   const auto parameters = ParametersOf(options.index);
   if (!parameters.ok()) {
     throw CLI::ValidationError(std::string(parameters.status().cause()));
@@ -71,9 +80,9 @@ void AddIndexOptions(CLI::App& app, IndexBenchOptions& options) {
       ->capture_default_str();
   app.add_option("--strategy", options.index.strategy,
                  "The slots, the page index and the converted stores of SILT: \"paper\" has named "
-                 "slots and tries, the default has hashed slots and page boundaries, both with "
-                 "HashStores; \"runs+bounds\" has sorted runs instead of HashStores")
-      ->check(CLI::IsMember(IndexStrategyNames()))
+                 "slots, tries and HashStores, the default has hashed slots, page boundaries and "
+                 "sorted runs; \"list\" prints all names")
+      ->check(CLI::IsMember(StrategyChoices()))
       ->capture_default_str();
   app.add_option("--index-option", options.index.parameters,
                  "A parameter of the engine that differs from its default; may be repeated")
@@ -175,7 +184,11 @@ std::function<Json()> ConfigureIndexBench(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--seed", options->seed, "Seed of names and lookups")->capture_default_str();
   app.callback([options] { CheckTogether(*options); });
-  return [options] { return IndexRun(*options).Run(); };
+  return [options] {
+    if (options->index.strategy == kListStrategies)
+      return Json{{"strategies", IndexStrategyNames()}};
+    return IndexRun(*options).Run();
+  };
 }
 
 }  // namespace siltfs

@@ -12,6 +12,7 @@
 #include "store/base/random.h"
 #include "tools/bench/index_keys.h"
 #include "tools/bench/latency_histogram.h"
+#include "tools/bench/timed_step.h"
 #include "tools/bench/update_order.h"
 
 namespace siltfs {
@@ -25,10 +26,15 @@ class IndexGets {
   void ExpectUpdates(const UpdateOrder& order, uint64_t updates);
   // Records the time of each call of the index from now on. Borrows `latency`.
   void Record(LatencyHistogram& latency) { latency_ = &latency; }
+  // Makes all calls of the index for one GetPresent or GetAbsent a step from now on. Borrows
+  // `member`.
+  void CallTogether(TimedStep::Member& member) { member_ = &member; }
+  // At most this many names in each call of the index from now on; before, all of them.
+  void LimitCalls(size_t names) { names_per_call_ = names; }
 
-  // Calls Get once with `count` names (at most a batch) out of the first `present` numbers.
+  // Gets `count` names (at most a batch) out of the first `present` numbers.
   void GetPresent(size_t count, uint64_t present);
-  // Calls Get once with `count` names that were never put.
+  // Gets `count` names that were never put.
   void GetAbsent(size_t count);
 
  private:
@@ -39,6 +45,8 @@ class IndexGets {
   const UpdateOrder* order_ = nullptr;
   uint64_t updates_ = 0;
   LatencyHistogram* latency_ = nullptr;
+  TimedStep::Member* member_ = nullptr;
+  size_t names_per_call_ = SIZE_MAX;
   Random random_;
   std::vector<uint64_t> numbers_;
   std::vector<ChunkName> names_;

@@ -6,8 +6,15 @@
 #include "store/base/thread_annotations.h"
 #include "tools/bench/bench_threads.h"
 #include "tools/bench/rounds.h"
+#include "tools/bench/timed_step.h"
 
 namespace siltfs {
+namespace {
+
+// Of all threads together. The threads wait for each other after a step, so steps are long.
+constexpr uint64_t kMostNamesOfStep = 1U << 21;
+
+}  // namespace
 
 IndexLookups::Get IndexLookups::Present() const {
   return [this](IndexGets& gets, size_t count) { gets.GetPresent(count, options_.entries); };
@@ -17,14 +24,22 @@ IndexLookups::Get IndexLookups::Absent() {
   return [](IndexGets& gets, size_t count) { gets.GetAbsent(count); };
 }
 
-LookupStatistics IndexLookups::MeasureBatches(uint64_t gets, DeviceReads* device) const {
+LookupStatistics IndexLookups::MeasureBatches(uint64_t gets, DeviceReads* device,
+                                              const std::string& directory) const {
   LookupStatistics statistics;
   const uint64_t count = std::max<uint64_t>(gets / options_.rounds, 1);
+  const auto reads_per_s = [&](DeviceReads& reads, unsigned round) {
+    const unsigned depth = SiltIndexOptions{}.read_depth;
+    return static_cast<double>(count) / reads.Read(count, options_.threads, depth, round);
+  };
   const auto read_device = [&](unsigned round) {
     if (device == nullptr) return;
-    const unsigned depth = SiltIndexOptions{}.read_depth;
-    const double seconds = device->Read(count, options_.threads, depth, round);
-    statistics.device_per_s.push_back(static_cast<double>(count) / seconds);
+    const double before = ProcessorSeconds();
+    statistics.device_per_s.push_back(reads_per_s(*device, round));
+    statistics.device_processor_us += (ProcessorSeconds() - before) * 1e6 /
+                                      static_cast<double>(count * (options_.rounds + uint64_t{1}));
+    const auto files = DeviceReads::OfFilesIn(device->env(), directory);
+    if (files != nullptr) statistics.files_per_s.push_back(reads_per_s(*files, round));
   };
   for (unsigned round = 0; round < options_.rounds; ++round) {
     read_device(round);
@@ -38,21 +53,24 @@ LookupStatistics IndexLookups::MeasureBatches(uint64_t gets, DeviceReads* device
 void IndexLookups::Measure(uint64_t count, unsigned round, GetStatistics& statistics,
                            const Get& get) const {
   const uint64_t before = index_.stats().flash_reads;
-  const Stopwatch getting;
+  TimedStep step(options_.threads);  // without the making of names and the checks of answers
   RunThreads(options_.threads, [&](unsigned thread) {
-    IndexGets gets(index_, keys_, options_.get_batch,
+    TimedStep::Member member(step);
+    const uint64_t share = ShareOf(count, thread, options_.threads);
+    const uint64_t steps = 1 + count / kMostNamesOfStep;
+    IndexGets gets(index_, keys_, (share + steps - 1) / steps,
                    (options_.seed + round) * options_.threads + thread);
     gets.ExpectUpdates(order_, updates_);
-    const uint64_t share = ShareOf(count, thread, options_.threads);
-    const auto batches =
-        static_cast<unsigned>((share + options_.get_batch - 1) / options_.get_batch);
-    for (unsigned batch = 0; batch < batches; ++batch) {
-      const uint64_t size = ShareOf(share, batch, batches);
+    gets.CallTogether(member);
+    gets.LimitCalls(options_.get_batch);
+    for (unsigned number = 0; number < steps; ++number) {
+      const uint64_t size = ShareOf(share, number, static_cast<unsigned>(steps));
       get(gets, size);
       progress_.gets += size;
     }
   });
-  statistics.per_s.push_back(static_cast<double>(count) / getting.seconds());
+  statistics.per_s.push_back(static_cast<double>(count) / step.seconds());
+  statistics.processor_seconds += step.processor_seconds();
   statistics.reads += index_.stats().flash_reads - before;
   statistics.gets += count;
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "tools/bench/device_reads.h"
@@ -19,13 +20,16 @@ struct GetStatistics {
   std::vector<double> per_s;  // of batches
   uint64_t reads = 0;
   uint64_t gets = 0;
-  LatencyHistogram latency;  // of single lookups
+  double processor_seconds = 0;  // of batches
+  LatencyHistogram latency;      // of single lookups
 };
 
 struct LookupStatistics {
   GetStatistics hits;
   GetStatistics misses;
   std::vector<double> device_per_s;  // empty if the device was not read
+  double device_processor_us = 0;    // of a bare read, on average
+  std::vector<double> files_per_s;   // bare reads of the index's own files; may be empty
 };
 
 class IndexLookups {
@@ -42,8 +46,10 @@ class IndexLookups {
         updates_(updates) {}
 
   // Makes `gets` lookups of each kind in batches. Each round runs all compared measurements, so
-  // that other load on the machine affects all alike. `device` may be null.
-  LookupStatistics MeasureBatches(uint64_t gets, DeviceReads* device) const;
+  // that other load on the machine affects all alike. `device` may be null; then the files in
+  // `directory` are not read either.
+  LookupStatistics MeasureBatches(uint64_t gets, DeviceReads* device,
+                                  const std::string& directory) const;
   // Makes `gets` lookups of each kind, one in each call, and records the time of each call.
   void MeasureSingle(uint64_t gets, LookupStatistics& statistics) const;
 

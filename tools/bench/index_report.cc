@@ -13,6 +13,23 @@ using Json = nlohmann::ordered_json;
 // strategies can be compared.
 constexpr uint64_t kEntryBytes = ChunkName::kSize + Location::kEncodedSize;
 
+uint64_t WrittenIn(const IndexPhase& phase) {
+  return phase.after.flash_bytes_written - phase.before.flash_bytes_written;
+}
+
+double Microseconds(double nanoseconds) { return nanoseconds / 1000; }
+
+double ProcessorMicroseconds(const GetStatistics& gets) {
+  return gets.processor_seconds * 1e6 / static_cast<double>(gets.gets);
+}
+
+Json PercentilesOf(const LatencyHistogram& latency) {
+  const auto percentile = [&](double share) {
+    return Microseconds(static_cast<double>(latency.Percentile(share)));
+  };
+  return {{"p50", percentile(0.5)}, {"p99", percentile(0.99)}, {"p999", percentile(0.999)}};
+}
+
 void AddMemory(const IndexPhase& phase, Json& report) {
   const PutStatistics& puts = phase.puts;
   report["memory_bytes"] = puts.memory_bytes;
@@ -42,7 +59,7 @@ IndexCounters CountersOf(const IndexStats& stats) {
 
 Json ReportOf(const LatencyHistogram& latency) {
   const auto microseconds = [](auto nanoseconds) {
-    return static_cast<double>(nanoseconds) / 1000;
+    return Microseconds(static_cast<double>(nanoseconds));
   };
   return {{"calls", latency.count()},
           {"mean", microseconds(latency.Mean())},
@@ -62,7 +79,7 @@ Json ReportOf(const IndexMemory& memory) {
 }
 
 Json ReportOf(const IndexPhase& phase) {
-  const uint64_t written = phase.after.flash_bytes_written - phase.before.flash_bytes_written;
+  const uint64_t written = WrittenIn(phase);
   Json report = {{"puts", phase.put_count},
                  {"put_per_s", static_cast<double>(phase.put_count) / phase.puts.seconds},
                  {"put_call_us", ReportOf(phase.puts.latency)},
@@ -80,6 +97,8 @@ Json ReportOf(const IndexPhase& phase) {
     report["get_miss_per_s"] = Median(misses.per_s);
     report["reads_per_hit"] = Ratio(hits.reads, hits.gets);
     report["reads_per_miss"] = Ratio(misses.reads, misses.gets);
+    report["processor_us_per_hit"] = ProcessorMicroseconds(hits);
+    report["processor_us_per_miss"] = ProcessorMicroseconds(misses);
   }
   if (hits.latency.count() > 0) {
     report["single_hit_us"] = ReportOf(hits.latency);
@@ -99,6 +118,18 @@ Json ReportOf(const IndexPlan& plan, uint64_t entries) {
           {"hash_stores", plan.costs->component_stores}};
 }
 
+void AddSummary(const IndexPhase& growth, const IndexPhase& updates, Json& report) {
+  report["written_bytes_per_put"] = Ratio(WrittenIn(growth), growth.put_count);
+  if (growth.lookups && growth.lookups->hits.latency.count() > 0) {
+    report["latency_us"] = {{"hit", PercentilesOf(growth.lookups->hits.latency)},
+                            {"miss", PercentilesOf(growth.lookups->misses.latency)}};
+  }
+  if (updates.put_count == 0) return;
+  report["update_per_s"] = static_cast<double>(updates.put_count) / updates.puts.seconds;
+  report["update_write_amplification"] = Ratio(WrittenIn(updates), updates.put_count * kEntryBytes);
+  report["memory_bytes_per_entry_updates"] = updates.puts.most_bytes_per_entry;
+}
+
 void AddLookups(const LookupStatistics& lookups, const DeviceReads& device, Json& report) {
   const double device_per_s = Median(lookups.device_per_s);
   const double hits = Median(lookups.hits.per_s);
@@ -110,10 +141,16 @@ void AddLookups(const LookupStatistics& lookups, const DeviceReads& device, Json
   report["device_reads_per_s"] = device_per_s;
   report["device_reads_lowest_per_s"] = *std::ranges::min_element(lookups.device_per_s);
   report["device_reads_highest_per_s"] = *std::ranges::max_element(lookups.device_per_s);
+  report["device_processor_us_per_read"] = lookups.device_processor_us;
   report["device_file_bytes"] = device.size();
   report["device_direct"] = device.direct();
   report["read_mechanism"] = device.mechanism();
   report["get_hit_share_of_device"] = hits / device_per_s;
+  if (!lookups.files_per_s.empty()) {
+    const double files_per_s = Median(lookups.files_per_s);
+    report["index_file_reads_per_s"] = files_per_s;
+    report["get_hit_share_of_index_files"] = hits / files_per_s;
+  }
   if (report.contains("mix_get_per_s")) {
     report["mix_get_share_of_device"] = report["mix_get_per_s"].get<double>() / device_per_s;
   }

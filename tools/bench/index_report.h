@@ -40,6 +40,9 @@ nlohmann::ordered_json ReportOf(const IndexMemory& memory);
 nlohmann::ordered_json ReportOf(const IndexPhase& phase);
 // The costs that the engine's model predicts for an index with this number of entries.
 nlohmann::ordered_json ReportOf(const IndexPlan& plan, uint64_t entries);
+// Adds the summary of growth and, if there are any, of updates to the outermost object.
+void AddSummary(const IndexPhase& growth, const IndexPhase& updates,
+                nlohmann::ordered_json& report);
 // Adds the keys of lookups and of the device to the outermost object.
 void AddLookups(const LookupStatistics& lookups, const DeviceReads& device,
                 nlohmann::ordered_json& report);

@@ -42,7 +42,8 @@ IndexRun::IndexRun(const IndexBenchOptions& options)
       env_(NewPosixEnv()),
       keys_(MixNumber(options.seed)),
       order_(options.entries, options.seed),
-      scratch_(*env_, options.keep ? std::string() : options.directory) {}
+      scratch_(*env_, options.keep ? std::string() : options.directory),
+      directory_(options.keep ? options.directory : scratch_.path() + "/index") {}
 
 Json IndexRun::Run() {
   const auto limit = RaiseFileLimit();
@@ -82,10 +83,9 @@ void IndexRun::WarmUp() {
 }
 
 void IndexRun::Open() {
-  const std::string directory = options_.keep ? options_.directory : scratch_.path() + "/index";
-  if (!options_.keep) Require(env_->CreateDirectory(directory));
+  if (!options_.keep) Require(env_->CreateDirectory(directory_));
   memory_ = std::make_unique<MemoryMeter>();
-  auto index = OpenChosenIndex(*env_, options_.index, directory, options_.MemoryLimit());
+  auto index = OpenChosenIndex(*env_, options_.index, directory_, options_.MemoryLimit());
   Require(index.status());
   index_ = std::move(*index);
   if (options_.trace.empty()) return;
@@ -134,7 +134,7 @@ void IndexRun::LookUp(IndexPhase& phase) {
       device_ = std::make_unique<DeviceReads>(*env_, scratch_.path() + "/device",
                                               std::max<uint64_t>(index_->stats().flash_bytes, 1));
     }
-    lookups = Lookups().MeasureBatches(options_.gets, device_.get());
+    lookups = Lookups().MeasureBatches(options_.gets, device_.get(), directory_);
   }
   if (options_.single_gets > 0) Lookups().MeasureSingle(options_.single_gets, lookups);
   phase.lookups = std::move(lookups);
@@ -182,7 +182,7 @@ void IndexRun::StepMemory(const std::string& step) {
   while (index_->stats().load_backlog > 0 || index_->stats().merge_backlog > 0) Nap();
   const uint64_t resident = memory_->Growth();
   const IndexStats stats = index_->stats();
-  const LookupStatistics lookups = Lookups().MeasureBatches(options_.step_gets, nullptr);
+  const LookupStatistics lookups = Lookups().MeasureBatches(options_.step_gets, nullptr, "");
   const GetStatistics& hits = lookups.hits;
   const GetStatistics& misses = lookups.misses;
   steps_.push_back({{"memory_limit_bytes", limit == kNoMemoryLimit ? Json() : Json(limit)},

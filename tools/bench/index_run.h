@@ -49,6 +49,7 @@ class IndexRun {
   const UpdateOrder order_;
   uint64_t updates_ = 0;            // made so far
   const ScratchDirectory scratch_;  // destroyed after the members that have files in it
+  const std::string directory_;     // of the index
   IndexProgress progress_;
   std::unique_ptr<IndexLoad> loading_;
   std::unique_ptr<ChunkIndex> index_;

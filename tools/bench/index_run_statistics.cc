@@ -53,6 +53,7 @@ Json IndexRun::Statistics() const {
     statistics["without"] = options_.index.without;
     statistics["without_by"] = HowWithout(options_.index);
   }
+  AddSummary(growth_, update_phase_, statistics);
   AddMix(statistics);
   if (!steps_.empty()) statistics["memory_steps"] = steps_;
   if (device_ != nullptr) AddLookups(*growth_.lookups, *device_, statistics);
@@ -69,7 +70,9 @@ void IndexRun::AddPlan(const EngineParameters& parameters, Json& statistics) con
   if (!options_.index.without.empty()) return;  // the model has all kinds of stores
   const auto engine = FindIndexEngine(options_.index.engine);
   Require(engine.status());
-  const auto plan = (*engine)->plan({.entries = options_.entries, .parameters = parameters});
+  const auto plan = (*engine)->plan({.entries = options_.entries,
+                                     .parameters = parameters,
+                                     .limited_memory = options_.memory.has_value()});
   Require(plan.status());
   if (plan->costs) statistics["plan"] = ReportOf(*plan, options_.entries);
 }

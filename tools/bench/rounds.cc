@@ -1,8 +1,13 @@
 #include "tools/bench/rounds.h"
 
 #include <algorithm>
+#include <ctime>
 
 namespace siltfs {
+
+double ProcessorSeconds() {
+  return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
+}
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;

@@ -23,6 +23,10 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+// The processor time of all threads of the process, in user mode and in the kernel, since an
+// unspecified moment.
+double ProcessorSeconds();
+
 // Returns the median; for an even number of values, the lower of the two middle ones.
 double Median(std::vector<double> values);
 
