@@ -42,11 +42,11 @@ uint64_t SortMemory(const SiltIndexOptions& options, unsigned bucket_bits) {
 // A tag and a value for each place.
 uint64_t TableBytes(unsigned bucket_bits) { return (kBucketWays << bucket_bits) * uint64_t{6}; }
 
-// A conversion to a sorted run sorts hashes and slots (16 bytes) and solves the filter's equations.
+// A conversion to a sorted run sorts hashes and slots (16 bytes) and solves the filter's equations
+// (8 bytes for each of 1.11 bits). Up to 14 slices of 1.11 bits are the result, and are encoded.
 uint64_t RunBytes(const SiltIndexOptions& options, unsigned bucket_bits, const SlotLayout& layout) {
-  constexpr uint64_t kEquations = 128U << 10;
   if (!options.sorted_runs || !layout.hashed()) return 0;
-  return (kBucketWays << bucket_bits) * uint64_t{16} + kEquations;
+  return (kBucketWays << bucket_bits) * uint64_t{29};
 }
 
 // The pages not yet written, and the page being filled.

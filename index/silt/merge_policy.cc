@@ -20,6 +20,19 @@ double BytesOfPage(const SlotLayout& layout) {
          (layout.hashed() ? 0 : static_cast<double>(kPageChecksumSize));
 }
 
+double WantedShare(const SiltIndexOptions& options, const SlotLayout& layout,
+                   const EntryCosts& costs) {
+  return options.hash_store_share.value_or(ShareFor(costs, BytesPerPutOf(options, layout)));
+}
+
+// The share of HashStores whose filters fit into a limited memory.
+double FittingShare(const EntryCosts& costs, const MemoryPlan& plan, const IndexSizes& sizes) {
+  const uint64_t taken = sizes.page_index_bytes + sizes.stores * kStoreBytes;
+  const double room =
+      plan.index_bytes > taken ? static_cast<double>(plan.index_bytes - taken) * kSlack : 0;
+  return room / (costs.filter_memory * static_cast<double>(sizes.entries));
+}
+
 }  // namespace
 
 EntryCosts CostsOf(const SlotLayout& layout, bool sorted_filters, double run_filter_bytes) {
@@ -40,7 +53,14 @@ EntryCosts CostsOf(const SiltIndexOptions& options, const SlotLayout& layout, bo
                    double hash_stores) {
   if (!options.sorted_runs || !layout.hashed()) return CostsOf(layout, sorted_filters);
   const double entries = kOccupancy * static_cast<double>(kBucketWays << options.bucket_bits);
-  return CostsOf(layout, sorted_filters, RunFilterMemory(hash_stores, entries) / entries);
+  const auto whole = static_cast<uint64_t>(entries);
+  return CostsOf(layout, sorted_filters,
+                 RunFilterSlices::For(hash_stores, whole).MemoryBytes(whole) / entries);
+}
+
+double BytesPerPutOf(const SiltIndexOptions& options, const SlotLayout& layout) {
+  return options.bytes_per_put.value_or(
+      options.sorted_runs && layout.hashed() ? kBytesPerPutOfRuns : kBytesPerPutOfHashStores);
 }
 
 double BytesPerPut(const EntryCosts& costs, double share) {
@@ -53,18 +73,23 @@ double ShareFor(const EntryCosts& costs, double bytes) {
   return std::min(kMostHashStoreShare, costs.sorted_bytes / (2 * for_merges + costs.sorted_bytes));
 }
 
+bool HasRoomForSortedFilters(const SiltIndexOptions& options, const SlotLayout& layout,
+                             const MemoryPlan& plan, const IndexSizes& sizes) {
+  if (options.sorted_filters) return *options.sorted_filters;
+  if (plan.index_bytes == kNoMemoryLimit) return false;
+  if (sizes.entries == 0) return true;
+  const EntryCosts costs = CostsOf(options, layout, /*sorted_filters=*/true, sizes.hash_stores);
+  return FittingShare(costs, plan, sizes) > WantedShare(options, layout, costs);
+}
+
 double HashStoreShare(const SiltIndexOptions& options, const SlotLayout& layout,
                       const MemoryPlan& plan, const IndexSizes& sizes) {
-  const EntryCosts costs =
-      CostsOf(options, layout, plan.index_bytes != kNoMemoryLimit, sizes.hash_stores);
-  const double wanted = options.hash_store_share.value_or(ShareFor(costs, options.bytes_per_put));
+  const EntryCosts costs = CostsOf(
+      options, layout, HasRoomForSortedFilters(options, layout, plan, sizes), sizes.hash_stores);
+  const double wanted = WantedShare(options, layout, costs);
   if (plan.index_bytes == kNoMemoryLimit || sizes.entries == 0) return wanted;
   const double least = std::min(wanted, ShareFor(costs, options.most_bytes_per_put));
-  const uint64_t taken = sizes.page_index_bytes + sizes.stores * kStoreBytes;
-  const double room =
-      plan.index_bytes > taken ? static_cast<double>(plan.index_bytes - taken) * kSlack : 0;
-  const double fits = room / (costs.filter_memory * static_cast<double>(sizes.entries));
-  return std::clamp(fits, least, wanted);
+  return std::clamp(FittingShare(costs, plan, sizes), least, wanted);
 }
 
 unsigned BucketBitsFor(uint64_t entries, unsigned partition_bits, double share, unsigned least) {

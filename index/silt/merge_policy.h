@@ -35,6 +35,8 @@ EntryCosts CostsOf(const SlotLayout& layout, bool sorted_filters, double run_fil
 EntryCosts CostsOf(const SiltIndexOptions& options, const SlotLayout& layout, bool sorted_filters,
                    double hash_stores);
 
+// The bytes that a put may write.
+double BytesPerPutOf(const SiltIndexOptions& options, const SlotLayout& layout);
 // Bytes written per put with this share of all entries in HashStores, in an index of constant size
 // whose names are put again: a merge of a partition rewrites the other entries, (1 - share) of all,
 // when its HashStores hold twice their average. A growing index writes less. Half-filled last pages
@@ -51,6 +53,11 @@ struct IndexSizes {
   uint64_t stores = 0;
   double hash_stores = 0;  // of a partition, on average
 };
+// Whether merges write filters of SortedStores, if the options do not say. They do if memory has
+// room for more than the filters of HashStores. If it has not, the filters would only make merges
+// more expensive, and the share smaller than it must be.
+bool HasRoomForSortedFilters(const SiltIndexOptions& options, const SlotLayout& layout,
+                             const MemoryPlan& plan, const IndexSizes& sizes);
 // The share at which the fullest partition is merged.
 double HashStoreShare(const SiltIndexOptions& options, const SlotLayout& layout,
                       const MemoryPlan& plan, const IndexSizes& sizes);

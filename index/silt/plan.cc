@@ -138,8 +138,9 @@ Result<SiltPrediction> PredictSilt(const SiltWorkload& workload, const SiltDevic
   prediction.hash_stores = HashStoresOfInstance(workload, parameters, particulars);
   prediction.run_false_positive_rate =
       particulars.sorted_runs
-          ? std::exp2(-static_cast<double>(RunFilterSlices(
-                prediction.hash_stores, static_cast<uint64_t>(prediction.log_store_entries))))
+          ? RunFilterSlices::For(prediction.hash_stores,
+                                 static_cast<uint64_t>(prediction.log_store_entries))
+                .PassingShare()
           : prediction.false_positive_rate;
   prediction.written_bytes_per_put = WrittenBytes(workload, parameters, particulars);
   prediction.write_amplification = prediction.written_bytes_per_put / workload.entry_bytes;

@@ -30,7 +30,7 @@ constexpr double kStash = 8;
 constexpr double kRunFileBytes = 80 + 16 + 31;
 
 constexpr std::array kStrategies = {
-    SiltStrategy{.name = "default", .named_slots = false, .tries = false},
+    SiltStrategy{.name = "default", .named_slots = false, .tries = false, .sorted_runs = true},
     SiltStrategy{.name = "paper", .named_slots = true, .tries = true},
     SiltStrategy{.name = "named+bounds", .named_slots = true, .tries = false},
     SiltStrategy{.name = "hashed+tries", .named_slots = false, .tries = true},
@@ -58,7 +58,7 @@ Result<SiltStrategy> FindSiltStrategy(std::string_view name) {
       fmt::format("there is no strategy \"{}\" (there are: {})", name, SiltStrategyNames()));
 }
 
-SiltParticulars ParticularsOf(const SiltStrategy& strategy) {
+SiltParticulars ParticularsOf(const SiltStrategy& strategy, bool sorted_filters) {
   const SlotLayout layout =
       strategy.named_slots ? SlotLayout::Named(SlotLayout::kLeastBits) : SlotLayout::Hashed();
   const auto slots = static_cast<double>(layout.slots_per_page());
@@ -70,7 +70,7 @@ SiltParticulars ParticularsOf(const SiltStrategy& strategy) {
   particulars.log_entry_bytes = kPageSize / static_cast<double>(LogSlotsPerPage(layout));
   particulars.hash_place_bytes = page / slots + kPlaceTagBytes;
   particulars.sorted_entry_bytes =
-      page / sorted_slots + kSortedFilterBytes + index_bits / kBitsPerByte;
+      page / sorted_slots + (sorted_filters ? kSortedFilterBytes : 0) + index_bits / kBitsPerByte;
   particulars.log_file_bytes = kPageSize / 2.0;
   particulars.hash_file_bytes = kHashFileBytes + kStash * page / slots + page / 2;
   if (strategy.sorted_runs) {

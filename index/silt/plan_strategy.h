@@ -21,13 +21,14 @@ struct SiltStrategy {
 };
 
 // The default first. Engine parameters cannot choose "named+bounds": named slots always have tries.
-// "hashed+bounds" is another name of the default.
+// "runs+bounds" is another name of the default.
 std::span<const SiltStrategy> SiltStrategies();
 std::string SiltStrategyNames();  // separated by commas
 // kInvalidArgument, with the names of all strategies, if there is none of this name.
 Result<SiltStrategy> FindSiltStrategy(std::string_view name);
 
-SiltParticulars ParticularsOf(const SiltStrategy& strategy);
+// `sorted_filters`: whether merges write filters of SortedStores, as they do if memory has room.
+SiltParticulars ParticularsOf(const SiltStrategy& strategy, bool sorted_filters = true);
 
 struct SiltShape {
   double entries = 0;

@@ -54,7 +54,8 @@ double HashFilterBytes(const SiltWorkload& workload, const SiltParameters& param
     const double store = SiltLogStoreEntries(parameters, particulars);
     const double runs =
         ArrangeHashStores(workload, parameters, particulars).peak / parameters.instances / store;
-    return RunFilterMemory(runs, store);
+    const auto keys = static_cast<uint64_t>(store);
+    return RunFilterSlices::For(runs, keys).MemoryBytes(keys);
   }
   return (parameters.tag_bits + particulars.hash_valid_bits) / kBitsPerByte *
          SiltPlaces(parameters);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "index/silt/conversion.h"
+#include "index/silt/merge_policy.h"
 #include "index/silt/parallel_jobs.h"
 #include "store/base/coding.h"
 #include "store/env/files.h"
@@ -55,8 +56,9 @@ Status CheckOptions(const SiltIndexOptions& options) {
     return refused(
         fmt::format("the share of entries in HashStores is {}; it must be between 0 and 1", share));
   }
-  if (!(options.bytes_per_put > 0 && options.most_bytes_per_put >= options.bytes_per_put)) {
-    return refused(fmt::format("puts may write {} bytes, and at most {}", options.bytes_per_put,
+  const double bytes_per_put = BytesPerPutOf(options, options.layout);
+  if (!(bytes_per_put > 0 && options.most_bytes_per_put >= bytes_per_put)) {
+    return refused(fmt::format("puts may write {} bytes, and at most {}", bytes_per_put,
                                options.most_bytes_per_put));
   }
   if (options.max_hash_stores == 0 || options.max_frozen_logs == 0 || options.read_depth == 0 ||

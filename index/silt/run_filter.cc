@@ -3,36 +3,29 @@
 #include <algorithm>
 #include <cmath>
 
+#include "index/silt/cuckoo_place.h"
+
 namespace siltfs {
 namespace {
 
-// 110 bits for a hundred keys. Measured shares of absent names that pass 13 slices of a run of
-// 7,900 entries: 1.9 times the expected share with 108 bits, 1.3 times with 109, and 1.04 times
-// with 111.
-constexpr uint64_t kBitsPerHundredKeys = 110;
-constexpr uint32_t kMostBlockWords = 256;
+// Measured shares of absent names that pass 13 slices of a run of 7,900 entries: 1.9 times the
+// expected share with 108 bits for a hundred keys, 1.3 times with 109, and 1.04 times with 111.
+constexpr uint64_t kBitsPerHundredKeys = 111;
+// The filter of the largest LogStore is one block. If a filter had several blocks, some would have
+// 1 % more keys than others, and as many more names would pass as with 1 % fewer bits.
+constexpr uint32_t kMostBlockWords = 2304;
+static_assert((kBucketWays << kMaxBucketBits) * kBitsPerHundredKeys / 100 + 64 <=
+              kMostBlockWords * 64);
 constexpr uint64_t kPageBytes = 4096;
 
 RibbonShape ShapeFor(uint64_t keys, unsigned skip_bits) {
   return RibbonShape::For(keys, skip_bits, {kBitsPerHundredKeys, kMostBlockWords});
 }
 
+// The share of absent names that pass.
+double PassingSlices(unsigned slices) { return std::ldexp(1.0, -static_cast<int>(slices)); }
+
 }  // namespace
-
-unsigned RunFilterSlices(double runs_per_partition) {
-  const double slices = std::ceil(std::log2((1 + runs_per_partition) / kExtraReadsOfRuns));
-  return std::clamp(static_cast<unsigned>(std::max(slices, 0.0)), kLeastRunFilterSlices,
-                    kMostRunFilterSlices);
-}
-
-unsigned RunFilterSlices(double runs_per_partition, uint64_t keys) {
-  unsigned slices = RunFilterSlices(runs_per_partition);
-  const uint64_t bytes = RunFilterBytes(slices, keys);
-  const uint64_t memory = RunFilterMemory(bytes);
-  if (memory == bytes) return slices;
-  while (slices < kMostRunFilterSlices && RunFilterBytes(slices + 1, keys) <= memory) ++slices;
-  return slices;
-}
 
 uint64_t RunFilterBytes(unsigned slices, uint64_t keys) {
   return ShapeFor(keys, 0).slice_bytes() * slices;
@@ -43,10 +36,43 @@ uint64_t RunFilterMemory(uint64_t bytes) {
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
-double RunFilterMemory(double runs_per_partition, double keys) {
-  const auto whole = static_cast<uint64_t>(keys);
-  const unsigned slices = RunFilterSlices(runs_per_partition, whole);
-  return static_cast<double>(RunFilterMemory(RunFilterBytes(slices, whole)));
+RunFilterSlices RunFilterSlices::For(double runs_per_partition, uint64_t keys) {
+  const double wanted = kExtraReadsOfRuns / (1 + runs_per_partition);
+  RunFilterSlices chosen{.fewer = 0};
+  for (unsigned slices = kLeastRunFilterSlices; slices <= kMostRunFilterSlices; ++slices) {
+    const bool room_for_more =
+        slices < kMostRunFilterSlices && RunFilterMemory(RunFilterBytes(slices + 1, keys)) ==
+                                             RunFilterMemory(RunFilterBytes(slices, keys));
+    if (room_for_more) continue;
+    chosen.more = slices;
+    if (PassingSlices(slices) <= wanted) break;
+    chosen.fewer = slices;
+  }
+  if (chosen.fewer == 0 || chosen.fewer == chosen.more) {
+    chosen.fewer = chosen.more;
+    return chosen;
+  }
+  const double few = PassingSlices(chosen.fewer);
+  chosen.share_of_more = (few - wanted) / (few - PassingSlices(chosen.more));
+  return chosen;
+}
+
+unsigned RunFilterSlices::Of(uint64_t run) const {
+  // Multiples of the golden ratio are spread evenly.
+  constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
+  const double fraction = std::ldexp(static_cast<double>(run * kGoldenRatio >> 11), -53);
+  return fraction < share_of_more ? more : fewer;
+}
+
+double RunFilterSlices::PassingShare() const {
+  return (1 - share_of_more) * PassingSlices(fewer) + share_of_more * PassingSlices(more);
+}
+
+double RunFilterSlices::MemoryBytes(uint64_t keys) const {
+  const auto memory = [&](unsigned slices) {
+    return static_cast<double>(RunFilterMemory(RunFilterBytes(slices, keys)));
+  };
+  return (1 - share_of_more) * memory(fewer) + share_of_more * memory(more);
 }
 
 RunFilterBuilder::RunFilterBuilder(uint64_t keys, unsigned skip_bits, unsigned slices)

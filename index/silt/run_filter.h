@@ -19,24 +19,37 @@ namespace siltfs {
 inline constexpr unsigned kLeastRunFilterSlices = 8;
 inline constexpr unsigned kMostRunFilterSlices = 14;
 // Reads that the runs of a partition may cost a lookup that finds its name in none of them. With
-// the 2^-12 of a LogStore's tags, a lookup then takes at most 1.01 reads.
-inline constexpr double kExtraReadsOfRuns = 0.0095;
-// Size of a filter for each entry and slice.
-inline constexpr double kRunFilterBitsPerSlice = 1.1;
+// the 2^-12 of a LogStore's tags, and the names that pass because slices are not perfect, a lookup
+// then takes at most 1.01 reads.
+inline constexpr double kExtraReadsOfRuns = 0.009;
 // Filters of this size or more have memory pages of their own.
 inline constexpr size_t kLeastPagedFilterBytes = 8U << 10;
 
-// The slices of a filter with which a lookup takes kExtraReadsOfRuns, if a partition has
-// `runs_per_partition` runs on average and gets one more.
-unsigned RunFilterSlices(double runs_per_partition);
-// The slices that a filter really has: if the filter takes whole pages of memory, more slices fill
-// the last page.
-unsigned RunFilterSlices(double runs_per_partition, uint64_t keys);
+// Bytes of an encoded filter before its words.
+inline constexpr uint64_t kRunFilterHeaderBytes = 16;
 // Size of a filter for `keys` keys, and its memory: a large filter has memory pages of its own.
 uint64_t RunFilterBytes(unsigned slices, uint64_t keys);
 uint64_t RunFilterMemory(uint64_t bytes);
-// Memory of the filter of a run with this number of entries, for models.
-double RunFilterMemory(double runs_per_partition, double keys);
+
+// How many slices the filters of a partition's runs have. No two filters need the same number, and
+// a filter that takes whole pages of memory has as many slices as fit them. So some of the runs get
+// `fewer` slices and the others `more`, in such shares that they all together cost a lookup
+// kExtraReadsOfRuns.
+struct RunFilterSlices {
+  unsigned fewer = kLeastRunFilterSlices;
+  unsigned more = kLeastRunFilterSlices;
+  double share_of_more = 1;
+
+  // For runs of this number of entries. A partition has `runs_per_partition` of them on average and
+  // gets one more.
+  static RunFilterSlices For(double runs_per_partition, uint64_t keys);
+
+  // The slices of one run. Runs with successive numbers have both kinds in their shares.
+  unsigned Of(uint64_t run) const;
+  // Averages, for models: the share of absent names that pass a run, and its filter's memory.
+  double PassingShare() const;
+  double MemoryBytes(uint64_t keys) const;
+};
 
 class RunFilter {
  public:
@@ -70,8 +83,8 @@ class RunFilter {
   std::vector<uint64_t, PageAllocator<uint64_t, kLeastPagedFilterBytes>> words_;
 };
 
-// Builds a filter from hashes in rising order. Memory: 8 bytes for each bit of a slice's block, at
-// most 128 KiB, besides the result.
+// Builds a filter from hashes in rising order. Memory: 8 bytes for each bit of a slice, about 9 for
+// each key, besides the result.
 class RunFilterBuilder {
  public:
   RunFilterBuilder(uint64_t keys, unsigned skip_bits, unsigned slices);

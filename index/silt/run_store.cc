@@ -66,7 +66,12 @@ uint64_t EndSize(ByteView end) {
   return uint64_t{Decoder(end.last(kTrailerSize)).U32()} + kTrailerSize;
 }
 
-Result<PageBounds> ReadBounds(const FrozenFile& file) {
+struct PayloadEnd {
+  PageBounds bounds;
+  uint64_t size = 0;  // with the trailer
+};
+
+Result<PayloadEnd> ReadPayloadEnd(const FrozenFile& file) {
   const uint64_t payload = file.info().payload_bytes;
   if (payload < kTrailerSize) return Damaged(file, "has no page boundaries");
   SILTFS_ASSIGN_OR_RETURN(Bytes end, file.ReadPayloadEnd(std::min(payload, kFirstRead)));
@@ -83,7 +88,7 @@ Result<PageBounds> ReadBounds(const FrozenFile& file) {
   if (!bounds.ok()) {
     return std::move(bounds).status().At(file.file().path(), file.payload_offset());
   }
-  return bounds;
+  return PayloadEnd{.bounds = std::move(*bounds), .size = size};
 }
 
 }  // namespace
@@ -104,8 +109,9 @@ Result<std::optional<ConvertedFile>> RunStore::WriteFrom(const LogStore& log, En
   FrozenFileInfo info;
   info.page_index = PageIndexKind::kBounds;
   BinnedPages pages(*writer, bins);
-  RunFilterBuilder filter(entries.size(), options.partition_bits,
-                          RunFilterSlices(options.runs_per_partition, entries.size()));
+  RunFilterBuilder filter(
+      entries.size(), options.partition_bits,
+      RunFilterSlices::For(options.runs_per_partition, entries.size()).Of(id.id));
   for (const auto& [hash, slot] : entries) {
     const SlotEntry entry = *contents.Entry(slot);
     SILTFS_RETURN_IF_ERROR(pages.Append(hash, entry));
@@ -139,15 +145,19 @@ Result<std::shared_ptr<const RunStore>> RunStore::Of(std::shared_ptr<const Froze
   if (info.payload_bytes > file->MostPayloadBytes()) {
     return wrong("has a filter of an invalid size");
   }
-  SILTFS_ASSIGN_OR_RETURN(PageBounds bounds, ReadBounds(*file));
+  SILTFS_ASSIGN_OR_RETURN(PayloadEnd end, ReadPayloadEnd(*file));
+  PageBounds& bounds = end.bounds;
   // A lookup reads one page, so no bin may lie in two.
   if (bounds.pages() != info.pages || bounds.bins().skip_bits != partition_bits ||
       !bounds.EachBinInOnePage()) {
     return Damaged(*file, "has page boundaries for other entries");
   }
+  // The rest of the payload is the filter: a header, which is not kept, and the words.
+  const uint64_t filter = info.payload_bytes - end.size;
+  const uint64_t memory = RunFilterMemory(filter - std::min(filter, kRunFilterHeaderBytes));
   return std::shared_ptr<const RunStore>(
-      new RunStore(std::move(file), std::make_shared<const PageBounds>(std::move(bounds)), nullptr,
-                   std::make_shared<StoreCounters>()));
+      new RunStore(std::move(file), std::make_shared<const PageBounds>(std::move(bounds)), memory,
+                   nullptr, std::make_shared<StoreCounters>()));
 }
 
 Result<RunFilter> RunStore::ReadFilter() const {
@@ -166,12 +176,14 @@ Result<RunFilter> RunStore::ReadFilter() const {
 
 Result<std::shared_ptr<const ConvertedStore>> RunStore::WithFilter() const {
   SILTFS_ASSIGN_OR_RETURN(RunFilter filter, ReadFilter());
-  return std::shared_ptr<const ConvertedStore>(new RunStore(
-      file_, bounds_, std::make_shared<const RunFilter>(std::move(filter)), counters_));
+  return std::shared_ptr<const ConvertedStore>(
+      new RunStore(file_, bounds_, filter_bytes_,
+                   std::make_shared<const RunFilter>(std::move(filter)), counters_));
 }
 
 std::shared_ptr<const ConvertedStore> RunStore::WithoutFilter() const {
-  return std::shared_ptr<const ConvertedStore>(new RunStore(file_, bounds_, nullptr, counters_));
+  return std::shared_ptr<const ConvertedStore>(
+      new RunStore(file_, bounds_, filter_bytes_, nullptr, counters_));
 }
 
 ConvertedStore::Places RunStore::PlacesOf(uint64_t hash) const {

@@ -54,7 +54,7 @@ class RunStore final : public ConvertedStore {
   bool has_filter() const override { return filter_ != nullptr; }
   Result<std::shared_ptr<const ConvertedStore>> WithFilter() const override;
   std::shared_ptr<const ConvertedStore> WithoutFilter() const override;
-  uint64_t filter_bytes() const override { return RunFilterMemory(file_->info().payload_bytes); }
+  uint64_t filter_bytes() const override { return filter_bytes_; }
   bool sorted() const override { return true; }
   Result<Finder> ReadFinder() const override;
   IndexComponentStats Stats() const override;
@@ -65,13 +65,16 @@ class RunStore final : public ConvertedStore {
 
  private:
   RunStore(std::shared_ptr<const FrozenFile> file, std::shared_ptr<const PageBounds> bounds,
-           std::shared_ptr<const RunFilter> filter, std::shared_ptr<StoreCounters> counters)
+           uint64_t filter_bytes, std::shared_ptr<const RunFilter> filter,
+           std::shared_ptr<StoreCounters> counters)
       : ConvertedStore(std::move(file), std::move(counters)),
         bounds_(std::move(bounds)),
+        filter_bytes_(filter_bytes),
         filter_(std::move(filter)) {}
   Result<RunFilter> ReadFilter() const;
 
   const std::shared_ptr<const PageBounds> bounds_;  // shared by the copies
+  const uint64_t filter_bytes_;                     // in memory
   const std::shared_ptr<const RunFilter> filter_;
 };
 

@@ -24,9 +24,9 @@ constexpr EngineParameterSpec kBucketBits = {
 constexpr EngineParameterSpec kNamedSlots = {
     .name = "named_slots", .least = 0, .most = 1, .value = 0};
 constexpr EngineParameterSpec kTries = {.name = "tries", .least = 0, .most = 1, .value = 0};
-// Sorted runs instead of HashStores; not in the paper.
+// Sorted runs; with 0, the paper's HashStores. Slots with names always have HashStores.
 constexpr EngineParameterSpec kSortedRuns = {
-    .name = "sorted_runs", .least = 0, .most = 1, .value = 0};
+    .name = "sorted_runs", .least = 0, .most = 1, .value = 1};
 constexpr EngineParameterSpec kParameters[] = {kPartitionBits, kBucketBits, kNamedSlots, kTries,
                                                kSortedRuns};
 
@@ -58,19 +58,20 @@ Result<std::unique_ptr<ChunkIndex>> Open(Env& env, const IndexOptions& options) 
   return OpenSiltIndex(env, silt);
 }
 
-SiltParticulars StrategyParticulars(const SiltIndexOptions& options) {
+SiltParticulars StrategyParticulars(const SiltIndexOptions& options, bool sorted_filters) {
   const bool named = !options.layout.hashed();
   return ParticularsOf({.name = {},
                         .named_slots = named,
                         .tries = named || options.page_index == PageIndexKind::kTrie,
-                        .sorted_runs = options.sorted_runs && !named});
+                        .sorted_runs = options.sorted_runs && !named},
+                       sorted_filters);
 }
 
 // The share if memory is not short.
 double WantedShare(const SiltIndexOptions& options) {
   return options.hash_store_share.value_or(
       ShareFor(CostsOf(options, options.layout, /*sorted_filters=*/false, kMostStores),
-               options.bytes_per_put));
+               BytesPerPutOf(options, options.layout)));
 }
 
 // Applies the model (plan_strategy.h) to an index with these parameters.
@@ -81,7 +82,7 @@ Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
                                             .partition_bits = options.partition_bits,
                                             .bucket_bits = options.bucket_bits,
                                             .hash_store_share = WantedShare(options)},
-                                           StrategyParticulars(options)));
+                                           StrategyParticulars(options, question.limited_memory)));
   IndexPlan plan;
   plan.least_memory_bytes = kLeastMemory;
   plan.memory_bytes = costs.peak_memory_bytes();
@@ -109,8 +110,9 @@ Result<EngineParameters> Choose(const IndexChoiceQuestion& question) {
                                          .hash_store_share = WantedShare(options),
                                          .partition_bits = chosen(kPartitionBits),
                                          .bucket_bits = chosen(kBucketBits)};
-  SILTFS_ASSIGN_OR_RETURN(const SiltShape shape,
-                          ChooseSiltShape(shape_question, StrategyParticulars(options)));
+  SILTFS_ASSIGN_OR_RETURN(
+      const SiltShape shape,
+      ChooseSiltShape(shape_question, StrategyParticulars(options, /*sorted_filters=*/true)));
   EngineParameters parameters = question.parameters;
   if (!shape_question.partition_bits)
     parameters.push_back({std::string(kPartitionBits.name), shape.partition_bits});

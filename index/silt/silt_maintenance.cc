@@ -182,7 +182,8 @@ bool Maintenance::WantsFilter() const {
   const uint64_t room = stores_.memory_plan().index_bytes;
   if (room == kNoMemoryLimit) return false;
   const StoreSet::Sizes sizes = stores_.GetSizes();
-  return sizes.wanted_bytes + sizes.stores * kStoreBytes < room;
+  return stores_.WantsSortedFilters(sizes) &&
+         sizes.wanted_bytes + sizes.stores * kStoreBytes < room;
 }
 
 Result<bool> Maintenance::Step() {

@@ -15,6 +15,11 @@ inline constexpr std::string_view kSiltEngineName = "silt";
 inline constexpr unsigned kDefaultPartitionBits = 6;
 inline constexpr unsigned kDefaultBucketBits = 11;
 
+// 5.4 times the 32 bytes of a name and a location, with HashStores. The filters of sorted runs take
+// less memory, so they get a larger share and write less: 5 times the 32 bytes.
+inline constexpr double kBytesPerPutOfHashStores = 172;
+inline constexpr double kBytesPerPutOfRuns = 160;
+
 struct SiltIndexOptions {
   std::string directory;
   bool read_only = false;
@@ -44,8 +49,8 @@ struct SiltIndexOptions {
   uint32_t write_batch_pages = 2;
   // Bytes that a put may write, in all, in an index of constant size, without the few that
   // BytesPerPut leaves out. The share of the entries that merges leave in HashStores follows from
-  // this number (merge_policy.h).
-  double bytes_per_put = 172;
+  // this number (merge_policy.h). If it is not set, it is one of the two constants above.
+  std::optional<double> bytes_per_put = std::nullopt;
   // If the filters of HashStores do not fit into memory, merges come earlier, until a put writes
   // this many bytes: ten times the 32 bytes of a name and its location.
   double most_bytes_per_put = 320;
@@ -64,9 +69,9 @@ struct SiltIndexOptions {
   uint64_t background_bytes_per_second = 0;
   // Of the SortedStores that merges write; older ones keep theirs. Named slots have tries.
   PageIndexKind page_index = PageIndexKind::kBounds;
-  // Whether conversions write sorted runs instead of HashStores (run_store.h); existing stores
+  // Whether conversions write sorted runs (run_store.h) or the paper's HashStores; existing stores
   // keep their kind. Named slots have HashStores.
-  bool sorted_runs = false;
+  bool sorted_runs = true;
   // Whether merges write filters of SortedStores. If not set, they do if memory has room for them.
   std::optional<bool> sorted_filters = std::nullopt;
   // If true, conversions and merges run in a thread of the index. If false, the calls that write

@@ -101,13 +101,20 @@ void StoreSet::FitLogs() {
   plan_ = PlanMemory(memory_limit_, options_, wanted, partition_bits_, layout_);
 }
 
+IndexSizes StoreSet::SizesForPolicy(const Sizes& sizes) const {
+  return {.entries = sizes.hash_entries + sizes.sorted_entries,
+          .page_index_bytes = sizes.bounds_bytes,
+          .stores = sizes.stores,
+          .hash_stores =
+              static_cast<double>(sizes.hash_stores) / static_cast<double>(partitions_.size())};
+}
+
 double StoreSet::Share(const Sizes& sizes) const {
-  return HashStoreShare(options_, layout_, memory_plan(),
-                        {.entries = sizes.hash_entries + sizes.sorted_entries,
-                         .page_index_bytes = sizes.bounds_bytes,
-                         .stores = sizes.stores,
-                         .hash_stores = static_cast<double>(sizes.hash_stores) /
-                                        static_cast<double>(partitions_.size())});
+  return HashStoreShare(options_, layout_, memory_plan(), SizesForPolicy(sizes));
+}
+
+bool StoreSet::WantsSortedFilters(const Sizes& sizes) const {
+  return HasRoomForSortedFilters(options_, layout_, memory_plan(), SizesForPolicy(sizes));
 }
 
 double StoreSet::RunsPerPartition(const Sizes& sizes) const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "index/silt/memory_plan.h"
+#include "index/silt/merge_policy.h"
 #include "index/silt/partition.h"
 #include "index/silt/recovery.h"
 
@@ -118,6 +119,8 @@ class StoreSet {
   Sizes GetSizes() const;
   // The share of all entries that HashStores may hold now (merge_policy.h).
   double Share(const Sizes& sizes) const;
+  // Whether merges write filters of SortedStores (merge_policy.h).
+  bool WantsSortedFilters(const Sizes& sizes) const;
   // The number of sorted runs that a partition has on average, or that it will have when merges
   // leave their share in runs; the greater of the two.
   double RunsPerPartition(const Sizes& sizes) const;
@@ -132,6 +135,7 @@ class StoreSet {
   uint64_t manifest_bytes() const { return manifest_bytes_.load(std::memory_order_relaxed); }
 
  private:
+  IndexSizes SizesForPolicy(const Sizes& sizes) const;
   Status FinishRecovery() SILTFS_REQUIRES(finish_mutex_);
   bool HasRoomFor(uint64_t bytes) const;
   // Makes new LogStores as large as the number of entries requires.

@@ -10,11 +10,21 @@ namespace {
 
 constexpr uint64_t kEntries = 100'000'000;
 
-double ShareUnder(uint64_t index_bytes, const SiltIndexOptions& options = {}) {
+constexpr IndexSizes kSizes{
+    .entries = kEntries, .page_index_bytes = 600'000, .stores = 1100, .hash_stores = 16};
+
+MemoryPlan PlanWith(uint64_t index_bytes) {
   MemoryPlan plan;
   plan.index_bytes = index_bytes;
-  return HashStoreShare(options, kChunkSlots, plan,
-                        {.entries = kEntries, .page_index_bytes = 600'000, .stores = 1100});
+  return plan;
+}
+
+double ShareUnder(uint64_t index_bytes, const SiltIndexOptions& options) {
+  return HashStoreShare(options, kChunkSlots, PlanWith(index_bytes), kSizes);
+}
+
+bool FiltersUnder(uint64_t index_bytes, const SiltIndexOptions& options) {
+  return HasRoomForSortedFilters(options, kChunkSlots, PlanWith(index_bytes), kSizes);
 }
 
 }  // namespace
@@ -31,22 +41,25 @@ TEST_CASE("the share of HashStores is the one at which a put writes the given by
     }
   }
   // Larger slots leave a larger share in HashStores, whose filters take memory.
-  const SiltIndexOptions options;
-  CHECK(ShareFor(CostsOf(SlotLayout::Hashed(), false), options.bytes_per_put) < 0.08);
-  CHECK(ShareFor(CostsOf(SlotLayout::Named(5), false), options.bytes_per_put) > 0.13);
+  CHECK(ShareFor(CostsOf(SlotLayout::Hashed(), false), kBytesPerPutOfHashStores) < 0.08);
+  CHECK(ShareFor(CostsOf(SlotLayout::Named(5), false), kBytesPerPutOfHashStores) > 0.13);
 }
 
 TEST_CASE("with less memory merges come earlier, until a put writes the most bytes") {
-  const SiltIndexOptions options;
-  const EntryCosts costs = CostsOf(kChunkSlots, true);
-  const double wanted = ShareFor(costs, options.bytes_per_put);
+  SiltIndexOptions options;
+  options.sorted_runs = GENERATE(true, false);
+  const EntryCosts costs = CostsOf(options, kChunkSlots, false, kSizes.hash_stores);
+  const double bytes_per_put = options.sorted_runs ? kBytesPerPutOfRuns : kBytesPerPutOfHashStores;
+  const double wanted = ShareFor(costs, bytes_per_put);
   const double least = ShareFor(costs, options.most_bytes_per_put);
   REQUIRE(least < wanted / 1.8);
-  CHECK(ShareUnder(64U << 20) == wanted);
-  double last = wanted;
+  // With filters of SortedStores, merges write more, and a share must be larger.
+  CHECK(ShareUnder(64U << 20, options) ==
+        ShareFor(CostsOf(options, kChunkSlots, true, kSizes.hash_stores), bytes_per_put));
+  double last = 1;
   bool between = false;
   for (uint64_t bytes = 24U << 20; bytes > 0; bytes -= 1U << 20) {
-    const double share = ShareUnder(bytes);
+    const double share = ShareUnder(bytes, options);
     REQUIRE(share <= last);
     REQUIRE(share >= least);
     if (share > least) {
@@ -58,9 +71,25 @@ TEST_CASE("with less memory merges come earlier, until a put writes the most byt
     last = share;
   }
   CHECK(between);
-  CHECK(ShareUnder(0) == least);
-  CHECK(ShareUnder(kNoMemoryLimit) ==
-        Approx(ShareFor(CostsOf(kChunkSlots, false), options.bytes_per_put)));
+  CHECK(ShareUnder(0, options) == least);
+  CHECK(ShareUnder(kNoMemoryLimit, options) == wanted);
+}
+
+TEST_CASE("merges write filters of SortedStores only if HashStores leave memory for them") {
+  SiltIndexOptions options;
+  options.sorted_runs = GENERATE(true, false);
+  CHECK(FiltersUnder(64U << 20, options));
+  CHECK_FALSE(FiltersUnder(kNoMemoryLimit, options));
+  CHECK_FALSE(FiltersUnder(0, options));
+  const double wanted = ShareUnder(kNoMemoryLimit, options);
+  for (uint64_t bytes = 64U << 20; bytes > 0; bytes -= 1U << 20) {
+    // The bytes that a filter adds to merges are never paid with a smaller share.
+    CHECK(FiltersUnder(bytes, options) == (ShareUnder(bytes, options) > wanted));
+  }
+  options.sorted_filters = true;
+  CHECK(FiltersUnder(0, options));
+  options.sorted_filters = false;
+  CHECK_FALSE(FiltersUnder(64U << 20, options));
 }
 
 TEST_CASE("a share that is set holds as long as its filters fit") {
@@ -130,7 +159,9 @@ TEST_CASE("an index under a tight limit keeps all filters by merging earlier") {
   const uint64_t free = peak_under(kNoMemoryLimit);
   uint64_t limit = 1U << 20;
   const uint64_t room = free / 2 + 20 * kStoreBytes;  // a HashStore has 512 bytes of filter here
-  while (PlanMemory(limit, {}, 6, 0).index_bytes < room) limit += 512;
+  SiltIndexOptions options;
+  options.sorted_runs = false;  // as in SiltFixture
+  while (PlanMemory(limit, options, 6, 0).index_bytes < room) limit += 512;
   const uint64_t tight = peak_under(limit);
   INFO(free << " without a limit, " << tight << " under the limit");
   CHECK(tight < free * 4 / 5);

@@ -54,7 +54,7 @@ void RequireNear(double predicted, double measured) {
 
 // The strategies that an index can have.
 SiltStrategy GenerateStrategy() {
-  const char* const name = GENERATE("default", "paper", "hashed+tries", "runs+bounds");
+  const char* const name = GENERATE("hashed+bounds", "paper", "hashed+tries", "runs+bounds");
   const auto strategy = FindSiltStrategy(name);
   REQUIRE_OK(strategy);
   return *strategy;

@@ -128,33 +128,13 @@ TEST_CASE("the runs of a partition together pass few absent names") {
   for (uint64_t i = 0; i < kAsked; ++i) {
     passed += run->filter()->MayContain(NameHash{7}.Of(NameOf(kFirstAbsent + i))) ? 1 : 0;
   }
+  CHECK(run->filter_bytes() == RunFilterMemory(run->filter()->memory_bytes()));
+  CHECK(run->filter()->slices() == RunFilterSlices::For(runs, 1900).Of(maker.next_id - 1));
   const double expected = std::exp2(-static_cast<double>(run->filter()->slices()));
-  CHECK(runs * expected <= kExtraReadsOfRuns);
   const double share = static_cast<double>(passed) / kAsked;
   INFO(passed << " of " << kAsked << " pass " << run->filter()->slices() << " slices");
   CHECK(share < expected * 1.1 + 3 * std::sqrt(expected / kAsked));
   CHECK(share > expected * 0.9 - 3 * std::sqrt(expected / kAsked));
-}
-
-TEST_CASE("a filter has more slices if they fit the memory pages that it takes anyway") {
-  CHECK(RunFilterSlices(0.0) == 8);
-  CHECK(RunFilterSlices(38.0) == 13);
-  CHECK(RunFilterSlices(1e9) == kMostRunFilterSlices);
-  for (const double runs : {0.0, 3.0, 14.0, 30.0, 38.0}) {
-    for (const uint64_t keys : {500U, 7900U, 15'900U, 130'000U}) {
-      const unsigned slices = RunFilterSlices(runs, keys);
-      INFO(runs << " runs, " << keys << " keys, " << slices << " slices");
-      CHECK(slices >= RunFilterSlices(runs));
-      CHECK(RunFilterMemory(RunFilterBytes(slices, keys)) ==
-            RunFilterMemory(RunFilterBytes(RunFilterSlices(runs), keys)));
-      std::vector<uint64_t> hashes;
-      for (uint64_t i = 0; i < keys; ++i) hashes.push_back(NameHash{3}.Of(NameOf(i)));
-      std::sort(hashes.begin(), hashes.end());
-      const RunFilter filter = RunFilter::Of(hashes, 0, slices);
-      CHECK(filter.memory_bytes() == RunFilterBytes(slices, keys));
-      for (const uint64_t hash : hashes) REQUIRE(filter.MayContain(hash));
-    }
-  }
 }
 
 TEST_CASE("a log whose hashes are neighbours, or that has no entries, becomes a HashStore") {

@@ -27,6 +27,7 @@ struct SiltFixture {
     options.hash_secret = 99;
     options.hash_store_share = 0.18;
     options.sorted_filters = true;
+    options.sorted_runs = false;  // run_index_test has them
     options.background = false;
   }
 

@@ -1,13 +1,12 @@
 #include "tools/bench/device_reads.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "store/base/aligned_buffer.h"
 #include "store/base/coding.h"
 #include "store/base/random.h"
+#include "store/env/files.h"
 #include "tools/bench/bench_threads.h"
 #include "tools/bench/rounds.h"
 
@@ -58,24 +57,26 @@ DeviceReads::DeviceReads(Env& env, const std::string& path, uint64_t size)
 }
 
 std::unique_ptr<DeviceReads> DeviceReads::OfFilesIn(Env& env, const std::string& directory) {
-  // A merge may remove files meanwhile.
-  std::error_code failure;
-  std::vector<std::pair<uint64_t, std::string>> found;
-  const std::filesystem::directory_iterator end;
-  for (std::filesystem::directory_iterator entry(directory, failure); !failure && entry != end;
-       entry.increment(failure)) {
-    std::error_code gone;
-    const uint64_t pages = entry->is_regular_file(gone) ? entry->file_size(gone) / kPage : 0;
-    if (!gone && pages > 0) found.emplace_back(pages, entry->path().string());
-  }
-  std::sort(found.rbegin(), found.rend());
-  if (found.size() > kMostFiles) found.resize(kMostFiles);
   std::unique_ptr<DeviceReads> reads(new DeviceReads(env));
-  for (const auto& [pages, path] : found) {
-    const Status opened = reads->Open(path, OpenMode::kRead);
-    if (opened.Is(StatusCode::kNotFound)) continue;
-    Require(opened);
-    reads->pages_ += pages;
+  auto& files = reads->files_;
+  const auto entries = env.ListDirectory(directory);
+  Require(entries.status());
+  for (const DirectoryEntry& entry : *entries) {
+    const Status opened = reads->Open(JoinPath(directory, entry.name), OpenMode::kRead);
+    // A merge may have removed it.
+    if (!opened.Is(StatusCode::kNotFound)) Require(opened);
+  }
+  const auto pages = [](const std::unique_ptr<File>& file) {
+    const auto size = file->Size();
+    Require(size.status());
+    return *size / kPage;
+  };
+  std::sort(files.begin(), files.end(),
+            [&](const auto& a, const auto& b) { return pages(a) > pages(b); });
+  if (files.size() > kMostFiles) files.resize(kMostFiles);
+  while (!files.empty() && pages(files.back()) == 0) files.pop_back();
+  for (const auto& file : files) {
+    reads->pages_ += pages(file);
     reads->ends_.push_back(reads->pages_);
   }
   return reads->pages_ > 0 ? std::move(reads) : nullptr;

@@ -69,7 +69,9 @@ Result<EngineParameters> ParametersOf(const IndexChoice& choice) {
   EngineParameters parameters;
   if (strategy.named_slots) parameters.push_back({.name = "named_slots", .value = 1});
   if (strategy.tries) parameters.push_back({.name = "tries", .value = 1});
-  if (strategy.sorted_runs) parameters.push_back({.name = "sorted_runs", .value = 1});
+  // Named slots have HashStores in any case.
+  if (engine->number == IndexEngine::kSilt && !strategy.sorted_runs && !strategy.named_slots)
+    parameters.push_back({.name = "sorted_runs", .value = 0});
   for (const std::string& text : choice.parameters) {
     SILTFS_ASSIGN_OR_RETURN(EngineParameter parameter, ParseEngineParameter(text));
     parameters.push_back(std::move(parameter));

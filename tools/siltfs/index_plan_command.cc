@@ -12,6 +12,7 @@
 
 #include "index/silt/plan_choice.h"
 #include "index/silt/plan_strategy.h"
+#include "index/silt/silt_options.h"
 #include "store/base/size_text.h"
 #include "tools/siltfs/index_command.h"
 #include "tools/siltfs/json_output.h"
@@ -32,11 +33,14 @@ struct Trie {
 constexpr std::array kTries = {Trie{"exact", 3.0}, Trie{"weak", 2.5}, Trie{"sparse", 0.28}};
 
 // The values on the command line.
+// As the index writes with sorted runs (silt_options.h), in entries of 32 bytes.
+constexpr double kWritesOfRuns = kBytesPerPutOfRuns / 32;
+
 struct Arguments {
   std::string entries;
   std::string memory;
   std::string flash;
-  double write_amplification = SiltLimits().write_amplification;
+  std::optional<double> write_amplification = std::nullopt;
   double read_amplification = SiltLimits().read_amplification;
   double updates_per_second = SiltWorkload().updates_per_second;
   double erase_cycles = SiltDevice().erase_cycles;
@@ -85,6 +89,7 @@ Status ChooseParticulars(const Arguments& arguments, Question& question) {
   question.strategy = strategy->name;
   strategy->tries = strategy->tries || arguments.trie;
   question.particulars = ParticularsOf(*strategy);
+  if (strategy->sorted_runs) question.limits.write_amplification = kWritesOfRuns;
   if (!arguments.trie) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(question.particulars.sorted_bits_per_key, BitsPerKey(*arguments.trie));
   return Status::Ok();
@@ -96,7 +101,10 @@ Result<Question> ToQuestion(const Arguments& arguments) {
   SILTFS_ASSIGN_OR_RETURN(question.limits.memory_bytes, ParseOption("--memory", arguments.memory));
   SILTFS_ASSIGN_OR_RETURN(question.limits.flash_bytes, ParseOption("--flash", arguments.flash));
   SILTFS_RETURN_IF_ERROR(ChooseParticulars(arguments, question));
-  SILTFS_RETURN_IF_ERROR(CheckPositive("--write-amplification", arguments.write_amplification));
+  if (arguments.write_amplification)
+    question.limits.write_amplification = *arguments.write_amplification;
+  SILTFS_RETURN_IF_ERROR(
+      CheckPositive("--write-amplification", question.limits.write_amplification));
   SILTFS_RETURN_IF_ERROR(CheckPositive("--read-amplification", arguments.read_amplification));
   SILTFS_RETURN_IF_ERROR(CheckPositive("--erase-cycles", arguments.erase_cycles));
   if (arguments.updates_per_second != 0) {
@@ -105,7 +113,6 @@ Result<Question> ToQuestion(const Arguments& arguments) {
   question.workload.updates_per_second = arguments.updates_per_second;
   question.device = {.flash_bytes = question.limits.flash_bytes,
                      .erase_cycles = arguments.erase_cycles};
-  question.limits.write_amplification = arguments.write_amplification;
   question.limits.read_amplification = arguments.read_amplification;
   if (arguments.use_all_memory) question.preference = SiltPreference::kLeastWrites;
   return question;
@@ -221,7 +228,8 @@ std::function<ExitCode()> ConfigureIndexPlan(CLI::App& app, Surroundings& surrou
       ->type_name("SIZE")
       ->required();
   app.add_option("--write-amplification", arguments->write_amplification,
-                 fmt::format("Limit of writes per entry ({:g})", arguments->write_amplification))
+                 fmt::format("Limit of writes per entry ({:g} with sorted runs, else {:g})",
+                             kWritesOfRuns, SiltLimits().write_amplification))
       ->type_name("X");
   app.add_option(
          "--read-amplification", arguments->read_amplification,
