@@ -19,7 +19,8 @@ struct ConversionOptions {
 };
 
 // Writes the file of a store with all entries in the table of `log`, which must be frozen. The
-// caller syncs it. Memory: the log's pages, and 16 bytes for each entry.
+// caller syncs it. Memory: the log's pages, and 29 bytes for each entry of a sorted run
+// (memory_plan.cc).
 Result<ConvertedFile> ConvertLog(const LogStore& log, Env& env, const std::string& directory,
                                  const StoreFileId& id, Throttle& throttle,
                                  const ConversionOptions& options);

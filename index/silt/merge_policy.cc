@@ -20,11 +20,6 @@ double BytesOfPage(const SlotLayout& layout) {
          (layout.hashed() ? 0 : static_cast<double>(kPageChecksumSize));
 }
 
-double WantedShare(const SiltIndexOptions& options, const SlotLayout& layout,
-                   const EntryCosts& costs) {
-  return options.hash_store_share.value_or(ShareFor(costs, BytesPerPutOf(options, layout)));
-}
-
 // The share of HashStores whose filters fit into a limited memory.
 double FittingShare(const EntryCosts& costs, const MemoryPlan& plan, const IndexSizes& sizes) {
   const uint64_t taken = sizes.page_index_bytes + sizes.stores * kStoreBytes;
@@ -71,6 +66,11 @@ double ShareFor(const EntryCosts& costs, double bytes) {
   const double for_merges = bytes - costs.log_bytes - costs.hash_bytes;
   if (for_merges <= 0) return kMostHashStoreShare;
   return std::min(kMostHashStoreShare, costs.sorted_bytes / (2 * for_merges + costs.sorted_bytes));
+}
+
+double WantedShare(const SiltIndexOptions& options, const SlotLayout& layout,
+                   const EntryCosts& costs) {
+  return options.hash_store_share.value_or(ShareFor(costs, BytesPerPutOf(options, layout)));
 }
 
 bool HasRoomForSortedFilters(const SiltIndexOptions& options, const SlotLayout& layout,

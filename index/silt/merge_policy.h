@@ -46,6 +46,9 @@ double BytesPerPut(const EntryCosts& costs, double share);
 // large enough.
 inline constexpr double kMostHashStoreShare = 0.5;
 double ShareFor(const EntryCosts& costs, double bytes);
+// The share if memory is not short: the one in the options, or that of BytesPerPutOf.
+double WantedShare(const SiltIndexOptions& options, const SlotLayout& layout,
+                   const EntryCosts& costs);
 
 struct IndexSizes {
   uint64_t entries = 0;
@@ -53,9 +56,9 @@ struct IndexSizes {
   uint64_t stores = 0;
   double hash_stores = 0;  // of a partition, on average
 };
-// Whether merges write filters of SortedStores, if the options do not say. They do if memory has
-// room for more than the filters of HashStores. If it has not, the filters would only make merges
-// more expensive, and the share smaller than it must be.
+// Whether merges write filters of SortedStores. If the options do not say so, they do if a limited
+// memory has room for more than the filters of HashStores. If it has not, the filters would only
+// make merges more expensive, and the share smaller than it must be.
 bool HasRoomForSortedFilters(const SiltIndexOptions& options, const SlotLayout& layout,
                              const MemoryPlan& plan, const IndexSizes& sizes);
 // The share at which the fullest partition is merged.

@@ -38,7 +38,7 @@ uint64_t RunFilterMemory(uint64_t bytes) {
 
 RunFilterSlices RunFilterSlices::For(double runs_per_partition, uint64_t keys) {
   const double wanted = kExtraReadsOfRuns / (1 + runs_per_partition);
-  RunFilterSlices chosen{.fewer = 0};
+  RunFilterSlices chosen{.fewer = 0};  // until a number passes too many names
   for (unsigned slices = kLeastRunFilterSlices; slices <= kMostRunFilterSlices; ++slices) {
     const bool room_for_more =
         slices < kMostRunFilterSlices && RunFilterMemory(RunFilterBytes(slices + 1, keys)) ==

@@ -31,10 +31,10 @@ inline constexpr uint64_t kRunFilterHeaderBytes = 16;
 uint64_t RunFilterBytes(unsigned slices, uint64_t keys);
 uint64_t RunFilterMemory(uint64_t bytes);
 
-// How many slices the filters of a partition's runs have. No two filters need the same number, and
-// a filter that takes whole pages of memory has as many slices as fit them. So some of the runs get
-// `fewer` slices and the others `more`, in such shares that they all together cost a lookup
-// kExtraReadsOfRuns.
+// How many slices the filters of a partition's runs have. The number that is needed is seldom
+// whole, and a filter that takes whole pages of memory has as many slices as fit them. So some of
+// the runs get `fewer` slices and the others `more`, in such shares that they all together cost a
+// lookup kExtraReadsOfRuns.
 struct RunFilterSlices {
   unsigned fewer = kLeastRunFilterSlices;
   unsigned more = kLeastRunFilterSlices;

@@ -68,10 +68,9 @@ SiltParticulars StrategyParticulars(const SiltIndexOptions& options, bool sorted
 }
 
 // The share if memory is not short.
-double WantedShare(const SiltIndexOptions& options) {
-  return options.hash_store_share.value_or(
-      ShareFor(CostsOf(options, options.layout, /*sorted_filters=*/false, kMostStores),
-               BytesPerPutOf(options, options.layout)));
+double ShareOf(const SiltIndexOptions& options) {
+  return WantedShare(options, options.layout,
+                     CostsOf(options, options.layout, /*sorted_filters=*/false, kMostStores));
 }
 
 // Applies the model (plan_strategy.h) to an index with these parameters.
@@ -81,7 +80,7 @@ Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
                           PredictSiltIndex({.entries = static_cast<double>(question.entries),
                                             .partition_bits = options.partition_bits,
                                             .bucket_bits = options.bucket_bits,
-                                            .hash_store_share = WantedShare(options)},
+                                            .hash_store_share = ShareOf(options)},
                                            StrategyParticulars(options, question.limited_memory)));
   IndexPlan plan;
   plan.least_memory_bytes = kLeastMemory;
@@ -107,7 +106,7 @@ Result<EngineParameters> Choose(const IndexChoiceQuestion& question) {
   };
   const SiltShapeQuestion shape_question{.entries = question.entries,
                                          .memory_limit = question.memory_limit,
-                                         .hash_store_share = WantedShare(options),
+                                         .hash_store_share = ShareOf(options),
                                          .partition_bits = chosen(kPartitionBits),
                                          .bucket_bits = chosen(kBucketBits)};
   SILTFS_ASSIGN_OR_RETURN(

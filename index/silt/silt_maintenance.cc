@@ -179,11 +179,9 @@ bool Maintenance::WantsMerge(const StoreSet::Sizes& sizes) const {
 // of it (residency.h).
 bool Maintenance::WantsFilter() const {
   if (stores_.options().sorted_filters) return *stores_.options().sorted_filters;
-  const uint64_t room = stores_.memory_plan().index_bytes;
-  if (room == kNoMemoryLimit) return false;
   const StoreSet::Sizes sizes = stores_.GetSizes();
   return stores_.WantsSortedFilters(sizes) &&
-         sizes.wanted_bytes + sizes.stores * kStoreBytes < room;
+         sizes.wanted_bytes + sizes.stores * kStoreBytes < stores_.memory_plan().index_bytes;
 }
 
 Result<bool> Maintenance::Step() {

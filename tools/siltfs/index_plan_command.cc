@@ -32,10 +32,10 @@ struct Trie {
 };
 constexpr std::array kTries = {Trie{"exact", 3.0}, Trie{"weak", 2.5}, Trie{"sparse", 0.28}};
 
-// The values on the command line.
 // As the index writes with sorted runs (silt_options.h), in entries of 32 bytes.
 constexpr double kWritesOfRuns = kBytesPerPutOfRuns / 32;
 
+// The values on the command line.
 struct Arguments {
   std::string entries;
   std::string memory;
