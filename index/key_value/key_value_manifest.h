@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "index/silt/slot.h"
+#include "index/flash/slot.h"
 #include "store/env/env.h"
 
 namespace siltfs {

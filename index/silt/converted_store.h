@@ -10,9 +10,9 @@
 #include <functional>
 #include <memory>
 
-#include "index/silt/cuckoo_table.h"
-#include "index/silt/frozen_file.h"
-#include "index/silt/store_counters.h"
+#include "index/flash/cuckoo_table.h"
+#include "index/flash/frozen_file.h"
+#include "index/flash/store_counters.h"
 
 namespace siltfs {
 

@@ -10,7 +10,7 @@
 // opens a partition of the index, several at a time.
 #pragma once
 
-#include "index/silt/slot.h"
+#include "index/flash/slot.h"
 #include "store/base/status.h"
 
 namespace siltfs {

@@ -14,8 +14,8 @@
 #include <memory>
 #include <optional>
 
+#include "index/flash/cuckoo_filter.h"
 #include "index/silt/converted_store.h"
-#include "index/silt/cuckoo_filter.h"
 #include "index/silt/log_store.h"
 
 namespace siltfs {

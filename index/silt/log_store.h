@@ -19,10 +19,10 @@
 #include <optional>
 #include <string>
 
-#include "index/silt/cuckoo_table.h"
-#include "index/silt/log_page.h"
-#include "index/silt/store_counters.h"
-#include "index/silt/store_files.h"
+#include "index/flash/cuckoo_table.h"
+#include "index/flash/log_page.h"
+#include "index/flash/store_counters.h"
+#include "index/flash/store_files.h"
 #include "store/env/env.h"
 
 namespace siltfs {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "index/silt/store_files.h"
+#include "index/flash/store_files.h"
 #include "store/base/checksum.h"
 #include "store/base/coding.h"
 #include "store/env/files.h"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "index/silt/cuckoo_place.h"
-#include "index/silt/frozen_file.h"
-#include "index/silt/log_page.h"
+#include "index/flash/cuckoo_place.h"
+#include "index/flash/frozen_file.h"
+#include "index/flash/log_page.h"
 #include "index/silt/ribbon_file.h"
 
 namespace siltfs {

@@ -13,8 +13,8 @@
 
 #include <cstdint>
 
+#include "index/flash/slot.h"
 #include "index/silt/silt_options.h"
-#include "index/silt/slot.h"
 
 namespace siltfs {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "index/silt/cuckoo_place.h"
-#include "index/silt/log_page.h"
-#include "index/silt/page_header.h"
+#include "index/flash/cuckoo_place.h"
+#include "index/flash/log_page.h"
+#include "index/flash/page_header.h"
 #include "index/silt/run_filter.h"
 
 namespace siltfs {

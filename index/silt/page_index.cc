@@ -1,8 +1,19 @@
 #include "index/silt/page_index.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace siltfs {
+
+ChunkName TrieKeyOf(const OrderKey& key) {
+  ChunkName trie_key;
+  for (size_t i = 0; i < kHashSize; ++i) {
+    trie_key.bytes[i] = static_cast<uint8_t>(key.hash >> (8 * (kHashSize - 1 - i)));
+  }
+  std::copy_n(key.name.bytes.begin(), ChunkName::kSize - kHashSize,
+              trie_key.bytes.begin() + kHashSize);
+  return trie_key;
+}
 
 Result<PageIndex> PageIndex::Decode(PageIndexKind kind, const Shape& shape, ByteView bytes) {
   if (kind == PageIndexKind::kBounds) {

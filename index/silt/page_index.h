@@ -5,18 +5,21 @@
 // Thread-safety: immutable, so safe to share between threads.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <variant>
 
-#include "index/silt/page_bounds.h"
-#include "index/silt/slot.h"
+#include "index/flash/page_bounds.h"
+#include "index/flash/page_index_kind.h"
+#include "index/flash/slot.h"
 #include "index/silt/trie_index.h"
 
 namespace siltfs {
 
-// The numbers are on disk (docs/format.md, "SILT frozen store").
-enum class PageIndexKind : uint8_t { kTrie = 0, kBounds = 1 };
-inline constexpr uint8_t kMostPageIndexKind = 1;
+// An OrderKey as a string of bits with the same order, for a trie: the hash and as much of the name
+// as fits. Two named keys share a trie key only if the keyed hash and 96 bits of SHA-1 collide at
+// once.
+ChunkName TrieKeyOf(const OrderKey& key);
 
 class PageIndex {
  public:

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "index/flash/probe_tally.h"
 #include "index/silt/converted_store.h"
 #include "index/silt/log_store.h"
-#include "index/silt/probe_tally.h"
 #include "index/silt/sorted_store.h"
 #include "store/base/thread_annotations.h"
 

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
-#include "index/silt/cuckoo_place.h"
-#include "index/silt/ribbon_filter.h"
-#include "index/silt/slot.h"
+#include "index/flash/cuckoo_place.h"
+#include "index/flash/ribbon_filter.h"
+#include "index/flash/slot.h"
 #include "store/base/size_text.h"
 
 namespace siltfs {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <array>
 
-#include "index/silt/cuckoo_place.h"
-#include "index/silt/log_page.h"
+#include "index/flash/cuckoo_place.h"
+#include "index/flash/log_page.h"
+#include "index/flash/page_header.h"
+#include "index/flash/slot.h"
 #include "index/silt/merge_policy.h"
-#include "index/silt/page_header.h"
-#include "index/silt/slot.h"
 
 namespace siltfs {
 namespace {

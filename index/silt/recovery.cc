@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "index/flash/parallel_jobs.h"
 #include "index/silt/conversion.h"
 #include "index/silt/merge_policy.h"
-#include "index/silt/parallel_jobs.h"
 #include "store/base/coding.h"
 #include "store/env/files.h"
 

@@ -33,9 +33,9 @@
 #include <optional>
 #include <vector>
 
+#include "index/flash/parallel_jobs.h"
 #include "index/silt/entry_owner.h"
 #include "index/silt/manifest_log.h"
-#include "index/silt/parallel_jobs.h"
 #include "index/silt/partition.h"
 #include "index/silt/silt_options.h"
 #include "index/silt/store_manifest.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "index/silt/parallel_jobs.h"
+#include "index/flash/parallel_jobs.h"
 
 namespace siltfs {
 namespace {

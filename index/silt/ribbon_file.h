@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "index/silt/ribbon_filter.h"
-#include "index/silt/store_files.h"
-#include "index/silt/throttle.h"
+#include "index/flash/ribbon_filter.h"
+#include "index/flash/store_files.h"
+#include "index/flash/throttle.h"
 
 namespace siltfs {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "index/silt/cuckoo_place.h"
+#include "index/flash/cuckoo_place.h"
 
 namespace siltfs {
 namespace {

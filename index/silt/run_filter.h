@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-#include "index/silt/ribbon_filter.h"
+#include "index/flash/ribbon_filter.h"
 #include "store/base/bytes.h"
 #include "store/base/coding.h"
 #include "store/base/result.h"

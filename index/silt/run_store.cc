@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "index/silt/binned_pages.h"
+#include "index/flash/binned_pages.h"
 #include "store/base/checksum.h"
 
 namespace siltfs {

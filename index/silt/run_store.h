@@ -15,9 +15,9 @@
 #include <memory>
 #include <optional>
 
+#include "index/flash/page_bounds.h"
 #include "index/silt/converted_store.h"
 #include "index/silt/log_store.h"
-#include "index/silt/page_bounds.h"
 #include "index/silt/run_filter.h"
 
 namespace siltfs {

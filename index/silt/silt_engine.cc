@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "index/flash/parallel_jobs.h"
 #include "index/silt/entry_merge.h"
-#include "index/silt/parallel_jobs.h"
 #include "index/silt/read_ahead.h"
 #include "index/silt/recovery.h"
 #include "index/silt/verify.h"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "index/silt/cuckoo_place.h"
+#include "index/flash/cuckoo_place.h"
 #include "index/silt/merge_policy.h"
 #include "index/silt/plan_shape.h"
 #include "index/silt/silt_index.h"

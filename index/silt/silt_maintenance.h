@@ -27,10 +27,10 @@
 #include <optional>
 #include <thread>
 
+#include "index/flash/throttle.h"
 #include "index/silt/entry_merge.h"
 #include "index/silt/residency.h"
 #include "index/silt/store_set.h"
-#include "index/silt/throttle.h"
 
 namespace siltfs {
 

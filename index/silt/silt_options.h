@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "index/flash/slot.h"
 #include "index/silt/page_index.h"
-#include "index/silt/slot.h"
 
 namespace siltfs {
 

@@ -14,11 +14,11 @@
 #include <memory>
 #include <optional>
 
-#include "index/silt/binned_pages.h"
-#include "index/silt/frozen_file.h"
+#include "index/flash/binned_pages.h"
+#include "index/flash/frozen_file.h"
+#include "index/flash/store_counters.h"
 #include "index/silt/page_index.h"
 #include "index/silt/ribbon_file.h"
-#include "index/silt/store_counters.h"
 #include "index/silt/trie_builder.h"
 
 namespace siltfs {

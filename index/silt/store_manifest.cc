@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "index/silt/cuckoo_place.h"
-#include "index/silt/slot.h"
-#include "index/silt/store_files.h"
+#include "index/flash/cuckoo_place.h"
+#include "index/flash/slot.h"
+#include "index/flash/store_files.h"
 #include "store/base/checksum.h"
 #include "store/base/coding.h"
 #include "store/env/files.h"

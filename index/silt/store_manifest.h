@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "index/silt/slot.h"
+#include "index/flash/slot.h"
 #include "store/env/env.h"
 
 namespace siltfs {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "index/silt/bit_stream.h"
+#include "index/flash/bit_stream.h"
 #include "index/silt/trie_index.h"
 #include "index/silt/trie_key.h"
 

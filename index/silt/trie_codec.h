@@ -19,7 +19,7 @@
 #include <array>
 #include <cstdint>
 
-#include "index/silt/bit_stream.h"
+#include "index/flash/bit_stream.h"
 
 namespace siltfs {
 

@@ -4,9 +4,9 @@
 // The input: the kind of table, its parameter, then its bytes.
 #include <algorithm>
 
-#include "index/silt/cuckoo_filter.h"
+#include "index/flash/cuckoo_filter.h"
+#include "index/flash/slot.h"
 #include "index/silt/run_filter.h"
-#include "index/silt/slot.h"
 #include "index/silt/trie_builder.h"
 #include "index/silt/trie_index.h"
 #include "store/base/random.h"

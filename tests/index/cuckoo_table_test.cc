@@ -1,6 +1,6 @@
 // The cuckoo table (SILT, section 3.1): its occupancy, how a refused insertion is undone, false
 // positives, and keys with the same two buckets.
-#include "index/silt/cuckoo_table.h"
+#include "index/flash/cuckoo_table.h"
 
 #include <map>
 #include <set>

@@ -1,4 +1,4 @@
-#include "index/silt/frozen_file.h"
+#include "index/flash/frozen_file.h"
 
 #include "store/base/checksum.h"
 #include "store/base/coding.h"

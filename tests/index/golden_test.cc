@@ -5,9 +5,9 @@
 #include <set>
 
 #include "history.h"
+#include "index/flash/store_files.h"
 #include "index/map/map_index.h"
 #include "index/silt/silt_index.h"
-#include "index/silt/store_files.h"
 #include "store/env/files.h"
 #include "store/env/posix_env.h"
 #include "tests/support/catch.h"

@@ -1,5 +1,5 @@
 // Page boundaries: the alternative to tries.
-#include "index/silt/page_bounds.h"
+#include "index/flash/page_bounds.h"
 
 #include <algorithm>
 

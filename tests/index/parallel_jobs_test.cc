@@ -1,5 +1,5 @@
 // Jobs that wait for the device run in parallel.
-#include "index/silt/parallel_jobs.h"
+#include "index/flash/parallel_jobs.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,6 +1,6 @@
 // The guarantees of a ribbon filter: it never rules out a key, and every slice halves the false
 // positives.
-#include "index/silt/ribbon_filter.h"
+#include "index/flash/ribbon_filter.h"
 
 #include <algorithm>
 #include <cmath>

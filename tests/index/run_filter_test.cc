@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "index/silt/cuckoo_place.h"
+#include "index/flash/cuckoo_place.h"
 #include "store/base/random.h"
 #include "tests/support/catch.h"
 

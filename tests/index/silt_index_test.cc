@@ -6,7 +6,7 @@
 #include <set>
 #include <thread>
 
-#include "index/silt/cuckoo_table.h"
+#include "index/flash/cuckoo_table.h"
 #include "silt_fixture.h"
 
 namespace siltfs::testing {

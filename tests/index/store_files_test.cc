@@ -1,4 +1,4 @@
-#include "index/silt/store_files.h"
+#include "index/flash/store_files.h"
 
 #include "store/env/files.h"
 #include "store/env/sim_env.h"

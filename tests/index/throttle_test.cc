@@ -1,4 +1,4 @@
-#include "index/silt/throttle.h"
+#include "index/flash/throttle.h"
 
 #include <atomic>
 #include <thread>

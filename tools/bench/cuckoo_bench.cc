@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "index/silt/cuckoo_table.h"
+#include "index/flash/cuckoo_table.h"
 #include "store/base/random.h"
 #include "store/env/resources.h"
 #include "tools/bench/bench.h"

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "index/flash/store_files.h"
 #include "index/silt/conversion.h"
 #include "index/silt/entry_merge.h"
 #include "index/silt/silt_options.h"
 #include "index/silt/sorted_store.h"
-#include "index/silt/store_files.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_threads.h"
 #include "tools/bench/rounds.h"

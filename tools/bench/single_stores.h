@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "index/flash/throttle.h"
 #include "index/silt/log_store.h"
 #include "index/silt/partition.h"
-#include "index/silt/throttle.h"
 #include "store/env/env.h"
 #include "tools/bench/index_keys.h"
 

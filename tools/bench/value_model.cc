@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "index/flash/slot.h"
 #include "index/key_value/item.h"
-#include "index/silt/slot.h"
 #include "store/segment/segment_footer.h"
 
 namespace siltfs {

@@ -1,4 +1,4 @@
-// Chunks whose names have the same hash in the index, and so share an entry (index/silt/slot.h,
+// Chunks whose names have the same hash in the index, and so share an entry (index/flash/slot.h,
 // "hashed slots"). With 64 bits that happens once in years; here the index keeps few bits, and
 // nearly all chunks share entries. It may cost reads and space, but never a wrong byte.
 #include <filesystem>

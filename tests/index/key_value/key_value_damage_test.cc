@@ -2,7 +2,7 @@
 // had never been put.
 #include <algorithm>
 
-#include "index/silt/slot.h"
+#include "index/flash/slot.h"
 #include "key_value_fixture.h"
 
 namespace siltfs::testing {

@@ -1,4 +1,4 @@
-#include "index/silt/bit_stream.h"
+#include "index/flash/bit_stream.h"
 
 namespace siltfs {
 

@@ -8,8 +8,8 @@
 
 #include <cstdint>
 
-#include "index/silt/slot.h"
-#include "index/silt/store_files.h"
+#include "index/flash/slot.h"
+#include "index/flash/store_files.h"
 
 namespace siltfs {
 

@@ -1,6 +1,5 @@
-#include "index/silt/slot.h"
+#include "index/flash/slot.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace siltfs {
@@ -22,16 +21,6 @@ uint64_t NameHash::Spread(uint64_t value) {
   value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9;
   value = (value ^ value >> 27) * 0x94D049BB133111EB;
   return value ^ value >> 31;
-}
-
-ChunkName TrieKeyOf(const OrderKey& key) {
-  ChunkName trie_key;
-  for (size_t i = 0; i < kHashSize; ++i) {
-    trie_key.bytes[i] = static_cast<uint8_t>(key.hash >> (8 * (kHashSize - 1 - i)));
-  }
-  std::copy_n(key.name.bytes.begin(), ChunkName::kSize - kHashSize,
-              trie_key.bytes.begin() + kHashSize);
-  return trie_key;
 }
 
 }  // namespace siltfs

@@ -1,5 +1,6 @@
-// The page of a LogStore's log: 4,096 bytes with their own checksum. So replay stops exactly at the
-// first page that is not as it was written. Format: docs/format.md, "SILT log page".
+// The page of a log of entries (in SILT: of a LogStore): 4,096 bytes with their own checksum. So
+// replay stops exactly at the first page that is not as it was written. Format: docs/format.md,
+// "SILT log page".
 //
 // A page is written only once, so a later write cannot tear a durable page. The first slot of each
 // page belongs to the page's header, and has a slot number, too. Page numbers continue across all
@@ -11,7 +12,7 @@
 #include <optional>
 #include <span>
 
-#include "index/silt/slot.h"
+#include "index/flash/slot.h"
 
 namespace siltfs {
 

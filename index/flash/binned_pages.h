@@ -1,13 +1,13 @@
 // Writes entries with hashed slots, in order, to pages that end where bins of hashes end
-// (page_bounds.h). Used by SortedStores and sorted runs.
+// (page_bounds.h). Used for SILT's SortedStores and sorted runs.
 //
 // Thread-safety: belongs to one thread. Memory: the entries of one bin, and the boundaries.
 #pragma once
 
 #include <vector>
 
-#include "index/silt/frozen_file.h"
-#include "index/silt/page_bounds.h"
+#include "index/flash/frozen_file.h"
+#include "index/flash/page_bounds.h"
 
 namespace siltfs {
 

@@ -1,6 +1,6 @@
-// The files of the immutable stores, HashStores, sorted runs and SortedStores: pages of slots,
-// followed by the filter or page index. A file is written once from front to back, in large writes.
-// Format: docs/format.md, "SILT frozen store".
+// The files of immutable stores, such as SILT's HashStores, sorted runs and SortedStores: pages of
+// slots, followed by the filter or page index. A file is written once from front to back, in large
+// writes. Format: docs/format.md, "SILT frozen store".
 //
 // A page with hashed slots has its checksum in its header, and every reader verifies it. Named
 // slots take the whole page, so their checksums follow the last page and are not kept in memory: a
@@ -15,11 +15,11 @@
 #include <optional>
 #include <string>
 
-#include "index/silt/page_header.h"
-#include "index/silt/page_index.h"
-#include "index/silt/slot.h"
-#include "index/silt/store_files.h"
-#include "index/silt/throttle.h"
+#include "index/flash/page_header.h"
+#include "index/flash/page_index_kind.h"
+#include "index/flash/slot.h"
+#include "index/flash/store_files.h"
+#include "index/flash/throttle.h"
 #include "store/base/aligned_buffer.h"
 #include "store/env/env.h"
 

@@ -1,4 +1,4 @@
-// The files of a SILT index: the only place where their names are made and parsed.
+// The files of an index of component stores: the only place where their names are made and parsed.
 //
 // A file name consists of the partition, an increasing id that is never reused in an index, and the
 // kind of store. Functions only, safe to call from any thread.

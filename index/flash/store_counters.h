@@ -1,4 +1,4 @@
-// Counters of a store of a SILT index since it was opened.
+// Counters of a component store of an index since it was opened.
 //
 // Thread-safety: any.
 #pragma once
@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "index/chunk_index.h"
-#include "index/silt/store_files.h"
+#include "index/flash/store_files.h"
 
 namespace siltfs {
 

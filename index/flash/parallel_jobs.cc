@@ -1,4 +1,4 @@
-#include "index/silt/parallel_jobs.h"
+#include "index/flash/parallel_jobs.h"
 
 #include <algorithm>
 #include <system_error>

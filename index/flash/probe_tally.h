@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "index/silt/store_counters.h"
+#include "index/flash/store_counters.h"
 
 namespace siltfs {
 

@@ -1,4 +1,4 @@
-#include "index/silt/page_header.h"
+#include "index/flash/page_header.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "index/silt/cuckoo_table.h"
+#include "index/flash/cuckoo_table.h"
 
 #include <algorithm>
 #include <cassert>

@@ -1,4 +1,4 @@
-#include "index/silt/page_bounds.h"
+#include "index/flash/page_bounds.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-// Which page of a SortedStore has a key: an alternative to the trie of SILT's section 3.3 that
+// Which page of a sorted file has a key: an alternative to the trie of SILT's section 3.3 that
 // takes less memory and less time, but needs keys that are hashes.
 //
 // The range of the store's hashes is divided into equal *bins*, about as many as there are entries.
@@ -15,14 +15,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "index/silt/bit_stream.h"
+#include "index/flash/bit_stream.h"
 #include "store/base/bytes.h"
 #include "store/base/coding.h"
 #include "store/base/result.h"
 
 namespace siltfs {
 
-// The bins of a SortedStore. A plain value.
+// The bins of a sorted file. A plain value.
 struct HashBins {
   unsigned skip_bits = 0;  // leading bits that all hashes share
   uint64_t count = 1;      // at least 1

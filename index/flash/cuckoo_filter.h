@@ -1,7 +1,7 @@
-// The part of a HashStore that is in memory (SILT, section 3.2): the tags of a LogStore's cuckoo
-// table, in the table's order. The entry of place i lies in slot i of the HashStore's file, so the
-// filter keeps only the tags. They take 2 bytes per place, which is 16.8 bits per entry if 95 % of
-// the places are in use.
+// The filter of a file that has the entries of a cuckoo table in the table's order (a HashStore of
+// SILT, section 3.2): the tags of the table, in memory. The entry of place i lies in slot i of the
+// file, so the filter keeps only the tags. They take 2 bytes per place, which is 16.8
+// bits per entry if 95 % of the places are in use.
 //
 // The filter also has the table's stash, whose entries lie in the slots after the places.
 //
@@ -10,7 +10,7 @@
 
 #include <vector>
 
-#include "index/silt/cuckoo_table.h"
+#include "index/flash/cuckoo_table.h"
 #include "store/base/bytes.h"
 #include "store/base/result.h"
 #include "store/env/page_allocator.h"
@@ -24,7 +24,7 @@ class CuckooFilter {
 
   unsigned bucket_bits() const { return bucket_bits_; }
   size_t places() const { return tags_.size(); }
-  // Slots of a HashStore's file: the places and the stash.
+  // Slots of the file: the places and the stash.
   size_t slots() const { return tags_.size() + stash_.size(); }
   bool Occupied(size_t slot) const;
   size_t memory_bytes() const;

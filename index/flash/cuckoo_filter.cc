@@ -1,4 +1,4 @@
-#include "index/silt/cuckoo_filter.h"
+#include "index/flash/cuckoo_filter.h"
 
 #include <algorithm>
 

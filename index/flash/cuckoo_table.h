@@ -1,6 +1,6 @@
-// The part of a LogStore that is in memory (SILT, section 3.1): a 4-way partial-key cuckoo hash
-// table from a key to its slot in the log. The table is also a filter: it answers most lookups of
-// absent keys without a read.
+// The table of a log (in SILT: of a LogStore; section 3.1): a 4-way partial-key cuckoo hash table
+// in memory, from a key to its slot in the log. The table is also a filter: it answers most lookups
+// of absent keys without a read.
 //
 // Two parts of a key's hash select its two buckets. An entry keeps no key, only a tag: the number
 // of its *other* bucket and further bits of the hash, 15 bits in all for every table size. So an
@@ -28,7 +28,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "index/silt/cuckoo_place.h"
+#include "index/flash/cuckoo_place.h"
 #include "store/env/page_allocator.h"
 
 namespace siltfs {

@@ -1,4 +1,4 @@
-#include "index/silt/store_files.h"
+#include "index/flash/store_files.h"
 
 #include <fmt/format.h>
 

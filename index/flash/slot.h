@@ -1,5 +1,6 @@
-// The slot of every SILT file, and the hash and order of names. Slots lie in pages of 4 KiB, the
-// unit of every read. An index has slots of one of two kinds, chosen when the index is made:
+// The slot of every file of an index on flash, and the hash and order of names. Slots lie in pages
+// of 4 KiB, the unit of every read. An index has slots of one of two kinds, chosen when the index
+// is made:
 //
 // - A chunk index has *hashed slots* of 20 bytes: the hash of the name and the location. The name
 //   itself is not stored, because an entry is a hint that the caller confirms in the segment. If
@@ -158,7 +159,7 @@ inline bool IsTombstone(const IndexEntry& entry) { return entry.location.segment
 // Returns whether the entry comes from a slot of zeros. No name is all zeros, and no hash is 0.
 inline bool IsHole(const SlotEntry& entry) { return entry.hash == 0 && entry.name == ChunkName{}; }
 
-// The order of SortedStores. The key of a hashed slot has no name.
+// The order of sorted files. The key of a hashed slot has no name.
 struct OrderKey {
   uint64_t hash = 0;
   ChunkName name;
@@ -166,13 +167,13 @@ struct OrderKey {
 };
 
 // The hash by which an index finds a name: its top bits choose the partition, its low ones the
-// buckets of the cuckoo tables, and SortedStores are ordered by it. (The paper uses the key itself,
-// since its keys are hashes. Names here are hashes, too, but an attacker can search for chunks with
-// chosen names. If the buckets were predictable, chunks that share two buckets would cause a
-// LogStore to be frozen every 17 chunks. Chosen chunks could also all fall into one partition or
-// one deep branch of a trie, or share the hash that a hashed slot keeps. A fast keyed hash is
-// enough, because the names are SHA-1 hashes: an attacker can find names with chosen bytes only by
-// trying many chunks.)
+// buckets of the cuckoo tables, and sorted files are ordered by it. (SILT's paper uses the key
+// itself, since its keys are hashes. Names here are hashes, too, but an attacker can search for
+// chunks with chosen names. If the buckets were predictable, a table would refuse the 17th of the
+// chunks that share two buckets. Chosen chunks could also all fall into one partition or one deep
+// branch of a trie, or share the hash that a hashed slot keeps. A fast keyed hash is enough,
+// because the names are SHA-1 hashes: an attacker can find names with chosen bytes only by trying
+// many chunks.)
 struct NameHash {
   static constexpr unsigned kAllBits = 64;
   static constexpr unsigned kLeastBits = 8;
@@ -216,10 +217,5 @@ inline constexpr unsigned kMaxPartitionBits = 12;
 inline uint32_t PartitionOf(uint64_t hash, unsigned partition_bits) {
   return partition_bits == 0 ? 0 : static_cast<uint32_t>(hash >> (64 - partition_bits));
 }
-
-// An OrderKey as a string of bits with the same order, for a trie: the hash and as much of the name
-// as fits. Two named keys share a trie key only if the keyed hash and 96 bits of SHA-1 collide at
-// once.
-ChunkName TrieKeyOf(const OrderKey& key);
 
 }  // namespace siltfs

@@ -1,6 +1,6 @@
 // The place of a hash in a partial-key cuckoo table (SILT, section 3.1): its two buckets, and its
-// tag in each. Shared by the tables of LogStores and the filters of HashStores, which are the same
-// table without its values.
+// tag in each. Shared by cuckoo tables and cuckoo filters. A filter is the same table without its
+// values.
 //
 // Functions only, safe to call from any thread.
 #pragma once

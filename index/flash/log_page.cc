@@ -1,9 +1,9 @@
-#include "index/silt/log_page.h"
+#include "index/flash/log_page.h"
 
 #include <algorithm>
 #include <cassert>
 
-#include "index/silt/page_header.h"
+#include "index/flash/page_header.h"
 #include "store/base/coding.h"
 
 namespace siltfs {

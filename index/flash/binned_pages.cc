@@ -1,4 +1,4 @@
-#include "index/silt/binned_pages.h"
+#include "index/flash/binned_pages.h"
 
 namespace siltfs {
 

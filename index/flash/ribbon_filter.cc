@@ -1,4 +1,4 @@
-#include "index/silt/ribbon_filter.h"
+#include "index/flash/ribbon_filter.h"
 
 #include <algorithm>
 #include <bit>
