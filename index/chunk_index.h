@@ -97,10 +97,11 @@ struct IndexStats {
   uint64_t memory_bytes = 0;
   uint64_t flash_bytes = 0;
   // Since the index was opened.
-  uint64_t lookups = 0;          // names looked up
-  uint64_t flash_reads = 0;      // for lookups
-  uint64_t put_flash_reads = 0;  // to check whether a put name is present already
-  uint64_t entry_bytes_put = 0;  // 32 per put entry or deletion
+  uint64_t lookups = 0;           // names looked up
+  uint64_t flash_reads = 0;       // requests, for lookups
+  uint64_t flash_pages_read = 0;  // pages of 4 KiB that flash_reads read
+  uint64_t put_flash_reads = 0;   // to check whether a put name is present already
+  uint64_t entry_bytes_put = 0;   // 32 per put entry or deletion
   uint64_t flash_bytes_written = 0;
   uint64_t damaged_pages = 0;  // their entries were dropped, during or after opening
   // Damaged filters and similar structures, found during or after opening. The index works without

@@ -15,6 +15,7 @@ void Add(KeyValueStats& sum, const KeyValueStats& stats) {
   sum.index.flash_bytes += stats.index.flash_bytes;
   sum.index.lookups += stats.index.lookups;
   sum.index.flash_reads += stats.index.flash_reads;
+  sum.index.flash_pages_read += stats.index.flash_pages_read;
   sum.index.put_flash_reads += stats.index.put_flash_reads;
   sum.index.entry_bytes_put += stats.index.entry_bytes_put;
   sum.index.flash_bytes_written += stats.index.flash_bytes_written;

@@ -63,7 +63,10 @@ class SiltEngine::GetBatch final : public LookupBatch {
  public:
   GetBatch(SiltEngine& index, std::span<const ChunkName> names, const Found& found)
       : index_(index), names_(names), found_(found), pins_(index.stores_.partition_count()) {}
-  ~GetBatch() override { Count(index_.flash_reads_, pages_read_); }
+  ~GetBatch() override {
+    Count(index_.flash_reads_, pages_read_);  // each request reads one page
+    Count(index_.flash_pages_read_, pages_read_);
+  }
 
   size_t size() const override { return names_.size(); }
 
@@ -505,6 +508,7 @@ IndexStats SiltEngine::stats() const {
     for (const LookupReader& reader : idle_readers_) stats.memory_bytes += reader.pages.size();
   }
   stats.flash_reads = flash_reads_.load(std::memory_order_relaxed);
+  stats.flash_pages_read = flash_pages_read_.load(std::memory_order_relaxed);
   stats.put_flash_reads = put_flash_reads_.load(std::memory_order_relaxed);
   stats.flash_bytes_written = stores_.bytes_written();
   stats.damaged_pages = stores_.damaged_pages();

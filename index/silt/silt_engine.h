@@ -114,6 +114,7 @@ class SiltEngine {
 
   std::atomic<uint64_t> durable_{0};  // the sequence that flushes since the opening made durable
   std::atomic<uint64_t> flash_reads_{0};
+  std::atomic<uint64_t> flash_pages_read_{0};
   std::atomic<uint64_t> put_flash_reads_{0};
 
   mutable Mutex readers_mutex_;  // only the lock of stores_.memory_plan() is taken under it

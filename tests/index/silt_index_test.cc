@@ -168,6 +168,7 @@ TEST_CASE("a lookup costs one flash read, also for an absent name, and none for 
   const uint64_t tail = index->stats().flash_reads;
   REQUIRE(index->Get(NameOf(500'000)).ok());
   CHECK(index->stats().flash_reads == tail);
+  CHECK(index->stats().flash_pages_read == tail);  // each read is of one page
 }
 
 // Section 5, equation 4. The index grows from empty, so less is rewritten than in the equation.
