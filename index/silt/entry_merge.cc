@@ -46,93 +46,45 @@ uint64_t EntryMerge::UnsortedEntries() const {
 Status EntryMerge::Run(const Visit& visit) {
   SILTFS_RETURN_IF_ERROR(OpenCursors());
   const uint64_t unsorted = UnsortedEntries();
-  // Hashes are uniform, so ranges of equal width hold about equal numbers of entries. These numbers
-  // deviate from their mean by about its square root. A tenth of the memory is reserved for this
-  // deviation.
-  const size_t rest_size = options_.layout.rest_size();
-  const bool hashed = options_.layout.hashed();
-  const size_t item_size = hashed ? sizeof(HashedItem) : sizeof(NamedItem) + rest_size;
-  const uint64_t sort_bytes = options_.sort_memory_bytes -
-                              std::min<uint64_t>(options_.sort_memory_bytes, runs_.memory_bytes());
-  const uint64_t room = std::max<uint64_t>(1, sort_bytes / item_size * 9 / 10);
-  const uint64_t passes = std::max<uint64_t>(1, (unsorted + room - 1) / room);
-  const uint64_t reserved = std::min(unsorted, room * 10 / 9);
-  if (hashed) {
-    hashed_.reserve(reserved);
-  } else {
-    named_.reserve(reserved);
-    rests_.reserve(named_.capacity() * rest_size);
-  }
-  const uint64_t last_offset = UINT64_MAX >> options_.partition_bits;
-  const uint64_t base = options_.partition_bits == 0
-                            ? 0
-                            : uint64_t{options_.partition} << (64 - options_.partition_bits);
-  const uint64_t width = last_offset / passes + 1;
-
+  sort_.Plan(unsorted, options_.sort_memory_bytes -
+                           std::min<uint64_t>(options_.sort_memory_bytes, runs_.memory_bytes()));
   SortedCursor sorted(version_.sorted ? &version_.sorted->file() : nullptr, options_.name_hash);
   SILTFS_RETURN_IF_ERROR(sorted.Next());
-  for (uint64_t pass = 0; pass < passes; ++pass) {
-    const uint64_t first = width * pass;
-    const uint64_t last = pass + 1 == passes ? last_offset : first + (width - 1);
-    SILTFS_RETURN_IF_ERROR(Collect(base + first, base + last, pass == 0));
-    if (hashed) {
-      SortAndDropOld(hashed_);
-      SILTFS_RETURN_IF_ERROR(MergeRange(hashed_, sorted, base + last, visit));
-    } else {
-      SortAndDropOld(named_);
-      SILTFS_RETURN_IF_ERROR(MergeRange(named_, sorted, base + last, visit));
-    }
+  for (uint64_t pass = 0; pass < sort_.passes(); ++pass) {
+    sort_.Begin(pass);
+    SILTFS_RETURN_IF_ERROR(Collect(pass == 0));
+    dropped_ += sort_.Sort();
+    SILTFS_RETURN_IF_ERROR(options_.layout.hashed() ? MergeRange(sort_.hashed(), sorted, visit)
+                                                    : MergeRange(sort_.named(), sorted, visit));
   }
   damaged_pages_ += sorted.damaged_pages() + runs_.damaged_pages();
   return Status::Ok();
 }
 
-Status EntryMerge::Collect(uint64_t first_hash, uint64_t last_hash, bool count_damage) {
-  hashed_.clear();
-  named_.clear();
-  rests_.clear();
+Status EntryMerge::Collect(bool count_damage) {
   uint32_t age = 0;
   for (auto log = version_.logs.rbegin(); log != version_.logs.rend(); ++log) {
-    SILTFS_RETURN_IF_ERROR(CollectLog(**log, age++, first_hash, last_hash, count_damage));
+    SILTFS_RETURN_IF_ERROR(CollectLog(**log, age++, count_damage));
   }
   for (size_t i = version_.hashes.size(); i-- > 0; ++age) {
     if (has_cursor_[i]) continue;
-    SILTFS_RETURN_IF_ERROR(
-        CollectConverted(*version_.hashes[i], age, first_hash, last_hash, count_damage));
+    SILTFS_RETURN_IF_ERROR(CollectConverted(*version_.hashes[i], age, count_damage));
   }
   return Status::Ok();
 }
 
-void EntryMerge::Take(const SlotEntry& entry, uint32_t age, uint64_t first_hash,
-                      uint64_t last_hash) {
-  const OrderKey key = options_.name_hash.KeyOf(entry);
-  if (key.hash < first_hash || key.hash > last_hash) return;
-  if (options_.layout.hashed()) {
-    hashed_.push_back({.hash = key.hash, .location = entry.location, .age = age});
-    return;
-  }
-  named_.push_back({.order = key,
-                    .location = entry.location,
-                    .age = age,
-                    .rest = static_cast<uint32_t>(named_.size())});
-  if (entry.rest.empty()) return;
-  rests_.insert(rests_.end(), entry.rest.begin(), entry.rest.end());
-}
-
-Status EntryMerge::CollectLog(const LogStore& store, uint32_t age, uint64_t first_hash,
-                              uint64_t last_hash, bool count_damage) {
+Status EntryMerge::CollectLog(const LogStore& store, uint32_t age, bool count_damage) {
   SILTFS_ASSIGN_OR_RETURN(const LogStore::Contents contents, store.ReadAll());
   if (count_damage) damaged_pages_ += contents.damaged_pages;
   const auto take = [&](uint32_t slot) {
-    if (const auto entry = contents.Entry(slot)) Take(*entry, age, first_hash, last_hash);
+    if (const auto entry = contents.Entry(slot)) sort_.Take(*entry, age);
   };
   store.table().ForEachPlace([&](size_t, uint16_t, uint32_t slot) { take(slot); });
   store.table().ForEachStashed([&](const CuckooPlace&, uint32_t slot) { take(slot); });
   return Status::Ok();
 }
 
-Status EntryMerge::CollectConverted(const ConvertedStore& store, uint32_t age, uint64_t first_hash,
-                                    uint64_t last_hash, bool count_damage) {
+Status EntryMerge::CollectConverted(const ConvertedStore& store, uint32_t age, bool count_damage) {
   FrozenFileScan scan(store.file(), buffer_);
   for (;;) {
     SILTFS_ASSIGN_OR_RETURN(const auto page, scan.Next());
@@ -145,47 +97,24 @@ Status EntryMerge::CollectConverted(const ConvertedStore& store, uint32_t age, u
       const SlotEntry entry = DecodeSlot(SlotOfPage(options_.layout, page->bytes, i));
       // A slot is empty if its place in the table was free, or if its entry was in a damaged page
       // of the converted log.
-      if (!IsHole(entry)) Take(entry, age, first_hash, last_hash);
+      if (!IsHole(entry)) sort_.Take(entry, age);
     }
   }
 }
 
+// Takes the next entry of `items` or of a run, in the range of this pass, and drops the older
+// entries of its key there.
 template <typename Item>
-void EntryMerge::SortAndDropOld(std::vector<Item>& items) {
-  std::sort(items.begin(), items.end());
-  const auto end = std::unique(items.begin(), items.end(),
-                               [](const Item& a, const Item& b) { return a.key() == b.key(); });
-  dropped_ += static_cast<uint64_t>(items.end() - end);
-  items.erase(end, items.end());
-}
-
-SlotEntry EntryMerge::EntryOf(const HashedItem& item) const {
-  SlotEntry entry;
-  entry.hash = item.hash;
-  entry.location = item.location;
-  return entry;
-}
-
-SlotEntry EntryMerge::EntryOf(const NamedItem& item) const {
-  const size_t rest_size = options_.layout.rest_size();
-  return SlotEntry({.name = item.order.name, .location = item.location},
-                   ByteView(rests_).subspan(item.rest * rest_size, rest_size));
-}
-
-// Takes the next entry of `items` or of a run, up to `last_hash`, and drops the older entries of
-// its key there.
-template <typename Item>
-Result<std::optional<EntryMerge::Newest>> EntryMerge::TakeNewest(std::span<const Item>& items,
-                                                                 uint64_t last_hash) {
+Result<std::optional<EntryMerge::Newest>> EntryMerge::TakeNewest(std::span<const Item>& items) {
   const SortedCursor::Item* run = runs_.item();
-  if (run != nullptr && run->key.hash > last_hash) run = nullptr;
+  if (run != nullptr && run->key.hash > sort_.last_hash()) run = nullptr;
   if (items.empty() && run == nullptr) return std::optional<Newest>();
   std::optional<Newest> newest;
   const auto run_is_first = [&](const OrderKey& item) {
     return run->key < item || (run->key == item && runs_.age() < items.front().age);
   };
   if (run == nullptr || (!items.empty() && !run_is_first(items.front().key()))) {
-    newest = Newest{.key = items.front().key(), .entry = EntryOf(items.front())};
+    newest = Newest{.key = items.front().key(), .entry = sort_.EntryOf(items.front())};
     items = items.subspan(1);
   } else {
     newest = Newest{.key = run->key, .entry = run->entry};  // a run's slots have no rest
@@ -206,10 +135,10 @@ Result<std::optional<EntryMerge::Newest>> EntryMerge::TakeNewest(std::span<const
 // SortedStore is older and is dropped. If the newer entry is a tombstone, it is dropped, too.
 template <typename Item>
 Status EntryMerge::MergeRange(const std::vector<Item>& items, SortedCursor& sorted,
-                              uint64_t last_hash, const Visit& visit) {
+                              const Visit& visit) {
   std::span<const Item> left(items);
   for (;;) {
-    SILTFS_ASSIGN_OR_RETURN(const auto newest, TakeNewest(left, last_hash));
+    SILTFS_ASSIGN_OR_RETURN(const auto newest, TakeNewest(left));
     if (!newest) break;
     while (sorted.item() && sorted.item()->key < newest->key) {
       SILTFS_RETURN_IF_ERROR(visit(sorted.item()->key, sorted.item()->entry));
@@ -225,7 +154,7 @@ Status EntryMerge::MergeRange(const std::vector<Item>& items, SortedCursor& sort
       SILTFS_RETURN_IF_ERROR(visit(newest->key, newest->entry));
     }
   }
-  while (sorted.item() && sorted.item()->key.hash <= last_hash) {
+  while (sorted.item() && sorted.item()->key.hash <= sort_.last_hash()) {
     SILTFS_RETURN_IF_ERROR(visit(sorted.item()->key, sorted.item()->entry));
     SILTFS_RETURN_IF_ERROR(sorted.Next());
   }

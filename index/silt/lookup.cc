@@ -97,7 +97,7 @@ StoreCounters& Lookup::Counters() const {
   return Log().counters();
 }
 
-std::optional<Lookup::PageRead> Lookup::NextRead() {
+std::optional<PageRead> Lookup::NextRead() {
   if (found_ || !status_.ok()) return std::nullopt;
   while (next_ == candidates_.size()) {
     if (stage_ == Stage::kOver) return std::nullopt;
@@ -108,7 +108,7 @@ std::optional<Lookup::PageRead> Lookup::NextRead() {
 }
 
 // The page that holds slot_.
-Lookup::PageRead Lookup::CurrentPage() const {
+PageRead Lookup::CurrentPage() const {
   const uint64_t page = by_page_ ? slot_ : active_->layout().PageOf(slot_);
   const File* file = stage_ == Stage::kSorted   ? &version_->sorted->file().file()
                      : stage_ == Stage::kHashes ? &version_->hashes[older_]->file().file()
@@ -116,7 +116,7 @@ Lookup::PageRead Lookup::CurrentPage() const {
   return PageRead{.file = file, .offset = page * kPageSize};
 }
 
-std::vector<Lookup::PageRead> Lookup::ReadsToCome(size_t most) const {
+std::vector<PageRead> Lookup::ReadsToCome(size_t most) const {
   std::vector<PageRead> reads;
   if (stage_ != Stage::kHashes) return reads;
   const auto add = [&](const FrozenFile& file, uint64_t page) {
@@ -216,114 +216,9 @@ void Lookup::Take(const Status& status, ConstPageBytes bytes) {
   }
 }
 
-void FinishLookup(Lookup& lookup) {
-  alignas(kPageSize) std::array<uint8_t, kPageSize> page;
-  while (const auto read = lookup.NextRead()) {
-    auto got = read->file->Read(read->offset, page);
-    // Bytes past the file's end read as zeros, which no name has.
-    if (got.ok()) std::fill(page.begin() + static_cast<ptrdiff_t>(*got), page.end(), 0);
-    lookup.Take(got.ok() ? Status::Ok() : std::move(got).status(), page);
-  }
+bool WantsReadAhead(const PartitionVersion& version) {
+  return std::count_if(version.hashes.begin(), version.hashes.end(),
+                       [](const auto& store) { return !store->has_filter(); }) > 1;
 }
-
-namespace {
-
-// Number of lookups that are begun together, so that their memory accesses overlap.
-constexpr size_t kBegunTogether = 8;
-
-class BatchRun {
- public:
-  BatchRun(LookupBatch& batch, LookupReader& reader)
-      : batch_(batch),
-        reader_(reader),
-        size_(batch.size()),
-        depth_(std::min(reader.pages.size() / kPageSize, size_)) {}
-
-  void Run() {
-    runs_.reserve(depth_ + kBegunTogether);
-    requests_.reserve(depth_);
-    while (requests_.size() < depth_) {
-      ReadRequest request;
-      request.out = reader_.pages.view().subspan(requests_.size() * kPageSize, kPageSize);
-      Running* run = nullptr;
-      if (!Aim(request, run)) break;
-      requests_.push_back(std::move(request));
-      reading_.push_back(run);
-    }
-    reader_.queue->ReadAll(requests_, [this](ReadRequest& request) {
-      Running*& run = reading_[static_cast<size_t>(&request - requests_.data())];
-      const MutableByteView out = request.out;
-      // Bytes past the file's end read as zeros, which no name has.
-      std::fill(out.begin() + static_cast<ptrdiff_t>(request.bytes_read), out.end(), 0);
-      run->lookup->Take(request.status, ConstPageBytes(out.data(), kPageSize));
-      return Aim(request, run);
-    });
-  }
-
- private:
-  struct Running {
-    std::optional<Lookup> lookup;
-    size_t number = 0;
-  };
-
-  // Points the request to the next page of its lookup. If that lookup has ended, points it to the
-  // first page of the next lookup. Returns false if there are no more lookups.
-  bool Aim(ReadRequest& request, Running*& run) {
-    for (;;) {
-      if (run != nullptr) {
-        if (const auto page = run->lookup->NextRead()) {
-          request.file = page->file;
-          request.offset = page->offset;
-          return true;
-        }
-        batch_.End(run->number, *run->lookup);
-        free_.push_back(run);
-      }
-      run = TakeBegun();
-      if (run == nullptr) return false;
-    }
-  }
-
-  // Returns a begun lookup; null if there are no more.
-  Running* TakeBegun() {
-    if (begun_.empty()) BeginSome();
-    if (begun_.empty()) return nullptr;
-    Running* const run = begun_.back();
-    begun_.pop_back();
-    return run;
-  }
-
-  void BeginSome() {
-    for (; prepared_ < size_ && begun_.size() < kBegunTogether; ++prepared_) {
-      Running* const run = TakeFree();
-      run->number = prepared_;
-      run->lookup.emplace(batch_.Prepare(prepared_));
-      begun_.push_back(run);
-    }
-    for (Running* run : begun_) batch_.Begin(*run->lookup);
-  }
-
-  Running* TakeFree() {
-    if (free_.empty()) return &runs_.emplace_back();  // within the reserved capacity
-    Running* const run = free_.back();
-    free_.pop_back();
-    return run;
-  }
-
-  LookupBatch& batch_;
-  LookupReader& reader_;
-  const size_t size_;
-  const size_t depth_;
-  size_t prepared_ = 0;
-  std::vector<Running> runs_;
-  std::vector<Running*> free_;
-  std::vector<Running*> begun_;  // lookups that wait for a request
-  std::vector<ReadRequest> requests_;
-  std::vector<Running*> reading_;  // the lookup that each request serves
-};
-
-}  // namespace
-
-void RunLookups(LookupBatch& batch, LookupReader& reader) { BatchRun(batch, reader).Run(); }
 
 }  // namespace siltfs

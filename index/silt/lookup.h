@@ -2,18 +2,16 @@
 // Operations"): in the LogStore that is being written, in frozen LogStores, in HashStores, and in
 // the SortedStore. Filters in memory rule out most pages; a lookup reads the other pages, one at a
 // time. Without a filter or trie in memory, a lookup reads more pages (hash_store.h,
-// sorted_store.h). The lookups of a batch do not wait for each other, so the read queue stays full
-// until few lookups are left.
+// sorted_store.h). Batches and single lookups run as lookup_batch.h and read_ahead.h describe.
 //
 // Thread-safety: a Lookup belongs to one thread; it only reads the stores.
 #pragma once
 
 #include <optional>
-#include <span>
 #include <vector>
 
+#include "index/flash/lookup_batch.h"
 #include "index/silt/partition.h"
-#include "store/base/aligned_buffer.h"
 #include "store/env/env.h"
 
 namespace siltfs {
@@ -29,10 +27,6 @@ class Lookup {
   // Called instead of Begin(). The lookup then finds nothing.
   void Abandon() { stage_ = Stage::kOver; }
 
-  struct PageRead {
-    const File* file;
-    uint64_t offset;
-  };
   // Returns the page that must be read next, or nothing if the lookup has ended.
   std::optional<PageRead> NextRead();
   // Returns, in order, at most `most` pages that the lookup will need next unless it finds the name
@@ -104,31 +98,7 @@ class Lookup {
   Status status_;
 };
 
-// Finishes the lookup with sequential reads.
-void FinishLookup(Lookup& lookup);
-
-// The read queue of a batch of lookups, with pages for twice the queue's depth. One half of the
-// pages is being read while lookups examine the other half.
-struct LookupReader {
-  std::unique_ptr<ReadQueue> queue;
-  AlignedBuffer pages;
-};
-
-// A batch makes its lookups one after the other. So a batch of any size keeps only as many lookups
-// in memory as the reader has pages, and a few more.
-class LookupBatch {
- public:
-  virtual ~LookupBatch() = default;
-  virtual size_t size() const = 0;
-  // Makes the i-th lookup; called in order. Prefetches the memory that the lookup touches first.
-  virtual Lookup Prepare(size_t i) = 0;
-  // Calls the lookup's Begin(), soon after Prepare.
-  virtual void Begin(Lookup& lookup) = 0;
-  // Called when the i-th lookup has ended, in any order.
-  virtual void End(size_t i, const Lookup& lookup) = 0;
-};
-
-// Runs all lookups. The reads go into the reader's pages.
-void RunLookups(LookupBatch& batch, LookupReader& reader);
+// Whether FinishLookupAhead is faster than FinishLookup, which needs no reader.
+bool WantsReadAhead(const PartitionVersion& version);
 
 }  // namespace siltfs

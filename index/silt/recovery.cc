@@ -6,18 +6,14 @@
 #include <set>
 
 #include "index/flash/parallel_jobs.h"
+#include "index/flash/torn_tail.h"
 #include "index/silt/conversion.h"
 #include "index/silt/merge_policy.h"
 #include "store/base/coding.h"
-#include "store/env/files.h"
 
 namespace siltfs {
 namespace {
 
-constexpr size_t kRewriteBytes = 256U << 10;  // at once
-// After a crash, only bytes that were written since the last sync follow the last valid page of a
-// log. A tail of more bytes than this does not come from a crash, and is not overwritten.
-constexpr uint64_t kMostTornBytes = uint64_t{4} << 30;
 constexpr size_t kOpeningThreads = 16;  // each waits for the device most of the time
 
 // Number of pages by which page number `a` is behind `b`; page numbers wrap.
@@ -314,49 +310,19 @@ Result<Recovery::Outcome> Recovery::Finish(const ChangeActive& change_active) {
                  .bytes_written = bytes_written_};
 }
 
-// Cuts off a torn tail and makes the rest durable. Pages not known to be durable are written again:
-// if the process was killed after a failed sync, the page cache holds pages that no later sync
-// writes to the device.
+// Cuts off a torn tail and makes the rest durable.
 Status Recovery::FinishLog(const FoundLog& found) {
   const LogStore::ReplayResult& replayed = found.replayed;
   const uint64_t end = uint64_t{replayed.valid_pages} * kPageSize;
-  if (!replayed.all_valid) SILTFS_RETURN_IF_ERROR(CutTail(*found.file, end));
-  uint64_t at = uint64_t{found.durable_pages} * kPageSize;
-  if (replayed.all_valid && at >= end) return Status::Ok();
-  Bytes pages(at < end ? std::min<uint64_t>(kRewriteBytes, end - at) : 0);
-  while (at < end) {
-    const MutableByteView piece =
-        MutableByteView(pages).first(std::min<uint64_t>(pages.size(), end - at));
-    SILTFS_RETURN_IF_ERROR(ReadExactly(*found.file, at, piece));
-    SILTFS_RETURN_IF_ERROR(found.file->Write(at, piece));
-    bytes_written_ += piece.size();
-    at += piece.size();
+  if (!replayed.all_valid) {
+    SILTFS_ASSIGN_OR_RETURN(const uint64_t zeros, CutTail(*found.file, end));
+    bytes_written_ += zeros;
   }
-  return found.file->Sync();
-}
-
-// If this process is killed between Truncate and Sync, the next process finds nothing to cut or
-// sync, and may write a page in place of the torn one. A power cut could then bring back the rest
-// of the tail, and its pages would look like valid successors of the new page. So the tail is
-// overwritten with zeros first; a failure of this on a full disk is ignored.
-Status Recovery::CutTail(File& file, uint64_t end) {
-  SILTFS_ASSIGN_OR_RETURN(const uint64_t size, file.Size());
-  if (size - end > kMostTornBytes) {
-    return Status(StatusCode::kCorruption,
-                  fmt::format("is {} bytes long, too long for a log that ends at this page", size))
-        .At(file.path(), end);
-  }
-  const auto blank = [&]() -> Status {
-    const Bytes zeros(std::min<uint64_t>(kRewriteBytes, size - end));
-    for (uint64_t at = end; at < size; at += zeros.size()) {
-      const auto piece = ByteView(zeros).first(std::min<uint64_t>(zeros.size(), size - at));
-      SILTFS_RETURN_IF_ERROR(file.Write(at, piece));
-      bytes_written_ += piece.size();
-    }
-    return file.Sync();
-  };
-  SILTFS_RETURN_IF_ERROR(UnlessNoSpace(blank()));
-  return file.Truncate(end);
+  const uint64_t durable = uint64_t{found.durable_pages} * kPageSize;
+  if (replayed.all_valid && durable >= end) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t again, RewriteAndSync(*found.file, durable, end));
+  bytes_written_ += again;
+  return Status::Ok();
 }
 
 Status Recovery::CreateLogs(const ChangeActive& change_active) {

@@ -110,7 +110,6 @@ class Recovery {
   LogStore::Config ConfigOf(const StoreFileId& file, uint32_t first_page,
                             unsigned bucket_bits) const;
   Status FinishLog(const FoundLog& found);
-  Status CutTail(File& file, uint64_t end);
   Status CreateLogs(const ChangeActive& change_active);
   Status RemoveOrphans();
   Status LowerClaims(const ChangeActive& change_active);

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "index/flash/parallel_jobs.h"
+#include "index/flash/read_ahead.h"
 #include "index/silt/entry_merge.h"
-#include "index/silt/read_ahead.h"
 #include "index/silt/recovery.h"
 #include "index/silt/verify.h"
 #include "store/env/files.h"
@@ -59,7 +59,7 @@ Status SiltEngine::WaitUntilOpen() {
 
 // --- Lookups ---
 
-class SiltEngine::GetBatch final : public LookupBatch {
+class SiltEngine::GetBatch final : public LookupBatch<Lookup> {
  public:
   GetBatch(SiltEngine& index, std::span<const ChunkName> names, const Found& found)
       : index_(index), names_(names), found_(found), pins_(index.stores_.partition_count()) {}

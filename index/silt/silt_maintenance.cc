@@ -18,33 +18,21 @@ constexpr double kMostShare = 1.05;
 // After this many entries, a merge checks whether there are logs to convert, and whether to stop.
 constexpr uint64_t kEntriesBetweenLooks = 1U << 15;
 
-Status Copy(const Status& status) {
-  Status copy = status;
-  copy.IgnoreError("a copy; the caller gets it");
-  return copy;
-}
-
 }  // namespace
 
 Maintenance::Maintenance(StoreSet& stores)
     : stores_(stores),
       residency_(stores),
-      throttle_(stores.env(), stores.options().background_bytes_per_second) {
-  if (stores.options().background) {
-    thread_ = std::thread([this] { Run(); });
-  }
-}
+      throttle_(stores.env(), stores.options().background_bytes_per_second),
+      steps_(stores.options().background, [this] { return Step(); }) {}
 
 Maintenance::~Maintenance() { Stop(); }
 
 void Maintenance::Stop() {
-  stopping_ = true;
+  // The step must know that it is to end when the throttle no longer delays it.
+  steps_.BeginStop();
   throttle_.Open();
-  {
-    MutexLock lock(mutex_);
-    changed_.NotifyAll();
-  }
-  if (thread_.joinable()) thread_.join();
+  steps_.Stop();
 }
 
 void Maintenance::Wake() {
@@ -52,9 +40,7 @@ void Maintenance::Wake() {
     while (residency_.LoadSome()) continue;
     return;
   }
-  MutexLock lock(mutex_);
-  ++wakes_;
-  changed_.NotifyAll();
+  steps_.Wake();
 }
 
 void Maintenance::FitMemory() {
@@ -73,80 +59,23 @@ std::function<bool(SegmentId)> Maintenance::gone() const {
   return gone_;
 }
 
-Status Maintenance::failure() const {
-  MutexLock lock(mutex_);
-  return last_.ok() || last_.Is(StatusCode::kNoSpace) ? Status::Ok() : Copy(last_);
-}
-
-// --- The thread ---
-
-void Maintenance::Run() {
-  uint64_t seen = 0;
-  while (!stopping_) {
-    auto stepped = Step();
-    MutexLock lock(mutex_);
-    ++steps_;
-    const bool more = stepped.ok() && *stepped;
-    last_ = stepped.ok() ? Status::Ok() : std::move(stepped).status();
-    last_.IgnoreError("WaitForRoom and failure() report it");
-    changed_.NotifyAll();
-    if (!last_.ok() && !last_.Is(StatusCode::kNoSpace)) return;
-    if (more) continue;
-    while (wakes_ == seen && !stopping_) changed_.Wait(mutex_);
-    seen = wakes_;
-  }
-}
+// --- Waiting for steps ---
 
 Status Maintenance::WaitForRoom() {
-  if (!stores_.options().background) {
-    for (;;) {
-      SILTFS_ASSIGN_OR_RETURN(const bool worked, Step());
-      if (!worked) return Status::Ok();
-    }
-  }
+  if (!stores_.options().background) return steps_.RunAll();
   if (HasRoom()) return failure();
-  MutexLock lock(mutex_);
-  // A full disk may have room again, so the thread must retry.
-  ++wakes_;
-  changed_.NotifyAll();
-  const uint64_t before = steps_;
-  while (!HasRoom()) {
-    const bool tried = steps_ > before;
-    if (!last_.ok() && (tried || !last_.Is(StatusCode::kNoSpace))) return Copy(last_);
-    if (stopping_) return {StatusCode::kIoError, "the index is being closed"};
-    changed_.Wait(mutex_);
-  }
-  return Status::Ok();
+  return steps_.WaitUntil([this] { return HasRoom(); });
 }
 
 Status Maintenance::Rewrite(uint32_t partition) {
-  uint64_t before = 0;  // steps that ended before the request; only a later step can serve it
-  {
-    MutexLock lock(mutex_);
-    rewrite_ = RewriteRequest{partition, ++rewrites_};
-    before = steps_;
-    ++wakes_;
-    changed_.NotifyAll();
-  }
-  Status rewritten = WaitUntilRewritten(before);
+  Status rewritten = steps_.WaitUntil([this] { return !to_rewrite(); },
+                                      [this, partition] {
+                                        MutexLock lock(mutex_);
+                                        rewrite_ = RewriteRequest{partition, ++rewrites_};
+                                      });
   MutexLock lock(mutex_);
   rewrite_.reset();  // after kNoSpace the caller requests it again
   return rewritten;
-}
-
-Status Maintenance::WaitUntilRewritten(uint64_t before) {
-  if (!stores_.options().background) {
-    while (to_rewrite()) SILTFS_RETURN_IF_ERROR(Step().status());
-    return Status::Ok();
-  }
-  MutexLock lock(mutex_);
-  while (rewrite_) {
-    const bool tried = steps_ > before;
-    if (!last_.ok() && (tried || !last_.Is(StatusCode::kNoSpace))) return Copy(last_);
-    if (stopping_) return {StatusCode::kIoError, "the index is being closed"};
-    changed_.Wait(mutex_);
-  }
-  return Status::Ok();
 }
 
 std::optional<Maintenance::RewriteRequest> Maintenance::to_rewrite() const {
@@ -224,7 +153,8 @@ Result<bool> Maintenance::ConvertOrMerge() {
 }
 
 Status Maintenance::CheckNotStopped() const {
-  return stopping_ ? Status(StatusCode::kIoError, "the index is being closed") : Status::Ok();
+  return steps_.stopping() ? Status(StatusCode::kIoError, "the index is being closed")
+                           : Status::Ok();
 }
 
 // If entries are not hints (entry_owner.h), stores with damaged pages are not replaced. A new store
@@ -275,8 +205,7 @@ Result<bool> Maintenance::Convert() {
   residency_.Drop();
   SILTFS_RETURN_IF_ERROR(installed);
   conversions_ += conversions.size();
-  MutexLock lock(mutex_);
-  changed_.NotifyAll();  // for WaitForRoom
+  steps_.NotifyWaiting();  // for WaitForRoom
   return true;
 }
 

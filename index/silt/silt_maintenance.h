@@ -23,10 +23,11 @@
 // Thread-safety: any. The StoreSet must outlive it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
-#include <thread>
 
+#include "index/flash/background_steps.h"
 #include "index/flash/throttle.h"
 #include "index/silt/entry_merge.h"
 #include "index/silt/residency.h"
@@ -54,7 +55,7 @@ class Maintenance {
   // when that is done. One call at a time. kNoSpace may be retried; any other failure is permanent.
   Status Rewrite(uint32_t partition);
   // The permanent failure, if any.
-  Status failure() const;
+  Status failure() const { return steps_.failure(); }
   // Ends the thread permanently. The thread abandons a merge within 32,768 entries, and does not
   // begin another conversion.
   void Stop();
@@ -65,14 +66,12 @@ class Maintenance {
   uint64_t conversions() const { return conversions_.load(std::memory_order_relaxed); }
 
  private:
-  void Run();
   // Does one piece of work. Returns false if there is none.
   Result<bool> Step();
   Result<bool> ConvertOrMerge();
   Result<bool> Convert();
   Status Merge(uint32_t partition);
   Status MergeIfAny(uint32_t partition);
-  Status WaitUntilRewritten(uint64_t before);
   struct RewriteRequest {
     uint32_t partition;
     uint64_t number;  // counted over all requests
@@ -90,21 +89,15 @@ class Maintenance {
   StoreSet& stores_;
   Residency residency_;
   Throttle throttle_;
-  std::atomic<bool> stopping_{false};
   std::atomic<bool> merging_{false};
   std::atomic<uint64_t> merges_{0};
   std::atomic<uint64_t> conversions_{0};
 
-  mutable Mutex mutex_;  // only the locks that HasRoom takes are taken under it
-  CondVar changed_;
-  uint64_t wakes_ SILTFS_GUARDED_BY(mutex_) = 0;
-  // Ended steps, including failed ones.
-  uint64_t steps_ SILTFS_GUARDED_BY(mutex_) = 0;
-  Status last_ SILTFS_GUARDED_BY(mutex_);                            // how the last step ended
+  mutable Mutex mutex_;  // no lock is taken under it; may be taken under a lock of steps_
   std::function<bool(SegmentId)> gone_ SILTFS_GUARDED_BY(mutex_);    // may be empty
   std::optional<RewriteRequest> rewrite_ SILTFS_GUARDED_BY(mutex_);  // empty when done
   uint64_t rewrites_ SILTFS_GUARDED_BY(mutex_) = 0;                  // requests so far
-  std::thread thread_;
+  BackgroundSteps steps_;  // the last member, because its thread uses the others
 };
 
 }  // namespace siltfs

@@ -1,9 +1,10 @@
 // Lookups that read the pages of many stores together have the same result as with sequential
 // reads, in whatever order the reads complete.
-#include "index/silt/read_ahead.h"
+#include "index/flash/read_ahead.h"
 
 #include <set>
 
+#include "index/silt/lookup.h"
 #include "store_maker.h"
 #include "tests/support/catch.h"
 

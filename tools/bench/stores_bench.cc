@@ -41,7 +41,7 @@ struct Arguments {
 constexpr double kPutBytes = 32;  // of a name and a location
 
 // Looks up names that are in their stores, or that no store has.
-class StoreGets final : public LookupBatch {
+class StoreGets final : public LookupBatch<Lookup> {
  public:
   StoreGets(const SingleStores& stores, const OneStores& searched, bool present, size_t count,
             uint64_t seed)
