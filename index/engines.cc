@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "index/buffer_hash/buffer_hash_engine.h"
 #include "index/map/map_index.h"
 #include "index/silt/silt_index.h"
 
@@ -13,6 +14,7 @@ std::span<const IndexEngineRow* const> IndexEngines() {
   static constexpr std::array kRows = {
       &kSiltIndexEngine,
       &kMapIndexEngine,
+      &kBufferHashEngine,
   };
   return kRows;
 }

@@ -4,6 +4,7 @@
 
 #include "fs/interface/file_system.h"
 #include "fs/open/store_layout.h"
+#include "index/device_directories.h"
 #include "index/engines.h"
 #include "index/open_index.h"
 #include "store/env/files.h"
@@ -121,6 +122,11 @@ Status EmptyIndexDirectory(Env& env, const std::string& store) {
   for (const DirectoryEntry& entry : *entries) {
     const std::string path = JoinPath(directory, entry.name);
     const bool is_directory = entry.type == FileType::kDirectory;
+    // It may be a mount point or a link to a directory on another device.
+    if (IsDeviceDirectoryName(entry.name) && (is_directory || entry.type == FileType::kLink)) {
+      SILTFS_RETURN_IF_ERROR(EmptyDeviceDirectory(env, path));
+      continue;
+    }
     SILTFS_RETURN_IF_ERROR(is_directory ? env.RemoveDirectory(path) : env.RemoveFile(path));
   }
   return env.SyncDirectory(directory);

@@ -45,8 +45,13 @@ Status BackgroundSteps::failure() const {
 void BackgroundSteps::Run() {
   uint64_t seen = 0;
   while (!stopping_) {
+    {
+      MutexLock lock(mutex_);
+      stepping_ = true;
+    }
     auto stepped = step_();
     MutexLock lock(mutex_);
+    stepping_ = false;
     ++steps_;
     const bool more = stepped.ok() && *stepped;
     last_ = stepped.ok() ? Status::Ok() : std::move(stepped).status();
@@ -78,7 +83,9 @@ Status BackgroundSteps::WaitUntil(const std::function<bool()>& done,
   // A full disk may have room again, so the thread must retry.
   ++wakes_;
   changed_.NotifyAll();
-  const uint64_t before = steps_;  // only a later step can serve the request
+  // A step that has begun may fail for a reason that has gone since, such as a full disk. Only a
+  // step that begins later can serve the request.
+  const uint64_t before = steps_ + (stepping_ ? 1 : 0);
   while (!done()) {
     const bool tried = steps_ > before;
     if (!last_.ok() && (tried || !last_.Is(StatusCode::kNoSpace))) return Copy(last_);

@@ -40,7 +40,8 @@ class BackgroundSteps {
   void NotifyWaiting();
   // Calls `request`, which may be empty, wakes the thread, and waits until `done` returns true. No
   // step ends during `request`. Both functions may take locks, but must not call this object.
-  // Fails as the last step did, if that failure is permanent or came after `request`. Without a
+  // Fails as the last step did, if that failure is permanent, or if the step began after
+  // `request`. Without a
   // thread, the call runs steps until `done` returns true; so `done` must become true with the
   // work.
   Status WaitUntil(const std::function<bool()>& done, const std::function<void()>& request = {});
@@ -66,7 +67,8 @@ class BackgroundSteps {
   uint64_t wakes_ SILTFS_GUARDED_BY(mutex_) = 0;
   // Ended steps, including failed ones.
   uint64_t steps_ SILTFS_GUARDED_BY(mutex_) = 0;
-  Status last_ SILTFS_GUARDED_BY(mutex_);  // how the last step ended
+  bool stepping_ SILTFS_GUARDED_BY(mutex_) = false;  // a step has begun and not ended
+  Status last_ SILTFS_GUARDED_BY(mutex_);            // how the last step ended
   std::thread thread_;
 };
 

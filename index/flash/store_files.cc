@@ -16,9 +16,9 @@ namespace {
 constexpr size_t kPartitionDigits = 5;
 constexpr size_t kIdDigits = 20;
 
-constexpr std::array<std::string_view, 4> kSuffixes = {"log", "hash", "sorted", "filter"};
-constexpr std::array<std::string_view, 4> kKindNames = {"log_store", "hash_store", "sorted_store",
-                                                        "sorted_filter"};
+constexpr std::array<std::string_view, 5> kSuffixes = {"log", "hash", "sorted", "filter", "pages"};
+constexpr std::array<std::string_view, 5> kKindNames = {"log_store", "hash_store", "sorted_store",
+                                                        "sorted_filter", "page_file"};
 
 }  // namespace
 
@@ -37,8 +37,8 @@ std::optional<StoreFileId> ParseStoreFileName(std::string_view name) {
   const auto id = std::from_chars(partition.ptr + 1, end, file.id);
   // Ids count up from 1 and never get this large; such a file does not belong to an index.
   if (id.ec != std::errc() || file.id > kMaxStoreId) return std::nullopt;
-  for (const StoreKind kind :
-       {StoreKind::kLog, StoreKind::kHash, StoreKind::kSorted, StoreKind::kFilter}) {
+  for (const StoreKind kind : {StoreKind::kLog, StoreKind::kHash, StoreKind::kSorted,
+                               StoreKind::kFilter, StoreKind::kPages}) {
     if (!name.ends_with(kSuffixes[static_cast<size_t>(kind)])) continue;
     file.kind = kind;
     if (StoreFileName(file) == name) return file;

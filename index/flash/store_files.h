@@ -17,9 +17,10 @@
 namespace siltfs {
 
 // kFilter: the filter of the SortedStore with the same partition and id (ribbon_file.h).
-enum class StoreKind : uint8_t { kLog = 0, kHash = 1, kSorted = 2, kFilter = 3 };
+// kPages: a file of pages of an engine other than SILT (page_files.h).
+enum class StoreKind : uint8_t { kLog = 0, kHash = 1, kSorted = 2, kFilter = 3, kPages = 4 };
 
-// "log_store", "hash_store", "sorted_store", "sorted_filter".
+// "log_store", "hash_store", "sorted_store", "sorted_filter", "page_file".
 std::string_view StoreKindName(StoreKind kind);
 
 struct StoreFileId {

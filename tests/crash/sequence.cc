@@ -7,6 +7,8 @@
 #include "fs/interface/stats.h"
 #include "fs/interface/store_maintenance.h"
 #include "fs/open/store_layout.h"
+#include "index/engines.h"
+#include "index/open_index.h"
 #include "index/silt/silt_index.h"
 #include "store/superblock/superblock.h"
 
@@ -29,8 +31,18 @@ bool IsDeviceFailure(StatusCode code) {
   }
 }
 
+// Makes an index so small that it is reorganized all the time. It keeps its parameters.
 Status MakeSmallIndex(Env& env, const SequencePlan& plan) {
-  if (plan.store.index_engine != IndexEngine::kSilt) return Status::Ok();
+  if (plan.store.index_engine != IndexEngine::kSilt) {
+    IndexOptions options;
+    options.engine = plan.store.index_engine;
+    options.directory = IndexPath(kStorePath);
+    for (const EngineParameterSpec& spec : FindIndexEngine(options.engine)->parameters) {
+      options.parameters.push_back({std::string(spec.name), spec.least});
+    }
+    SILTFS_ASSIGN_OR_RETURN(auto index, OpenIndex(env, options));
+    return index->Close();
+  }
   SiltIndexOptions options;
   options.directory = IndexPath(kStorePath);
   options.partition_bits = plan.partition_bits;

@@ -1,9 +1,16 @@
 #include <iterator>
 
+#include "index/engines.h"
 #include "tests/crash/sequence.h"
 
 namespace siltfs::testing {
 namespace {
+
+// Half of the stores have the default engine, the first one; all others have the same share.
+IndexEngine PlanEngine(uint64_t choice) {
+  const auto engines = IndexEngines();
+  return engines[choice < engines.size() ? choice : 0]->number;
+}
 
 std::optional<SimFault> PlanFault(Random& random) {
   if (!random.OneIn(3)) return std::nullopt;
@@ -91,7 +98,7 @@ SequencePlan PlanSequence(uint64_t seed, Workload workload) {
   plan.store.chunk_min = 256;
   plan.store.chunk_avg = 1024;
   plan.store.chunk_max = 8192;
-  plan.store.index_engine = random.OneIn(8) ? IndexEngine::kMap : IndexEngine::kSilt;
+  plan.store.index_engine = PlanEngine(random.Below(8));
   plan.partition_bits = static_cast<unsigned>(random.Below(2));
   plan.bucket_bits = 1 + static_cast<unsigned>(random.Below(4));
   if (random.OneIn(4)) plan.store.compression_level = 0;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "index/engines.h"
 #include "index/open_index.h"
 #include "index/silt/silt_index.h"
 #include "store/base/coding.h"
@@ -50,11 +51,37 @@ SiltIndexOptions SmallSilt() {
   return options;
 }
 
-// The first byte of an input, modulo 4; 0 and 1 are SILT.
+// The first byte of an input, modulo the number of kinds; 0 and 1 are SILT. The kinds from
+// kPageFiles on are the engines with page files (docs/engines.md).
 constexpr uint8_t kSiltWithRuns = 2;
 constexpr uint8_t kMap = 3;
+constexpr uint8_t kPageFiles = 4;
+
+std::vector<const IndexEngineRow*> PageFileEngines() {
+  std::vector<const IndexEngineRow*> engines;
+  for (const IndexEngineRow* row : IndexEngines()) {
+    if (row->number != IndexEngine::kSilt && row->number != IndexEngine::kMap) {
+      engines.push_back(row);
+    }
+  }
+  return engines;
+}
+
+uint8_t Kinds() { return static_cast<uint8_t>(kPageFiles + PageFileEngines().size()); }
 
 Result<std::unique_ptr<ChunkIndex>> Open(Env& env, uint8_t kind, bool read_only) {
+  if (kind >= kPageFiles) {
+    const IndexEngineRow& row = *PageFileEngines()[kind - kPageFiles];
+    IndexOptions options;
+    options.engine = row.number;
+    options.directory = kDirectory;
+    options.read_only = read_only;
+    options.background = false;
+    for (const EngineParameterSpec& spec : row.parameters) {
+      options.parameters.push_back({std::string(spec.name), spec.least});
+    }
+    return OpenIndex(env, options);
+  }
   if (kind != kMap) {
     SiltIndexOptions options = SmallSilt();
     options.sorted_runs = kind == kSiltWithRuns;
@@ -128,7 +155,7 @@ void PutFiles(SimEnv& env, FuzzInput& input) {
 }  // namespace
 
 void RunIndex(FuzzInput input) {
-  const auto kind = static_cast<uint8_t>(input.Number(1) % 4);
+  const auto kind = static_cast<uint8_t>(input.Number(1) % Kinds());
   SimEnv env;
   env.SetCapacity(kMostBytes);
   PutFiles(env, input);
@@ -145,8 +172,10 @@ void RunIndex(FuzzInput input) {
 
 std::vector<Bytes> FuzzSeeds() {
   std::vector<Bytes> seeds;
-  for (const auto& [kind, count] : std::map<uint8_t, std::vector<uint64_t>>{
-           {uint8_t{0}, {10, 100, 400}}, {kSiltWithRuns, {100, 400}}, {kMap, {50}}}) {
+  std::map<uint8_t, std::vector<uint64_t>> kinds{
+      {uint8_t{0}, {10, 100, 400}}, {kSiltWithRuns, {100, 400}}, {kMap, {50}}};
+  for (uint8_t kind = kPageFiles; kind < Kinds(); ++kind) kinds[kind] = {20, 200};
+  for (const auto& [kind, count] : kinds) {
     for (const uint64_t names : count) {
       SimEnv env;
       MustHold(env.CreateDirectory(kDirectory).ok(), "there is a place for the index");

@@ -2,6 +2,8 @@
 // Either the index reports the damage, or entries are missing and the durable sequence shows it.
 // Opening does not read the pages of HashStores and SortedStores. Verification reports damage in
 // these pages, and only such damage may cause a wrong answer of a lookup.
+#include <set>
+
 #include "engines.h"
 #include "history.h"
 #include "store/env/files.h"
@@ -15,14 +17,20 @@ constexpr const char* kDirectory = "/index";
 
 using Files = std::map<std::string, std::string>;
 
-Files ReadFiles(Env& env) {
+// The files of the index, also those in subdirectories.
+Files ReadFiles(Env& env, const std::string& folder = "") {
   Files files;
-  auto entries = env.ListDirectory(kDirectory);
+  auto entries = env.ListDirectory(JoinPath(kDirectory, folder));
   REQUIRE_OK(entries);
   for (const DirectoryEntry& entry : *entries) {
-    auto contents = ReadWholeFile(env, JoinPath(kDirectory, entry.name), 1U << 30);
+    const std::string name = JoinPath(folder, entry.name);
+    if (entry.type == FileType::kDirectory) {
+      files.merge(ReadFiles(env, name));
+      continue;
+    }
+    auto contents = ReadWholeFile(env, JoinPath(kDirectory, name), 1U << 30);
     REQUIRE_OK(contents);
-    files[entry.name] = *contents;
+    files[name] = *contents;
   }
   return files;
 }
@@ -30,12 +38,19 @@ Files ReadFiles(Env& env) {
 std::unique_ptr<SimEnv> EnvWith(const Files& files) {
   auto env = std::make_unique<SimEnv>();
   REQUIRE_OK(env->CreateDirectory(kDirectory));
+  std::set<std::string> folders;
   for (const auto& [name, contents] : files) {
-    auto file = env->OpenFile(JoinPath(kDirectory, name), {.mode = OpenMode::kCreate});
+    const std::string path = JoinPath(kDirectory, name);
+    const std::string folder = path.substr(0, path.rfind('/'));
+    if (folder != kDirectory && folders.insert(folder).second) {
+      REQUIRE_OK(env->CreateDirectory(folder));
+    }
+    auto file = env->OpenFile(path, {.mode = OpenMode::kCreate});
     REQUIRE_OK(file);
     REQUIRE_OK((*file)->Write(0, AsBytes(contents)));
     REQUIRE_OK((*file)->Sync());
   }
+  for (const std::string& folder : folders) REQUIRE_OK(env->SyncDirectory(folder));
   REQUIRE_OK(env->SyncDirectory(kDirectory));
   REQUIRE_OK(env->SyncDirectory("/"));
   return env;

@@ -115,7 +115,8 @@ TEST_CASE("Each index engine has a number and a name of its own, and is found by
   CHECK(FindIndexEngine(static_cast<IndexEngine>(200)) == nullptr);
   const auto unknown = FindIndexEngine("oak");
   REQUIRE_CODE(unknown, kInvalidArgument);
-  CHECK(unknown.status().cause() == "there is no engine \"oak\" (there are: silt, map)");
+  CHECK(unknown.status().cause() ==
+        "there is no engine \"oak\" (there are: silt, map, buffer_hash)");
 }
 
 TEST_CASE("The numbers of index engines on disk never change") {

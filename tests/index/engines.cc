@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "index/buffer_hash/buffer_hash_engine.h"
 #include "index/engines.h"
+#include "index/flash/flash_index.h"
 #include "index/open_index.h"
 #include "index/silt/silt_index.h"
 #include "wide_index.h"
@@ -78,6 +80,34 @@ Engine WideSilt(std::string name, unsigned slot_bits, unsigned partition_bits, u
           }};
 }
 
+// An engine with page files, so small that buffers are written, partitions split, checkpoints made,
+// logs of puts replaced and files cleaned all the time.
+using MakeFlashEngine = std::unique_ptr<FlashEngine> (*)(const EngineParameters&);
+Engine TinyFlash(std::string name, MakeFlashEngine make, const EngineParameters& parameters,
+                 unsigned partition_bits, uint64_t memory_limit = kNoMemoryLimit) {
+  return {std::move(name), [=](Env& env, const std::string& directory, bool read_only) {
+            return OpenFlashIndex(env,
+                                  {.directory = directory,
+                                   .read_only = read_only,
+                                   .partition_bits = partition_bits,
+                                   .hash_secret = std::nullopt,
+                                   .memory_limit = memory_limit,
+                                   .read_depth = 4,
+                                   .pages_per_checkpoint = 6,
+                                   .least_log_pages = 2,
+                                   .least_dead_pages = 4,
+                                   .most_pages_per_file = 8},
+                                  make(parameters));
+          }};
+}
+
+std::vector<Engine> TinyBufferHashes() {
+  return {TinyFlash("buffer_hash, tables of 16, 3 incarnations", MakeBufferHashEngine,
+                    {{"table_bits", 2}, {"incarnations", 3}}, 1),
+          TinyFlash("buffer_hash without memory, records of 64 bytes", MakeBufferHashEngine,
+                    {{"table_bits", 3}, {"incarnations", 8}, {"record_bytes", 64}}, 0, 0)};
+}
+
 }  // namespace
 
 const std::vector<Engine>& Engines() {
@@ -101,6 +131,9 @@ const std::vector<Engine>& Engines() {
                            WideSilt("silt with slots of 64 bytes", 6, 1, 2, false),
                            WideSilt("silt with slots of 512 bytes, without filters and tries", 9, 0,
                                     2, false, 0)});
+    for (const auto& tiny : {TinyBufferHashes()}) {
+      all.insert(all.end(), tiny.begin(), tiny.end());
+    }
     return all;
   }();
   return engines;

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "history.h"
+#include "index/buffer_hash/buffer_hash_engine.h"
+#include "index/flash/flash_index.h"
 #include "index/flash/store_files.h"
 #include "index/map/map_index.h"
 #include "index/silt/silt_index.h"
@@ -43,6 +45,17 @@ Result<std::unique_ptr<ChunkIndex>> OpenSiltRuns(Env& env, const std::string& di
   return OpenSiltWith(env, directory, true);
 }
 
+// An engine with page files, so small that 120 names fill buffers and split partitions.
+Result<std::unique_ptr<ChunkIndex>> OpenFlash(Env& env, const std::string& directory,
+                                              std::unique_ptr<FlashEngine> engine) {
+  return OpenFlashIndex(
+      env, {.directory = directory, .hash_secret = 0x5eed5eed5eed5eed, .pages_per_checkpoint = 4},
+      std::move(engine));
+}
+Result<std::unique_ptr<ChunkIndex>> OpenBufferHash(Env& env, const std::string& directory) {
+  return OpenFlash(env, directory, MakeBufferHashEngine({{"table_bits", 3}, {"incarnations", 3}}));
+}
+
 struct Golden {
   std::string name;  // of the folder
   Result<std::unique_ptr<ChunkIndex>> (*open)(Env&, const std::string&);
@@ -51,6 +64,7 @@ struct Golden {
 const Golden kMap{"map-1", OpenMap, 100};
 const Golden kSilt{"silt-3", OpenSilt, 300};
 const Golden kSiltRuns{"silt-3-runs", OpenSiltRuns, 300};
+const Golden kPageFiles[] = {{"buffer_hash-1", OpenBufferHash, 120}};
 
 Location LocationOf(uint64_t number) {
   return {.segment = static_cast<SegmentId>(1 + number * 7),
@@ -151,10 +165,15 @@ TEST_CASE("SILT's manifest, logs, HashStores, SortedStores and filters are uncha
 
 TEST_CASE("SILT's sorted runs are unchanged") { CheckGolden(kSiltRuns); }
 
+TEST_CASE("the page files and manifests of the other engines are unchanged since version 1") {
+  for (const Golden& golden : kPageFiles) CheckGolden(golden);
+}
+
 TEST_CASE("writes the golden files again", "[.write-golden]") {
   WriteGolden(kMap);
   WriteGolden(kSilt);
   WriteGolden(kSiltRuns);
+  for (const Golden& golden : kPageFiles) WriteGolden(golden);
 }
 
 }  // namespace siltfs::testing

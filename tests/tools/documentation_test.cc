@@ -185,7 +185,7 @@ TEST_CASE("Completion knows commands, mount options and values") {
   CHECK(complete("siltfs m", 1) == "mkfs mount ");
   CHECK(complete("siltfs mount -o ro,no", 3) ==
         "ro,noxattr ro,nogc ro,nosuid ro,nodev ro,noexec ro,noatime ");
-  CHECK(complete("mkfs.siltfs --index-engine s", 2) == "silt ");
+  CHECK(complete("mkfs.siltfs --index-engine si", 2) == "silt ");
   CHECK(complete("mkfs.siltfs --chunk-a", 1) == "--chunk-avg ");
   CHECK(complete("siltfs f", 1) == "fsck ");
   CHECK(complete("siltfs se", 1) == "settle ");

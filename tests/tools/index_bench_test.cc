@@ -71,6 +71,27 @@ TEST_CASE("bench index reports growth and updates separately, and looks up after
   }
 }
 
+TEST_CASE("bench index measures several engines in one run") {
+  const Json statistics =
+      Measured({"--engines", "buffer_hash:table_bits=5:incarnations=4,map,silt:partition_bits=1",
+                "--mix", "50:50", "--mix-entries", "4000", "--get-batch", "100"});
+  const Json& engines = statistics["engines"];
+  REQUIRE(engines.size() == 3);
+  for (const Json& engine : engines) {
+    CHECK(engine["verified"] == true);
+    CHECK(engine["entries"] == 20'000);
+    CHECK(engine["put_first_half_per_s"] > 0);
+    CHECK(engine["processor_us_per_put"] >= 0);
+    CHECK(engine["pages_per_hit"] == engine["reads_per_hit"]);
+    CHECK(engine["mix_get_per_s"] > 0);
+  }
+  CHECK(engines[0]["engine"] == "buffer_hash");
+  CHECK(engines[0]["index_options"] == Json{"table_bits=5", "incarnations=4"});
+  CHECK(engines[0]["merges"] > 0);
+  CHECK(engines[1]["reads_per_hit"] == 0);
+  CHECK(engines[2]["engine"] == "silt");
+}
+
 TEST_CASE("bench index lists the strategies") {
   CHECK(Measured({"--strategy", "list"}) ==
         Json{{"strategies", {"default", "paper", "hashed+tries", "hashed+bounds", "runs+bounds"}}});
@@ -151,6 +172,8 @@ TEST_CASE("bench index refuses options that exclude each other, and says why") {
         Refused{{"--strategy", "paper", "--index-option", "tries=1"}, "tries"},
         Refused{{"--index-option", "hash_store_share=1"}, "hash_store_share"},
         Refused{{"--without", "logs"}, "--without"},
+        Refused{{"--engines", "oak"}, "there is no engine \"oak\""},
+        Refused{{"--engines", "map", "--keep", "--dir", "/tmp/none"}, "--engines: not with"},
         Refused{{"--trace-interval", "5"}, "--trace-memory"},
         Refused{{"--updates", "5080000"}, "254 updates of each entry"},
         Refused{{"--updates", "5", "--keep", "--dir", "/tmp/none"}, "excludes"}}) {

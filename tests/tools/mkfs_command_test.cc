@@ -184,8 +184,8 @@ TEST_CASE("mkfs names the index option that is wrong, and the right ones") {
             "engine map has no parameter \"partition_bits\" (there are: none)"));
   CHECK(Has(mistake({"--index-option", "partition_bits"}),
             "--index-option: \"partition_bits\" is not NAME=VALUE"));
-  CHECK(mistake({"--index-engine", "oak"}) ==
-        "siltfs: --index-engine: there is no engine \"oak\" (there are: silt, map)\n");
+  CHECK(Has(mistake({"--index-engine", "oak"}),
+            "siltfs: --index-engine: there is no engine \"oak\" (there are: silt, map, "));
 }
 
 }  // namespace

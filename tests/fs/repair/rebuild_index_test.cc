@@ -187,6 +187,34 @@ TEST_CASE("blocks are replayed by sequence, and none is reported durable before 
   CHECK(done.size() > 4);
 }
 
+TEST_CASE("a rebuild empties the directories of an index's devices and does not remove them") {
+  SimEnv env;
+  const std::string device = "/store/index/device-3";
+  for (const char* directory : {"/store", "/store/index", "/store/index/device-3",
+                                "/store/index/device-3/lost+found", "/store/index/stray"}) {
+    REQUIRE_OK(env.CreateDirectory(directory));
+  }
+  for (const char* name :
+       {"/manifest", "/device-0", "/device-3/00001-1.pages", "/device-3/notes"}) {
+    REQUIRE_OK(env.OpenFile(IndexPath("/store") + name, {.mode = OpenMode::kCreate}));
+  }
+  REQUIRE_OK(env.SyncDirectory("/"));
+  REQUIRE_OK(env.SyncDirectory("/store"));
+  REQUIRE_OK(env.SyncDirectory("/store/index"));
+  REQUIRE_OK(env.SyncDirectory(device));
+  REQUIRE_OK(EmptyIndexDirectory(env, "/store"));
+  env.PowerCut();
+  const auto names_in = [&](const std::string& directory) {
+    std::set<std::string> names;
+    const auto entries = env.ListDirectory(directory);
+    REQUIRE_OK(entries);
+    for (const DirectoryEntry& entry : *entries) names.insert(entry.name);
+    return names;
+  };
+  CHECK(names_in("/store/index") == std::set<std::string>{"device-3"});
+  CHECK(names_in(device) == std::set<std::string>{"lost+found", "notes"});
+}
+
 TEST_CASE("the index of a crashed store is rebuilt after recovery") {
   CheckedStore store;
   store.Fill();

@@ -1,0 +1,417 @@
+#include "index/flash/page_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "index/flash/page_header.h"
+#include "store/base/aligned_buffer.h"
+#include "store/base/coding.h"
+#include "store/env/files.h"
+
+namespace siltfs {
+namespace {
+
+constexpr uint32_t kReadAtOnce = 64;      // pages
+constexpr uint32_t kWrittenAtOnce = 256;  // pages
+
+uint64_t OffsetOf(uint32_t page) { return uint64_t{page} * kPageSize; }
+
+}  // namespace
+
+StoreFileId PageFiles::FileId(const OneFile& file) const {
+  return {.kind = StoreKind::kPages, .partition = static_cast<uint32_t>(file.log), .id = file.id};
+}
+
+PageFiles::OneFile* PageFiles::Find(uint64_t id) {
+  ReaderLock lock(mutex_);
+  const auto found = files_.find(id);
+  return found == files_.end() ? nullptr : found->second.get();
+}
+
+// --- Reading ---
+
+PageFiles::FilePin PageFiles::Pin() const {
+  MutexLock lock(pin_mutex_);
+  return pins_;
+}
+
+std::optional<PageFiles::Place> PageFiles::Resolve(PageAddress address) const {
+  ReaderLock lock(mutex_);
+  const auto found = files_.find(address.file());
+  if (found == files_.end() || address.page() >= found->second->pages) return std::nullopt;
+  const OneFile& file = *found->second;
+  const auto& handle = address.page() < file.reader_pages ? file.reader : file.file;
+  return Place{.file = handle.get(), .offset = OffsetOf(address.page()), .seed = file.seed};
+}
+
+Status PageFiles::Read(PageAddress first, uint32_t pages, const VisitPage& visit) const {
+  if (pages == 0) return Status::Ok();
+  const auto place = Resolve(first);
+  const auto last = Resolve(first + (pages - 1));
+  if (!place || !last) {
+    for (uint32_t i = 0; i < pages; ++i) SILTFS_RETURN_IF_ERROR(visit(i, std::nullopt));
+    return Status::Ok();
+  }
+  AlignedBuffer buffer(OffsetOf(std::min(pages, kReadAtOnce)));
+  for (uint32_t at = 0; at < pages; at += kReadAtOnce) {
+    const uint32_t count = std::min(kReadAtOnce, pages - at);
+    const MutableByteView bytes = buffer.view().first(OffsetOf(count));
+    SILTFS_ASSIGN_OR_RETURN(const size_t got,
+                            last->file->Read(place->offset + OffsetOf(at), bytes));
+    // Bytes past the file's end read as zeros, which no page check accepts.
+    std::fill(bytes.begin() + static_cast<ptrdiff_t>(got), bytes.end(), 0);
+    for (uint32_t i = 0; i < count; ++i) {
+      const ConstPageBytes page(bytes.data() + OffsetOf(i), kPageSize);
+      const bool whole = CheckFlashPage(page, first.page() + at + i, place->seed).has_value();
+      SILTFS_RETURN_IF_ERROR(visit(at + i, whole ? std::optional(page) : std::nullopt));
+    }
+  }
+  return Status::Ok();
+}
+
+Status PageFiles::Verify(
+    const std::function<void(const std::string& path, uint64_t offset)>& report) const {
+  const FilePin pin = Pin();
+  for (const FileUse& use : Uses()) {
+    const auto place = Resolve(PageAddress::Of(use.id, 0));
+    if (!place) continue;
+    SILTFS_RETURN_IF_ERROR(Read(PageAddress::Of(use.id, 0), use.pages,
+                                [&](uint32_t i, std::optional<ConstPageBytes> page) {
+                                  if (!page) report(place->file->path(), OffsetOf(i));
+                                  return Status::Ok();
+                                }));
+  }
+  return Status::Ok();
+}
+
+// --- Writing ---
+
+// The file that the next pages of a stream are appended to.
+Result<PageFiles::OneFile*> PageFiles::TailFor(size_t log, uint64_t stream, uint32_t pages) {
+  const auto tail = tails_.find({log, stream});
+  if (tail != tails_.end()) {
+    OneFile* const file = Find(tail->second);
+    if (file->pages == 0 || file->pages + uint64_t{pages} <= logs_[log].pages_per_file) {
+      return file;
+    }
+    EndFile(log, stream);
+  }
+  auto made = std::make_unique<OneFile>();
+  made->id = next_id_;
+  made->log = log;
+  made->stream = stream;
+  made->seed = PageSeedOf(FileId(*made));
+  SILTFS_ASSIGN_OR_RETURN(made->file, CreateStoreFile(env_, logs_[log].directory, FileId(*made)));
+  ++next_id_;
+  if (logs_[log].sync_names) unsynced_directories_.insert(logs_[log].directory);
+  OneFile* const file = made.get();
+  tails_[{log, stream}] = file->id;
+  changed_.insert(file->id);
+  WriterLock lock(mutex_);
+  files_[file->id] = std::move(made);
+  return file;
+}
+
+Result<PageAddress> PageFiles::Append(size_t log, uint64_t stream, MutableByteView pages) {
+  const auto count = static_cast<uint32_t>(pages.size() / kPageSize);
+  SILTFS_ASSIGN_OR_RETURN(OneFile* const file, TailFor(log, stream, count));
+  const uint32_t first = file->pages;
+  for (uint32_t i = 0; i < count; ++i) {
+    const PageBytes page(pages.data() + OffsetOf(i), kPageSize);
+    SealFlashPage(page, {.number = first + i, .kind = PageKindOf(page), .count = PageCountOf(page)},
+                  file->seed);
+  }
+  file->unsynced = true;
+  for (uint32_t at = 0; at < count; at += kWrittenAtOnce) {
+    const auto piece =
+        ByteView(pages).subspan(OffsetOf(at), OffsetOf(std::min(kWrittenAtOnce, count - at)));
+    SILTFS_RETURN_IF_ERROR(file->file->Write(OffsetOf(first + at), piece));
+  }
+  if (count >= kReadAtOnce) file->file->BeginSync(OffsetOf(first), pages.size());
+  bytes_written_.fetch_add(pages.size(), std::memory_order_relaxed);
+  counts_[log].all += count;
+  counts_[log].live += count;
+  changed_.insert(file->id);
+  {
+    WriterLock lock(mutex_);
+    file->pages += count;
+    file->live += count;
+  }
+  if (file->pages >= logs_[log].pages_per_file) EndFile(log, stream);
+  return PageAddress::Of(file->id, first);
+}
+
+void PageFiles::Release(PageAddress first, uint32_t pages) {
+  OneFile* const file = Find(first.file());
+  if (file == nullptr) return;
+  changed_.insert(file->id);
+  const uint32_t released = std::min(file->live, pages);
+  counts_[file->log].live -= released;
+  WriterLock lock(mutex_);
+  file->live -= released;
+}
+
+void PageFiles::EndFile(size_t log, uint64_t stream) {
+  const auto tail = tails_.find({log, stream});
+  if (tail == tails_.end()) return;
+  OneFile* const file = Find(tail->second);
+  changed_.insert(file->id);
+  tails_.erase(tail);
+  WriterLock lock(mutex_);
+  file->ended = true;
+}
+
+Status PageFiles::Sync() {
+  std::vector<OneFile*> unsynced;
+  {
+    ReaderLock lock(mutex_);
+    // A file without a page in use is removed after the checkpoint.
+    for (const auto& [id, file] : files_) {
+      if (file->unsynced && !file->removed && !(file->ended && file->live == 0))
+        unsynced.push_back(file.get());
+    }
+  }
+  for (const OneFile* file : unsynced) file->file->BeginSync(0, OffsetOf(file->pages));
+  for (OneFile* file : unsynced) {
+    SILTFS_RETURN_IF_ERROR(ForGood(file->file->Sync()));
+    file->unsynced = false;
+  }
+  while (!unsynced_directories_.empty()) {
+    SILTFS_RETURN_IF_ERROR(SyncNames(env_, *unsynced_directories_.begin()));
+    unsynced_directories_.erase(unsynced_directories_.begin());
+  }
+  return Status::Ok();
+}
+
+// --- The manifest ---
+
+std::vector<std::pair<uint64_t, std::optional<std::string>>> PageFiles::changes() const {
+  std::vector<std::pair<uint64_t, std::optional<std::string>>> changes;
+  ReaderLock lock(mutex_);
+  for (const uint64_t id : changed_) {
+    const auto found = files_.find(id);
+    const bool needed = found != files_.end() && !found->second->removed &&
+                        !(found->second->ended && found->second->live == 0);
+    if (!needed) {
+      changes.emplace_back(id, std::nullopt);
+      continue;
+    }
+    const OneFile& file = *found->second;
+    Encoder out;
+    out.U32(static_cast<uint32_t>(file.log)).U64(file.stream).U32(file.pages).U32(file.live);
+    out.U8(file.ended ? 1 : 0);
+    changes.emplace_back(id, out.Take());
+  }
+  return changes;
+}
+
+Status PageFiles::Enter(uint64_t id, ByteView state) {
+  Decoder in(state);
+  auto file = std::make_unique<OneFile>();
+  file->id = id;
+  file->log = in.U32();
+  file->stream = in.U64();
+  file->pages = in.U32();
+  file->live = in.U32();
+  const uint8_t ended = in.U8();
+  if (!in.Done() || id == 0 || id > PageAddress::kMostFile || file->log >= logs_.size() ||
+      file->pages > PageAddress::kMostPages || file->live > file->pages || ended > 1) {
+    return {StatusCode::kCorruption, "describes a page file wrongly"};
+  }
+  file->ended = ended == 1;
+  file->seed = PageSeedOf(FileId(*file));
+  next_id_ = std::max(next_id_, id + 1);
+  counts_[file->log].all += file->pages;
+  counts_[file->log].live += file->live;
+  if (!file->ended && !tails_.emplace(std::pair(file->log, file->stream), id).second) {
+    return {StatusCode::kCorruption, "has two last files of a stream"};
+  }
+  WriterLock lock(mutex_);
+  files_[id] = std::move(file);
+  return Status::Ok();
+}
+
+Status PageFiles::OpenOne(OneFile& file) {
+  const bool direct = file.ended || read_only_;
+  const OpenMode mode = file.ended || read_only_ ? OpenMode::kRead : OpenMode::kReadWrite;
+  const std::string& directory = logs_[file.log].directory;
+  SILTFS_ASSIGN_OR_RETURN(auto opened, OpenStoreFile(env_, directory, FileId(file), mode, direct));
+  if (opened == nullptr) {
+    return Status(StatusCode::kCorruption, "is missing")
+        .At(JoinPath(directory, StoreFileName(FileId(file))));
+  }
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t size, opened->Size());
+  if (size < OffsetOf(file.pages)) {
+    return Status(StatusCode::kCorruption,
+                  fmt::format("has {} bytes, not {}", size, OffsetOf(file.pages)))
+        .At(opened->path());
+  }
+  file.direct = direct;
+  file.file = std::move(opened);
+  if (direct || file.pages == 0) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(
+      file.reader, OpenStoreFile(env_, directory, FileId(file), OpenMode::kRead, /*direct=*/true));
+  file.reader_pages = file.reader == nullptr ? 0 : file.pages;
+  return Status::Ok();
+}
+
+Status PageFiles::Open() {
+  WriterLock lock(mutex_);
+  for (const auto& [id, file] : files_) SILTFS_RETURN_IF_ERROR(OpenOne(*file));
+  return Status::Ok();
+}
+
+Result<std::vector<StoreFileId>> PageFiles::FilesIn(const std::string& directory) const {
+  auto files = ListStoreFiles(env_, directory);
+  if (files.status().Is(StatusCode::kNotFound)) return std::vector<StoreFileId>();
+  return files;
+}
+
+Result<bool> PageFiles::AnyThere() const {
+  for (const PageLogSpec& log : logs_) {
+    SILTFS_ASSIGN_OR_RETURN(const auto files, FilesIn(log.directory));
+    if (!files.empty()) return true;
+  }
+  return false;
+}
+
+Status PageFiles::RemoveLeftovers() {
+  std::set<std::string> directories;
+  for (const PageLogSpec& log : logs_) directories.insert(log.directory);
+  for (const std::string& directory : directories) {
+    SILTFS_ASSIGN_OR_RETURN(const auto there, FilesIn(directory));
+    for (const StoreFileId& id : there) {
+      next_id_ = std::max(next_id_, id.id + 1);
+      const OneFile* const file = id.kind == StoreKind::kPages ? Find(id.id) : nullptr;
+      const bool listed =
+          file != nullptr && FileId(*file) == id && logs_[file->log].directory == directory;
+      if (listed) {
+        if (file->ended) continue;
+        SILTFS_ASSIGN_OR_RETURN(const uint64_t size, file->file->Size());
+        if (size > OffsetOf(file->pages)) {
+          SILTFS_RETURN_IF_ERROR(file->file->Truncate(OffsetOf(file->pages)));
+        }
+        continue;
+      }
+      SILTFS_RETURN_IF_ERROR(RemoveStoreFile(env_, directory, id));
+    }
+  }
+  return Status::Ok();
+}
+
+void PageFiles::Retire(std::shared_ptr<File> file, uint64_t removed_id) {
+  MutexLock lock(pin_mutex_);
+  retired_.push_back({.pins = pins_, .file = std::move(file), .removed_id = removed_id});
+  pins_ = std::make_shared<int>(0);
+}
+
+// A reader with an older pin may use any file that was retired later, so the order matters.
+void PageFiles::ReapRetired() {
+  while (!retired_.empty() && retired_.front().pins.expired()) {
+    if (const uint64_t id = retired_.front().removed_id; id != 0) {
+      WriterLock lock(mutex_);
+      files_.erase(id);
+    }
+    retired_.pop_front();
+  }
+}
+
+// Reads through the page cache would need memory that nothing limits. So durable pages are read
+// without it.
+Status PageFiles::ReadDirect(OneFile& file) {
+  std::shared_ptr<File> reader = file.reader;
+  if (reader == nullptr) {
+    SILTFS_ASSIGN_OR_RETURN(reader, OpenStoreFile(env_, logs_[file.log].directory, FileId(file),
+                                                  OpenMode::kRead, /*direct=*/true));
+    if (reader == nullptr) return Status::Ok();
+  }
+  std::shared_ptr<File> old;
+  {
+    WriterLock lock(mutex_);
+    file.reader = reader;
+    file.reader_pages = file.pages;
+    if (file.ended) {
+      old = std::exchange(file.file, std::move(reader));
+      file.direct = true;
+    }
+  }
+  if (old != nullptr) Retire(std::move(old), 0);
+  return Status::Ok();
+}
+
+Status PageFiles::Committed() {
+  ReapRetired();
+  for (const uint64_t id : changed_) {
+    OneFile* const file = Find(id);
+    if (file == nullptr || file->removed) continue;
+    if (!(file->ended && file->live == 0)) {
+      if (file->direct) continue;
+      ReadDirect(*file).IgnoreError("the file that is open works, too");
+      continue;
+    }
+    to_remove_.push_back(FileId(*file));
+    counts_[file->log].all -= file->pages;
+    {
+      WriterLock lock(mutex_);
+      file->removed = true;
+    }
+    Retire(file->file, id);
+  }
+  changed_.clear();
+  while (!to_remove_.empty()) {
+    const StoreFileId& file = to_remove_.back();
+    const Status removed = RemoveStoreFile(env_, logs_[file.partition].directory, file);
+    // Removal need not be durable: the manifest does not list the file.
+    if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
+    to_remove_.pop_back();
+  }
+  ReapRetired();
+  return Status::Ok();
+}
+
+// --- State ---
+
+std::vector<uint64_t> PageFiles::FilesOf(size_t log, uint64_t stream) const {
+  std::vector<uint64_t> ids;
+  ReaderLock lock(mutex_);
+  for (const auto& [id, file] : files_) {
+    if (!file->removed && file->log == log && file->stream == stream) ids.push_back(id);
+  }
+  return ids;
+}
+
+std::vector<PageFiles::FileUse> PageFiles::Uses() const {
+  std::vector<FileUse> uses;
+  ReaderLock lock(mutex_);
+  for (const auto& [id, file] : files_) {
+    if (file->removed) continue;
+    uses.push_back({.id = id,
+                    .log = file->log,
+                    .pages = file->pages,
+                    .live = file->live,
+                    .ended = file->ended});
+  }
+  return uses;
+}
+
+uint32_t PageFiles::PagesOf(uint64_t id) const {
+  ReaderLock lock(mutex_);
+  const auto found = files_.find(id);
+  return found == files_.end() ? 0 : found->second->pages;
+}
+
+uint64_t PageFiles::flash_bytes() const {
+  uint64_t pages = 0;
+  for (const PageCounts& counts : counts_) pages += counts.all;
+  return pages * kPageSize;
+}
+
+uint64_t PageFiles::live_pages() const {
+  uint64_t pages = 0;
+  for (const PageCounts& counts : counts_) pages += counts.live;
+  return pages;
+}
+
+}  // namespace siltfs

@@ -1,0 +1,65 @@
+// The log of the entries that are only in memory: what was put since a partition has last moved its
+// buffer to flash. It makes puts durable without a change of the partitions' structures. Entries
+// are numbered in the order in which they are put; a partition remembers from which number on it
+// needs the log (flash_index.h).
+//
+// A log that has become long is replaced by a new one with the entries of the buffers.
+//
+// Thread-safety: none. Ownership: `files` must outlive the object. Durability: an entry is durable
+// after Seal, PageFiles::Sync and a checkpoint. Errors: after kNoSpace a call may be repeated; the
+// entries stay in memory until then.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "index/flash/page_files.h"
+#include "store/base/aligned_buffer.h"
+
+namespace siltfs {
+
+class PutLog {
+ public:
+  static constexpr uint32_t kPagesPerFile = 4096;
+
+  // Uses this log of `files`.
+  PutLog(PageFiles& files, size_t log);
+
+  // Makes room for one entry in memory, by writing pages if necessary.
+  Status MakeRoom();
+  // Appends an entry. Requires room.
+  void Add(const FlashEntry& entry);
+  // The number of the next entry.
+  uint64_t next_number() const { return next_number_; }
+  // Writes the last page, even if it is not full.
+  Status Seal();
+
+  // Calls `visit` with all entries and their numbers, oldest first; called once, before any other
+  // call. kCorruption if a page is damaged.
+  using Visit = std::function<Status(uint64_t number, const FlashEntry& entry)>;
+  Status Replay(const Visit& visit);
+
+  // Pages on flash. From any thread.
+  uint64_t pages() const { return pages_.load(std::memory_order_relaxed); }
+  // Begins a new log: the entries so far are no longer needed after the next checkpoint. Call it
+  // after Seal.
+  void BeginAnew();
+
+  uint64_t memory_bytes() const { return buffer_.size() + pages() * sizeof(PageAddress); }
+
+ private:
+  PageBytes Page(size_t i) { return PageBytes(buffer_.data() + i * kPageSize, kPageSize); }
+  Status Write(size_t pages);
+
+  PageFiles& files_;
+  const size_t log_;
+  AlignedBuffer buffer_;
+  size_t open_page_ = 0;   // in the buffer; earlier pages are full
+  size_t open_count_ = 0;  // entries in the open page
+  uint64_t next_number_ = 1;
+  std::vector<PageAddress> live_;
+  std::atomic<uint64_t> pages_{0};  // live_.size()
+};
+
+}  // namespace siltfs
