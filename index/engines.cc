@@ -7,6 +7,7 @@
 #include "index/buffer_hash/buffer_hash_engine.h"
 #include "index/map/map_index.h"
 #include "index/silt/silt_index.h"
+#include "index/slice_hash/slice_hash_engine.h"
 
 namespace siltfs {
 
@@ -15,6 +16,7 @@ std::span<const IndexEngineRow* const> IndexEngines() {
       &kSiltIndexEngine,
       &kMapIndexEngine,
       &kBufferHashEngine,
+      &kSliceHashEngine,
   };
   return kRows;
 }

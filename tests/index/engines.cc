@@ -7,6 +7,7 @@
 #include "index/flash/flash_index.h"
 #include "index/open_index.h"
 #include "index/silt/silt_index.h"
+#include "index/slice_hash/slice_hash_engine.h"
 #include "wide_index.h"
 
 namespace siltfs::testing {
@@ -101,6 +102,31 @@ Engine TinyFlash(std::string name, MakeFlashEngine make, const EngineParameters&
           }};
 }
 
+std::vector<Engine> TinySliceHashes() {
+  return {
+      TinyFlash("slice_hash, tables of 4", MakeSliceHashEngine,
+                {{"table_bits", 0}, {"incarnations", 51}}, 1),
+      TinyFlash("slice_hash without memory, records of 64 bytes", MakeSliceHashEngine,
+                {{"table_bits", 1}, {"incarnations", 21}, {"filter_bits", 8}, {"record_bytes", 64}},
+                0, 0),
+      TinyFlash("slice_hash with filters, on 2 devices", MakeSliceHashEngine,
+                {{"table_bits", 2},
+                 {"incarnations", 31},
+                 {"filter_bits", 10},
+                 {"record_bytes", 64},
+                 {"channels", 3},
+                 {"chunk_pages", 1},
+                 {"directories", 2}},
+                1),
+      TinyFlash("slice_hash, each partition on 3 devices", MakeSliceHashEngine,
+                {{"table_bits", 0},
+                 {"incarnations", 21},
+                 {"record_bytes", 64},
+                 {"directories", 3},
+                 {"spread", 1}},
+                0)};
+}
+
 std::vector<Engine> TinyBufferHashes() {
   return {TinyFlash("buffer_hash, tables of 16, 3 incarnations", MakeBufferHashEngine,
                     {{"table_bits", 2}, {"incarnations", 3}}, 1),
@@ -131,7 +157,7 @@ const std::vector<Engine>& Engines() {
                            WideSilt("silt with slots of 64 bytes", 6, 1, 2, false),
                            WideSilt("silt with slots of 512 bytes, without filters and tries", 9, 0,
                                     2, false, 0)});
-    for (const auto& tiny : {TinyBufferHashes()}) {
+    for (const auto& tiny : {TinyBufferHashes(), TinySliceHashes()}) {
       all.insert(all.end(), tiny.begin(), tiny.end());
     }
     return all;

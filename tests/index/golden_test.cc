@@ -10,6 +10,7 @@
 #include "index/flash/store_files.h"
 #include "index/map/map_index.h"
 #include "index/silt/silt_index.h"
+#include "index/slice_hash/slice_hash_engine.h"
 #include "store/env/files.h"
 #include "store/env/posix_env.h"
 #include "tests/support/catch.h"
@@ -55,6 +56,11 @@ Result<std::unique_ptr<ChunkIndex>> OpenFlash(Env& env, const std::string& direc
 Result<std::unique_ptr<ChunkIndex>> OpenBufferHash(Env& env, const std::string& directory) {
   return OpenFlash(env, directory, MakeBufferHashEngine({{"table_bits", 3}, {"incarnations", 3}}));
 }
+Result<std::unique_ptr<ChunkIndex>> OpenSliceHash(Env& env, const std::string& directory) {
+  return OpenFlash(
+      env, directory,
+      MakeSliceHashEngine({{"table_bits", 1}, {"incarnations", 16}, {"filter_bits", 8}}));
+}
 
 struct Golden {
   std::string name;  // of the folder
@@ -64,7 +70,8 @@ struct Golden {
 const Golden kMap{"map-1", OpenMap, 100};
 const Golden kSilt{"silt-3", OpenSilt, 300};
 const Golden kSiltRuns{"silt-3-runs", OpenSiltRuns, 300};
-const Golden kPageFiles[] = {{"buffer_hash-1", OpenBufferHash, 120}};
+const Golden kPageFiles[] = {{"buffer_hash-1", OpenBufferHash, 120},
+                             {"slice_hash-1", OpenSliceHash, 120}};
 
 Location LocationOf(uint64_t number) {
   return {.segment = static_cast<SegmentId>(1 + number * 7),

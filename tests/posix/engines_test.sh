@@ -64,3 +64,4 @@ test_engine() { # ENGINE PARAMETER=VALUE...
 }
 
 test_engine buffer_hash partition_bits=1 table_bits=5 incarnations=4
+test_engine slice_hash partition_bits=1 table_bits=4 incarnations=16 filter_bits=8 directories=2
