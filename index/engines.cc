@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "index/bloom_store/bloom_store_engine.h"
 #include "index/buffer_hash/buffer_hash_engine.h"
 #include "index/map/map_index.h"
 #include "index/silt/silt_index.h"
@@ -13,10 +14,8 @@ namespace siltfs {
 
 std::span<const IndexEngineRow* const> IndexEngines() {
   static constexpr std::array kRows = {
-      &kSiltIndexEngine,
-      &kMapIndexEngine,
-      &kBufferHashEngine,
-      &kSliceHashEngine,
+      &kSiltIndexEngine, &kMapIndexEngine,   &kBufferHashEngine,
+      &kSliceHashEngine, &kBloomStoreEngine,
   };
   return kRows;
 }

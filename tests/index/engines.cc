@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "index/bloom_store/bloom_store_engine.h"
 #include "index/buffer_hash/buffer_hash_engine.h"
 #include "index/engines.h"
 #include "index/flash/flash_index.h"
@@ -102,6 +103,24 @@ Engine TinyFlash(std::string name, MakeFlashEngine make, const EngineParameters&
           }};
 }
 
+std::vector<Engine> TinyBloomStores() {
+  return {TinyFlash("bloom_store, chains of 3 pages, records of 64 bytes", MakeBloomStoreEngine,
+                    {{"chain_length", 3},
+                     {"filter_bytes", 64},
+                     {"buffered_filters", 2},
+                     {"record_bytes", 64}},
+                    1),
+          TinyFlash("bloom_store without memory, with prefilters", MakeBloomStoreEngine,
+                    {{"chain_length", 4}, {"buffered_filters", 3}, {"prefilter_bits", 8}}, 2, 0),
+          TinyFlash("bloom_store without memory for its chains", MakeBloomStoreEngine,
+                    {{"chain_length", 6},
+                     {"filter_bytes", 80},
+                     {"buffered_filters", 1},
+                     {"prefilter_bits", 4},
+                     {"record_bytes", 64}},
+                    0, kLeastFlashMemory + 30'000)};
+}
+
 std::vector<Engine> TinySliceHashes() {
   return {
       TinyFlash("slice_hash, tables of 4", MakeSliceHashEngine,
@@ -157,7 +176,7 @@ const std::vector<Engine>& Engines() {
                            WideSilt("silt with slots of 64 bytes", 6, 1, 2, false),
                            WideSilt("silt with slots of 512 bytes, without filters and tries", 9, 0,
                                     2, false, 0)});
-    for (const auto& tiny : {TinyBufferHashes(), TinySliceHashes()}) {
+    for (const auto& tiny : {TinyBufferHashes(), TinySliceHashes(), TinyBloomStores()}) {
       all.insert(all.end(), tiny.begin(), tiny.end());
     }
     return all;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "history.h"
+#include "index/bloom_store/bloom_store_engine.h"
 #include "index/buffer_hash/buffer_hash_engine.h"
 #include "index/flash/flash_index.h"
 #include "index/flash/store_files.h"
@@ -61,6 +62,14 @@ Result<std::unique_ptr<ChunkIndex>> OpenSliceHash(Env& env, const std::string& d
       env, directory,
       MakeSliceHashEngine({{"table_bits", 1}, {"incarnations", 16}, {"filter_bits", 8}}));
 }
+Result<std::unique_ptr<ChunkIndex>> OpenBloomStore(Env& env, const std::string& directory) {
+  return OpenFlash(env, directory,
+                   MakeBloomStoreEngine({{"chain_length", 4},
+                                         {"filter_bytes", 64},
+                                         {"buffered_filters", 1},
+                                         {"prefilter_bits", 4},
+                                         {"record_bytes", 64}}));
+}
 
 struct Golden {
   std::string name;  // of the folder
@@ -71,7 +80,8 @@ const Golden kMap{"map-1", OpenMap, 100};
 const Golden kSilt{"silt-3", OpenSilt, 300};
 const Golden kSiltRuns{"silt-3-runs", OpenSiltRuns, 300};
 const Golden kPageFiles[] = {{"buffer_hash-1", OpenBufferHash, 120},
-                             {"slice_hash-1", OpenSliceHash, 120}};
+                             {"slice_hash-1", OpenSliceHash, 120},
+                             {"bloom_store-1", OpenBloomStore, 120}};
 
 Location LocationOf(uint64_t number) {
   return {.segment = static_cast<SegmentId>(1 + number * 7),

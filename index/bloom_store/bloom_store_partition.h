@@ -1,0 +1,83 @@
+// A partition of a BloomStore index, which the paper calls an instance: a page of entries in
+// memory, the filters of the newest data pages, and a chain of filters on flash.
+//
+// Thread-safety, errors: flash_partition.h.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "index/bloom_store/bloom_store_version.h"
+#include "index/bloom_store/page_buffer.h"
+#include "index/flash/flash_partition.h"
+
+namespace siltfs {
+
+class BloomStorePartition final : public FlashPartition {
+ public:
+  BloomStorePartition(FlashContext& context, uint64_t id, const HashPrefix& prefix,
+                      const BloomStoreShape& shape);
+  // kCorruption if `state` is not as Encode writes it.
+  static Result<std::unique_ptr<FlashPartition>> Open(FlashContext& context, uint64_t id,
+                                                      const HashPrefix& prefix,
+                                                      const BloomStoreShape& shape, ByteView state);
+
+  std::shared_ptr<const FlashVersion> Begin(LookupState& state) const override;
+  PartitionSnapshot TakeSnapshot() const override;
+  void AddStats(std::vector<IndexComponentStats>& stats) const override;
+  uint64_t buffered_entries() const override;
+
+  bool Insert(const FlashEntry& entry) override;
+  void InsertReplayed(const FlashEntry& entry) override;
+  bool WantsRewrite() const override;
+  Status WriteBuffer() override;
+  Status Fill(std::span<const FlashEntry> entries) override;
+  uint64_t MostEntries() const override { return shape_.Capacity() * 3 / 4; }
+  bool Uses(uint64_t file) const override { return version()->state().Uses(file); }
+  // Writes the chain again if the file has it.
+  Result<bool> MoveOut(uint64_t file) override;
+  void ReleaseAll() override;
+  std::string Encode() const override;
+
+  // The filters of the newest data pages, and the prefilter. Without memory for them, WriteBuffer
+  // writes the chain each time.
+  void DropFilters() override;
+  bool HasDroppedFilters() const override { return filters_dropped_; }
+  uint64_t DroppedFilterBytes() const override;
+  Status LoadFilters() override;
+  // The chain.
+  void DropExtras() override;
+  bool HasDroppedExtras() const override;
+  uint64_t DroppedExtraBytes() const override;
+  Status LoadExtras() override;
+
+ private:
+  std::shared_ptr<const BloomStoreVersion> version() const;
+  // Replaces the version; also empties the buffer if `buffer_is_written`.
+  void Install(BloomStoreState state, bool buffer_is_written);
+  // Writes entries to data pages, and the chain if it is time. Releases the old chain.
+  Status Append(std::span<const FlashEntry> entries, bool buffer_is_written);
+  // Moves the filters of the oldest recent data pages into a new chain. Leaves `state` as it is if
+  // the chain is lost. Changes nothing but `state`.
+  Status MoveToChain(BloomStoreState& state);
+  // Makes the missing filters of data pages. Adds all entries of the pages to the prefilter, unless
+  // it is null; resets it if a page is damaged.
+  Status MakeFilters(std::span<DataPage> pages, std::optional<BloomFilter>& prefilter) const;
+  // The prefilter of a chain; nothing if it cannot be made.
+  Result<std::optional<BloomFilter>> PrefilterOf(const FilterChain& chain) const;
+  void CountDamage(const FilterChain& chain) const;
+
+  const BloomStoreShape shape_;
+  MemoryShare buffer_share_;
+  MemoryShare filter_share_;
+  // Used only by the writing calls.
+  bool filters_dropped_ = false;
+  bool chain_is_lost_ = false;  // all of its pages are damaged
+
+  mutable SharedMutex mutex_;
+  PageBuffer buffer_ SILTFS_GUARDED_BY(mutex_);
+  std::shared_ptr<const BloomStoreVersion> version_ SILTFS_GUARDED_BY(mutex_);  // never null
+};
+
+}  // namespace siltfs
