@@ -8,6 +8,7 @@
 #include "index/buffer_hash/buffer_hash_engine.h"
 #include "index/map/map_index.h"
 #include "index/silt/silt_index.h"
+#include "index/skimpy_stash/skimpy_stash_engine.h"
 #include "index/slice_hash/slice_hash_engine.h"
 
 namespace siltfs {
@@ -15,7 +16,7 @@ namespace siltfs {
 std::span<const IndexEngineRow* const> IndexEngines() {
   static constexpr std::array kRows = {
       &kSiltIndexEngine, &kMapIndexEngine,   &kBufferHashEngine,
-      &kSliceHashEngine, &kBloomStoreEngine,
+      &kSliceHashEngine, &kBloomStoreEngine, &kSkimpyStashEngine,
   };
   return kRows;
 }

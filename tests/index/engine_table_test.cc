@@ -116,7 +116,8 @@ TEST_CASE("Each index engine has a number and a name of its own, and is found by
   const auto unknown = FindIndexEngine("oak");
   REQUIRE_CODE(unknown, kInvalidArgument);
   CHECK(unknown.status().cause() ==
-        "there is no engine \"oak\" (there are: silt, map, buffer_hash, slice_hash, bloom_store)");
+        "there is no engine \"oak\" (there are: silt, map, buffer_hash, slice_hash, bloom_store, "
+        "skimpy_stash)");
 }
 
 TEST_CASE("The numbers of index engines on disk never change") {

@@ -8,6 +8,7 @@
 #include "index/flash/flash_index.h"
 #include "index/open_index.h"
 #include "index/silt/silt_index.h"
+#include "index/skimpy_stash/skimpy_stash_engine.h"
 #include "index/slice_hash/slice_hash_engine.h"
 #include "wide_index.h"
 
@@ -121,6 +122,18 @@ std::vector<Engine> TinyBloomStores() {
                     0, kLeastFlashMemory + 30'000)};
 }
 
+std::vector<Engine> TinySkimpyStashes() {
+  return {
+      TinyFlash("skimpy_stash, partitions of 32, buckets of 2", MakeSkimpyStashEngine,
+                {{"capacity_bits", 5}, {"entries_per_bucket", 2}, {"garbage", 1}}, 1),
+      TinyFlash("skimpy_stash with chains that are collected", MakeSkimpyStashEngine,
+                {{"capacity_bits", 6}, {"entries_per_bucket", 4}, {"garbage", 2}}, 0),
+      TinyFlash(
+          "skimpy_stash without memory, records of 64 bytes", MakeSkimpyStashEngine,
+          {{"capacity_bits", 6}, {"entries_per_bucket", 8}, {"garbage", 1}, {"record_bytes", 64}},
+          1, 0)};
+}
+
 std::vector<Engine> TinySliceHashes() {
   return {
       TinyFlash("slice_hash, tables of 4", MakeSliceHashEngine,
@@ -176,7 +189,8 @@ const std::vector<Engine>& Engines() {
                            WideSilt("silt with slots of 64 bytes", 6, 1, 2, false),
                            WideSilt("silt with slots of 512 bytes, without filters and tries", 9, 0,
                                     2, false, 0)});
-    for (const auto& tiny : {TinyBufferHashes(), TinySliceHashes(), TinyBloomStores()}) {
+    for (const auto& tiny :
+         {TinyBufferHashes(), TinySliceHashes(), TinyBloomStores(), TinySkimpyStashes()}) {
       all.insert(all.end(), tiny.begin(), tiny.end());
     }
     return all;

@@ -11,6 +11,7 @@
 #include "index/flash/store_files.h"
 #include "index/map/map_index.h"
 #include "index/silt/silt_index.h"
+#include "index/skimpy_stash/skimpy_stash_engine.h"
 #include "index/slice_hash/slice_hash_engine.h"
 #include "store/env/files.h"
 #include "store/env/posix_env.h"
@@ -70,6 +71,11 @@ Result<std::unique_ptr<ChunkIndex>> OpenBloomStore(Env& env, const std::string& 
                                          {"prefilter_bits", 4},
                                          {"record_bytes", 64}}));
 }
+Result<std::unique_ptr<ChunkIndex>> OpenSkimpyStash(Env& env, const std::string& directory) {
+  return OpenFlash(
+      env, directory,
+      MakeSkimpyStashEngine({{"capacity_bits", 6}, {"entries_per_bucket", 2}, {"garbage", 1}}));
+}
 
 struct Golden {
   std::string name;  // of the folder
@@ -81,7 +87,8 @@ const Golden kSilt{"silt-3", OpenSilt, 300};
 const Golden kSiltRuns{"silt-3-runs", OpenSiltRuns, 300};
 const Golden kPageFiles[] = {{"buffer_hash-1", OpenBufferHash, 120},
                              {"slice_hash-1", OpenSliceHash, 120},
-                             {"bloom_store-1", OpenBloomStore, 120}};
+                             {"bloom_store-1", OpenBloomStore, 120},
+                             {"skimpy_stash-1", OpenSkimpyStash, 120}};
 
 Location LocationOf(uint64_t number) {
   return {.segment = static_cast<SegmentId>(1 + number * 7),

@@ -66,3 +66,4 @@ test_engine() { # ENGINE PARAMETER=VALUE...
 test_engine buffer_hash partition_bits=1 table_bits=5 incarnations=4
 test_engine slice_hash partition_bits=1 table_bits=4 incarnations=16 filter_bits=8 directories=2
 test_engine bloom_store partition_bits=1 chain_length=12 buffered_filters=3 prefilter_bits=4
+test_engine skimpy_stash partition_bits=1 capacity_bits=10 garbage=4

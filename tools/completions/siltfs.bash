@@ -32,7 +32,7 @@ _siltfs() {
   COMPREPLY=()
   case $previous in
     --compression) mapfile -t COMPREPLY < <(compgen -W "zstd:3 none" -- "$current"); return ;;
-    --index-engine) mapfile -t COMPREPLY < <(compgen -W "silt map" -- "$current"); return ;;
+    --index-engine) mapfile -t COMPREPLY < <(compgen -W "silt map buffer_hash slice_hash bloom_store skimpy_stash" -- "$current"); return ;;
     --strategy) mapfile -t COMPREPLY < <(compgen -W "default paper named+bounds hashed+tries hashed+bounds runs+bounds" -- "$current"); return ;;
     --trie) mapfile -t COMPREPLY < <(compgen -W "exact weak sparse" -- "$current"); return ;;
     --chunk-avg | --chunk-min | --chunk-max | --index-memory | --expected-chunks | --root-owner) return ;;

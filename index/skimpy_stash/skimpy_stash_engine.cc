@@ -1,0 +1,119 @@
+#include "index/skimpy_stash/skimpy_stash_engine.h"
+
+#include <algorithm>
+
+#include "index/flash/flash_index.h"
+#include "index/flash/stored_parameters.h"
+#include "index/skimpy_stash/skimpy_stash_partition.h"
+
+namespace siltfs {
+namespace {
+
+constexpr EngineParameterSpec kPartitionBits = {
+    .name = "partition_bits", .least = 0, .most = 16, .value = 4};
+constexpr EngineParameterSpec kCapacityBits = {
+    .name = "capacity_bits", .least = 4, .most = 24, .value = 17};
+constexpr EngineParameterSpec kEntriesPerBucket = {
+    .name = "entries_per_bucket", .least = 1, .most = 32, .value = 8};
+constexpr EngineParameterSpec kEnhanced = {.name = "enhanced", .least = 0, .most = 1, .value = 1};
+constexpr EngineParameterSpec kGarbage = {.name = "garbage", .least = 0, .most = 128, .value = 8};
+constexpr EngineParameterSpec kRecordBytes = {.name = "record_bytes",
+                                              .least = SkimpyStashShape::kRecordSize,
+                                              .most = RecordLayout::kPaperSize,
+                                              .value = SkimpyStashShape::kRecordSize};
+constexpr EngineParameterSpec kParameters[] = {kPartitionBits, kCapacityBits, kEntriesPerBucket,
+                                               kEnhanced,      kGarbage,      kRecordBytes};
+
+// A partition has a stream of its own, so files are small: 1 MiB.
+constexpr uint32_t kPagesPerFile = 256;
+
+class SkimpyStashEngine final : public FlashEngine {
+ public:
+  explicit SkimpyStashEngine(const EngineParameters& parameters)
+      : parameters_(parameters), shape_(SkimpyStashShapeOf(parameters)) {}
+
+  std::string_view name() const override { return kSkimpyStashEngine.name; }
+  std::vector<PageLogSpec> Logs(const std::string& directory) const override {
+    // Each written directory is a file of its own.
+    return {{.directory = directory, .pages_per_file = kPagesPerFile},
+            {.directory = directory, .pages_per_file = 1}};
+  }
+  std::string EncodeParameters() const override {
+    return EncodeEngineParameters(kParameters, parameters_);
+  }
+  Status DecodeParameters(ByteView bytes) override {
+    SILTFS_ASSIGN_OR_RETURN(parameters_, DecodeEngineParameters(name(), kParameters, bytes));
+    shape_ = SkimpyStashShapeOf(parameters_);
+    return Status::Ok();
+  }
+  std::unique_ptr<FlashPartition> Make(FlashContext& context, uint64_t id,
+                                       const HashPrefix& prefix) const override {
+    return std::make_unique<SkimpyStashPartition>(context, id, prefix, shape_);
+  }
+  Result<std::unique_ptr<FlashPartition>> Open(FlashContext& context, uint64_t id,
+                                               const HashPrefix& prefix,
+                                               ByteView state) const override {
+    return SkimpyStashPartition::Open(context, id, prefix, shape_, state);
+  }
+  uint64_t BufferBytes() const override { return EntryTable::MemoryFor(shape_.BufferShape()); }
+
+ private:
+  EngineParameters parameters_;
+  SkimpyStashShape shape_;
+};
+
+Result<std::unique_ptr<ChunkIndex>> Open(Env& env, const IndexOptions& options) {
+  return OpenFlashIndex(
+      env,
+      {.directory = options.directory,
+       .read_only = options.read_only,
+       .partition_bits = static_cast<unsigned>(ValueOf(kPartitionBits, options.parameters)),
+       .hash_secret = std::nullopt,
+       .memory_limit = options.memory_limit},
+      MakeSkimpyStashEngine(options.parameters));
+}
+
+Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
+  const SkimpyStashShape shape = SkimpyStashShapeOf(question.parameters);
+  const auto entries = static_cast<double>(question.entries);
+  // Partitions are between three eighths full and full.
+  const double partitions =
+      std::max(static_cast<double>(uint64_t{1} << ValueOf(kPartitionBits, question.parameters)),
+               8.0 / 3 * entries / static_cast<double>(shape.capacity));
+  const auto heads = static_cast<double>(BucketDirectory::EncodedSize(shape, false));
+  const auto directory = static_cast<double>(BucketDirectory::EncodedSize(shape, shape.enhanced));
+  const auto buffer = static_cast<double>(EntryTable::MemoryFor(shape.BufferShape()));
+  const auto least = static_cast<double>(kLeastFlashMemory);
+  const double record = kPageSize / static_cast<double>(shape.layout.per_page());
+  IndexPlan plan;
+  plan.least_memory_bytes = static_cast<uint64_t>(least + buffer + partitions * heads);
+  plan.memory_bytes = least + partitions * (buffer + directory);
+  // A rewrite holds the old and the new log of a partition only.
+  plan.flash_bytes = entries * record + partitions * (directory + kPagesPerFile * kPageSize);
+  return plan;
+}
+
+}  // namespace
+
+SkimpyStashShape SkimpyStashShapeOf(const EngineParameters& parameters) {
+  return {.layout = RecordLayout(ValueOf(kRecordBytes, parameters)),
+          .entries_per_bucket = static_cast<uint32_t>(ValueOf(kEntriesPerBucket, parameters)),
+          .capacity = uint64_t{1} << ValueOf(kCapacityBits, parameters),
+          .enhanced = ValueOf(kEnhanced, parameters) != 0,
+          .garbage = static_cast<uint32_t>(ValueOf(kGarbage, parameters))};
+}
+
+std::unique_ptr<FlashEngine> MakeSkimpyStashEngine(const EngineParameters& parameters) {
+  return std::make_unique<SkimpyStashEngine>(parameters);
+}
+
+constinit const IndexEngineRow kSkimpyStashEngine = {
+    .number = IndexEngine{5},
+    .name = "skimpy_stash",
+    .remark = "which chains the entries of a bucket through a log on flash",
+    .parameters = kParameters,
+    .open = Open,
+    .plan = Plan,
+    .choose = nullptr};
+
+}  // namespace siltfs
