@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "index/engines.h"
+#include "store/env/page_allocator.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/index_run.h"
 
@@ -71,6 +72,9 @@ void CheckTogether(IndexBenchOptions& options) {
                                std::to_string(IndexKeys::kMostVersion) +
                                " updates of each entry can be told apart");
   }
+  if (!options.engines.empty() && (options.keep || !options.trace.empty())) {
+    throw CLI::ValidationError("--engines: not with --keep or --trace-memory");
+  }
   if (!options.mix_text.empty()) ParseMix(options.mix_text, options.mix);
 }
 
@@ -78,6 +82,12 @@ void AddIndexOptions(CLI::App& app, IndexBenchOptions& options) {
   app.add_option("--engine", options.index.engine, "Index engine")
       ->check(CLI::IsMember(EngineNames()))
       ->capture_default_str();
+  app.add_option("--engines", options.engines,
+                 "Measure these engines instead, one after the other; a name may be followed by "
+                 "parameters, as in silt:partition_bits=4. \"all\" stands for all engines")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CheckEngineChoice);
   app.add_option("--strategy", options.index.strategy,
                  "The slots, the page index and the converted stores of SILT: \"paper\" has named "
                  "slots, tries and HashStores, the default has hashed slots, page boundaries and "
@@ -167,6 +177,17 @@ void AddGetOptions(CLI::App& app, IndexBenchOptions& options) {
       ->capture_default_str();
 }
 
+Json RunEngines(const IndexBenchOptions& options) {
+  Json reports = Json::array();
+  for (const IndexChoice& choice : ParseEngineChoices(options.engines)) {
+    IndexBenchOptions one = options;
+    one.index = choice;
+    reports.push_back(IndexRun(one).Run());
+    ReleaseFreePages();  // the next engine's memory is measured as growth
+  }
+  return {{"engines", std::move(reports)}};
+}
+
 }  // namespace
 
 std::function<Json()> ConfigureIndexBench(CLI::App& app) {
@@ -187,6 +208,7 @@ std::function<Json()> ConfigureIndexBench(CLI::App& app) {
   return [options] {
     if (options->index.strategy == kListStrategies)
       return Json{{"strategies", IndexStrategyNames()}};
+    if (!options->engines.empty()) return RunEngines(*options);
     return IndexRun(*options).Run();
   };
 }

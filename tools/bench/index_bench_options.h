@@ -20,6 +20,7 @@ struct Mix {
 
 struct IndexBenchOptions {
   IndexChoice index;
+  std::vector<std::string> engines;  // measured instead of `index`, one after the other
   uint64_t entries = 1'000'000;
   uint64_t updates = 0;
   std::string directory;

@@ -118,8 +118,11 @@ void IndexLoad::PutWithGets(ChunkIndex& index, MemoryMeter& memory) {
 void IndexLoad::Fill(ChunkIndex& index, MemoryMeter& memory) {
   sequence_ = index.durable_sequence();
   const Stopwatch filling;
+  const double processor = ProcessorSeconds();
   EnterPhase("base");
   PutUpTo(index, options_.entries / 2, memory, nullptr);
+  statistics_.first_half_seconds = filling.seconds();
+  statistics_.first_half_processor_seconds = ProcessorSeconds() - processor;
   const Stopwatch second_half;
   const uint64_t mixed = options_.mix_gets > 0 ? options_.mixed : 0;
   EnterPhase("growth");

@@ -46,6 +46,8 @@ struct PutStatistics {
 
 struct IndexLoadStatistics {
   PutStatistics puts;
+  double first_half_seconds = 0;
+  double first_half_processor_seconds = 0;
   double second_half_seconds = 0;  // includes the flush at its end
   double mixed_seconds = 0;
   uint64_t mixed_gets = 0;

@@ -52,7 +52,7 @@ LookupStatistics IndexLookups::MeasureBatches(uint64_t gets, DeviceReads* device
 
 void IndexLookups::Measure(uint64_t count, unsigned round, GetStatistics& statistics,
                            const Get& get) const {
-  const uint64_t before = index_.stats().flash_reads;
+  const IndexStats before = index_.stats();
   TimedStep step(options_.threads);  // without the making of names and the checks of answers
   RunThreads(options_.threads, [&](unsigned thread) {
     TimedStep::Member member(step);
@@ -71,7 +71,9 @@ void IndexLookups::Measure(uint64_t count, unsigned round, GetStatistics& statis
   });
   statistics.per_s.push_back(static_cast<double>(count) / step.seconds());
   statistics.processor_seconds += step.processor_seconds();
-  statistics.reads += index_.stats().flash_reads - before;
+  const IndexStats after = index_.stats();
+  statistics.reads += after.flash_reads - before.flash_reads;
+  statistics.pages += after.flash_pages_read - before.flash_pages_read;
   statistics.gets += count;
 }
 

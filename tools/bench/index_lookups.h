@@ -19,6 +19,7 @@ namespace siltfs {
 struct GetStatistics {
   std::vector<double> per_s;  // of batches
   uint64_t reads = 0;
+  uint64_t pages = 0;  // that these reads read
   uint64_t gets = 0;
   double processor_seconds = 0;  // of batches
   LatencyHistogram latency;      // of single lookups

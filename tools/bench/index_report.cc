@@ -138,6 +138,8 @@ void AddLookups(const LookupStatistics& lookups, const DeviceReads& device, Json
   report["get_miss_per_s"] = Median(lookups.misses.per_s);
   report["reads_per_hit"] = Ratio(lookups.hits.reads, lookups.hits.gets);
   report["reads_per_miss"] = Ratio(lookups.misses.reads, lookups.misses.gets);
+  report["pages_per_hit"] = Ratio(lookups.hits.pages, lookups.hits.gets);
+  report["pages_per_miss"] = Ratio(lookups.misses.pages, lookups.misses.gets);
   report["device_reads_per_s"] = device_per_s;
   report["device_reads_lowest_per_s"] = *std::ranges::min_element(lookups.device_per_s);
   report["device_reads_highest_per_s"] = *std::ranges::max_element(lookups.device_per_s);

@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 Json IndexRun::Statistics() const {
   const IndexLoadStatistics& load = loading_->statistics();
   const PutStatistics& puts = load.puts;
+  const auto first = static_cast<double>(options_.entries / 2);  // without lookups beside puts
   const auto rest = static_cast<double>(options_.entries - options_.entries / 2);
   const IndexStats stats = index_->stats();
   const auto parameters = ParametersOf(options_.index);
@@ -32,6 +33,8 @@ Json IndexRun::Statistics() const {
                      {"processor", ProcessorName()},
                      {"verified", true},  // a wrong answer throws
                      {"put_per_s", static_cast<double>(options_.entries) / puts.seconds},
+                     {"put_first_half_per_s", first / load.first_half_seconds},
+                     {"processor_us_per_put", load.first_half_processor_seconds * 1e6 / first},
                      {"put_second_half_per_s", rest / load.second_half_seconds},
                      {"memory_bytes", puts.memory_bytes},
                      {"memory_peak_entries", puts.memory_entries},

@@ -7,6 +7,7 @@
 #include "index/silt/plan_strategy.h"
 #include "index/silt/silt_index.h"
 #include "index/silt/silt_options.h"
+#include "tools/bench/bench.h"
 
 namespace siltfs {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 // Named slots always have tries, so an index cannot have this strategy of the model.
 bool IsPossible(const SiltStrategy& strategy) { return !strategy.named_slots || strategy.tries; }
 
+constexpr const char* kAllEngines = "all";
 constexpr const char* kHash = "hash";
 constexpr const char* kSorted = "sorted";
 
@@ -56,6 +58,50 @@ std::vector<std::string> IndexStrategyNames() {
 }
 
 std::vector<std::string> IndexKindsToLeaveOut() { return {kHash, kSorted}; }
+
+namespace {
+
+// The parts of a text between colons.
+std::vector<std::string> SplitAtColons(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0;;) {
+    const size_t end = text.find(':', begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == std::string::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+IndexChoice ParseEngineChoice(const std::string& text) {
+  std::vector<std::string> parts = SplitAtColons(text);
+  IndexChoice choice{.engine = parts.front()};
+  choice.parameters.assign(parts.begin() + 1, parts.end());
+  return choice;
+}
+
+}  // namespace
+
+std::string CheckEngineChoice(const std::string& text) {
+  if (text == kAllEngines) return "";
+  const auto parameters = ParametersOf(ParseEngineChoice(text));
+  return parameters.ok() ? "" : std::string(parameters.status().cause());
+}
+
+std::vector<IndexChoice> ParseEngineChoices(const std::vector<std::string>& texts) {
+  std::vector<IndexChoice> choices;
+  for (const std::string& text : texts) {
+    if (text == kAllEngines) {
+      for (const IndexEngineRow* row : IndexEngines()) {
+        choices.push_back({.engine = std::string(row->name)});
+      }
+      continue;
+    }
+    const std::string refused = CheckEngineChoice(text);
+    if (!refused.empty()) throw BenchFailure(refused);
+    choices.push_back(ParseEngineChoice(text));
+  }
+  return choices;
+}
 
 Result<EngineParameters> ParametersOf(const IndexChoice& choice) {
   SILTFS_ASSIGN_OR_RETURN(const IndexEngineRow* const engine, FindIndexEngine(choice.engine));

@@ -25,6 +25,12 @@ struct IndexChoice {
 std::vector<std::string> IndexStrategyNames();
 std::vector<std::string> IndexKindsToLeaveOut();
 
+// Parses engines with parameters, such as "silt" or "silt:partition_bits=4:tries=1"; "all" stands
+// for all engines. Throws BenchFailure for a text that CheckEngineChoice refuses.
+std::vector<IndexChoice> ParseEngineChoices(const std::vector<std::string>& texts);
+// Returns why the text is refused; empty if it is not.
+std::string CheckEngineChoice(const std::string& text);
+
 // Checks the choice, and returns the engine's parameters.
 Result<EngineParameters> ParametersOf(const IndexChoice& choice);
 // Returns how the index leaves out kinds of stores, as sentences. Empty if it has all kinds.
