@@ -137,6 +137,8 @@ Status FlashIndex::ReplayPuts() {
     if (number >= partition.log_from) partition.InsertReplayed(entry);
     return Status::Ok();
   }));
+  // A partition ignores entries with numbers below its log_from.
+  for (const auto& partition : partitions->all()) puts_.RaiseNumber(partition->log_from);
   numbers_at_checkpoint_ = puts_.next_number();
   return Status::Ok();
 }

@@ -19,7 +19,8 @@ Result<PartitionState> DecodePartitionState(uint64_t id, ByteView bytes) {
   partition.log_from = in.U64();
   partition.state = AsText(in.Raw(in.remaining()));
   const bool valid =
-      in.ok() && partition.prefix.depth <= HashPrefix::kMostDepth &&
+      in.ok() && partition.log_from < UINT64_MAX / 2 &&
+      partition.prefix.depth <= HashPrefix::kMostDepth &&
       (partition.prefix.depth == 0 ? partition.prefix.first == 0
                                    : partition.prefix.first << partition.prefix.depth == 0);
   if (!valid) return Damaged("describes a partition wrongly");

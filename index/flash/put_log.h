@@ -10,6 +10,7 @@
 // entries stay in memory until then.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <vector>
@@ -32,6 +33,9 @@ class PutLog {
   void Add(const FlashEntry& entry);
   // The number of the next entry.
   uint64_t next_number() const { return next_number_; }
+  // The next entry gets this number or a greater one. A log without entries does not know which
+  // numbers were used. Call it after Replay.
+  void RaiseNumber(uint64_t number) { next_number_ = std::max(next_number_, number); }
   // Writes the last page, even if it is not full.
   Status Seal();
 

@@ -224,6 +224,21 @@ TEST_CASE("the log of puts stays short") {
   Fixture::Check(*index, 0, 99 * 400);
 }
 
+TEST_CASE("entries survive that are put after the log of puts became empty") {
+  Fixture fixture;
+  fixture.options.least_log_pages = 1;
+  auto index = fixture.Open();
+  Fixture::Put(*index, 0, 300);
+  index->SetGone([](SegmentId) { return true; });
+  REQUIRE_OK(index->DropGone());
+  REQUIRE_OK(index->Close());
+  index = fixture.Open();
+  Fixture::Put(*index, 1000, 200);
+  REQUIRE_OK(index->Close());
+  index = fixture.Open();
+  Fixture::Check(*index, 1000, 200);
+}
+
 TEST_CASE("readers see every entry while partitions are written, split and cleaned") {
   Fixture fixture;
   fixture.options.pages_per_checkpoint = 8;
