@@ -14,10 +14,17 @@ uint32_t PageAmong(uint32_t pages, const HashPrefix& prefix, uint64_t hash) {
   return static_cast<uint32_t>((position >> 32) * pages >> 32);
 }
 
-// The least number of pages, tried in steps, in which no page gets too many entries.
+// More pages than this, as a multiple of the least, are not tried. Hashes of names need a few
+// percent more than the least.
+constexpr uint32_t kMostEmptiness = 64;
+
+// The least number of pages, tried in steps, in which no page gets too many entries. 0 if there is
+// none, because many hashes are nearly equal; only a forged index has such hashes.
 uint32_t PagesFor(std::span<const FlashEntry> entries, const HashPrefix& prefix, size_t per_page) {
   auto pages = static_cast<uint32_t>((entries.size() + per_page - 1) / per_page);
-  for (;;) {
+  const uint64_t most = std::min<uint64_t>(uint64_t{pages} * kMostEmptiness + kMostEmptiness,
+                                           PageAddress::kMostPages);
+  while (pages <= most) {
     size_t in_page = 0;
     uint32_t page = 0;
     const bool fits = std::ranges::all_of(entries, [&](const FlashEntry& entry) {
@@ -29,6 +36,7 @@ uint32_t PagesFor(std::span<const FlashEntry> entries, const HashPrefix& prefix,
     if (fits) return pages;
     pages += 1 + pages / 64;
   }
+  return 0;
 }
 
 }  // namespace
@@ -46,6 +54,7 @@ Result<Incarnation> IncarnationFormat::Write(PageFiles& files, size_t log, const
   Incarnation made;
   made.entries = entries.size();
   made.pages = PagesFor(entries, prefix, layout.per_page());
+  if (made.pages == 0) return Status(StatusCode::kCorruption, "has entries with forged hashes");
   AlignedBuffer pages(size_t{AllPages(made)} * kPageSize);
   const auto page_at = [&](uint32_t i) {
     return PageBytes(pages.data() + size_t{i} * kPageSize, kPageSize);

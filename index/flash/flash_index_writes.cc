@@ -85,7 +85,14 @@ Status FlashIndex::MoveBuffer(FlashPartition& partition) {
 // Replaces a partition by partitions with its live entries.
 Status FlashIndex::Rewrite(FlashPartition& partition, const std::function<bool(SegmentId)>& gone) {
   const PageFiles::FilePin pin = files_.Pin();
-  SILTFS_ASSIGN_OR_RETURN(const EntryListing listing, ListEntries(partition.TakeSnapshot(), gone));
+  SILTFS_ASSIGN_OR_RETURN(EntryListing listing, ListEntries(partition.TakeSnapshot(), gone));
+  // Only damage puts an entry into a foreign partition, where no lookup finds it.
+  const HashPrefix prefix = partition.prefix();
+  if (std::erase_if(listing.entries, [&prefix](const FlashEntry& entry) {
+        return entry.hash == 0 || !prefix.Has(entry.hash);
+      }) > 0) {
+    CountDamage(1);
+  }
   if (listing.damaged_pages > 0) CountDamage(listing.damaged_pages);
   PartitionMap::Partitions made;
   Status divided = Divide(partition.prefix(), listing.entries, made);

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "history.h"
+#include "index/buffer_hash/incarnation.h"
 #include "index/flash/flash_index.h"
 #include "index/index_engine.h"
 #include "store/env/sim_env.h"
@@ -237,6 +238,16 @@ TEST_CASE("entries survive that are put after the log of puts became empty") {
   REQUIRE_OK(index->Close());
   index = fixture.Open();
   Fixture::Check(*index, 1000, 200);
+}
+
+TEST_CASE("forged hashes that fit into no number of pages are refused") {
+  Fixture fixture;
+  PageFiles files(fixture.env, {{.directory = kDirectory, .pages_per_file = 64}}, false);
+  const IncarnationFormat format{.layout = RecordLayout(), .filter_bits = 10};
+  std::vector<FlashEntry> entries;
+  for (uint64_t i = 1; i <= 300; ++i) entries.push_back({.hash = i, .location = {.segment = 1}});
+  REQUIRE_CODE(format.Write(files, 0, HashPrefix(), entries), kCorruption);
+  CHECK(files.live_pages(0) == 0);
 }
 
 TEST_CASE("readers see every entry while partitions are written, split and cleaned") {
