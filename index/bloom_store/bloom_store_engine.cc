@@ -4,7 +4,7 @@
 
 #include "index/bloom_store/bloom_store_partition.h"
 #include "index/flash/flash_index.h"
-#include "index/flash/stored_parameters.h"
+#include "index/flash/shaped_engine.h"
 
 namespace siltfs {
 namespace {
@@ -19,12 +19,9 @@ constexpr EngineParameterSpec kBufferedFilters = {
     .name = "buffered_filters", .least = 1, .most = ColumnSet::kMost, .value = 8};
 constexpr EngineParameterSpec kPrefilterBits = {
     .name = "prefilter_bits", .least = 0, .most = 16, .value = 0};
-constexpr EngineParameterSpec kRecordBytes = {.name = "record_bytes",
-                                              .least = RecordLayout::kEntrySize,
-                                              .most = RecordLayout::kPaperSize,
-                                              .value = RecordLayout::kEntrySize};
-constexpr EngineParameterSpec kParameters[] = {kPartitionBits,   kChainLength,   kFilterBytes,
-                                               kBufferedFilters, kPrefilterBits, kRecordBytes};
+constexpr EngineParameterSpec kParameters[] = {kPartitionBits, kChainLength,
+                                               kFilterBytes,   kBufferedFilters,
+                                               kPrefilterBits, kRecordBytesParameter};
 
 constexpr uint32_t kDataPagesPerFile = 4096;
 // Chains are replaced often, so their files are small.
@@ -34,16 +31,15 @@ BloomStoreShape ShapeOf(const EngineParameters& parameters) {
   const auto value = [&](const EngineParameterSpec& spec) {
     return static_cast<uint32_t>(ValueOf(spec, parameters));
   };
-  return {value(kRecordBytes), value(kFilterBytes), value(kChainLength), value(kBufferedFilters),
-          value(kPrefilterBits)};
+  return {value(kRecordBytesParameter), value(kFilterBytes), value(kChainLength),
+          value(kBufferedFilters), value(kPrefilterBits)};
 }
 
-class BloomStoreEngine final : public FlashEngine {
+class BloomStoreEngine final : public ShapedEngine<BloomStoreShape, BloomStorePartition> {
  public:
   explicit BloomStoreEngine(const EngineParameters& parameters)
-      : parameters_(parameters), shape_(ShapeOf(parameters)) {}
+      : ShapedEngine(kBloomStoreEngine, ShapeOf, parameters) {}
 
-  std::string_view name() const override { return kBloomStoreEngine.name; }
   std::vector<PageLogSpec> Logs(const std::string& directory) const override {
     std::vector<PageLogSpec> logs(2);
     logs[BloomStoreShape::kDataLog] = {.directory = directory, .pages_per_file = kDataPagesPerFile};
@@ -51,39 +47,11 @@ class BloomStoreEngine final : public FlashEngine {
                                         .pages_per_file = kChainPagesPerFile};
     return logs;
   }
-  std::string EncodeParameters() const override {
-    return EncodeEngineParameters(kParameters, parameters_);
-  }
-  Status DecodeParameters(ByteView bytes) override {
-    SILTFS_ASSIGN_OR_RETURN(parameters_, DecodeEngineParameters(name(), kParameters, bytes));
-    shape_ = ShapeOf(parameters_);
-    return Status::Ok();
-  }
-  std::unique_ptr<FlashPartition> Make(FlashContext& context, uint64_t id,
-                                       const HashPrefix& prefix) const override {
-    return std::make_unique<BloomStorePartition>(context, id, prefix, shape_);
-  }
-  Result<std::unique_ptr<FlashPartition>> Open(FlashContext& context, uint64_t id,
-                                               const HashPrefix& prefix,
-                                               ByteView state) const override {
-    return BloomStorePartition::Open(context, id, prefix, shape_, state);
-  }
-  uint64_t BufferBytes() const override { return PageBuffer::MemoryFor(shape_.filter); }
-
- private:
-  EngineParameters parameters_;
-  BloomStoreShape shape_;
+  uint64_t BufferBytes() const override { return PageBuffer::MemoryFor(shape().filter); }
 };
 
 Result<std::unique_ptr<ChunkIndex>> Open(Env& env, const IndexOptions& options) {
-  return OpenFlashIndex(
-      env,
-      {.directory = options.directory,
-       .read_only = options.read_only,
-       .partition_bits = static_cast<unsigned>(ValueOf(kPartitionBits, options.parameters)),
-       .hash_secret = std::nullopt,
-       .memory_limit = options.memory_limit},
-      MakeBloomStoreEngine(options.parameters));
+  return OpenFlashIndex(env, options, kPartitionBits, MakeBloomStoreEngine(options.parameters));
 }
 
 Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
@@ -91,8 +59,7 @@ Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
   const auto entries = static_cast<double>(question.entries);
   // Partitions are between half full and full.
   const double partitions =
-      std::max(static_cast<double>(uint64_t{1} << ValueOf(kPartitionBits, question.parameters)),
-               2 * entries / static_cast<double>(shape.Capacity()));
+      PlannedPartitions(question, kPartitionBits, static_cast<double>(shape.Capacity()) / 2);
   const uint64_t buffer_bytes = PageBuffer::MemoryFor(shape.filter);
   const uint64_t filter_bytes = shape.buffered_filters * shape.filter.bytes() +
                                 (shape.has_prefilter ? shape.prefilter.bytes() : 0) +

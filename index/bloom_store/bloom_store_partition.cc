@@ -15,12 +15,9 @@ void ReleaseChain(PageFiles& files, const FilterChain& chain) {
 
 BloomStorePartition::BloomStorePartition(FlashContext& context, uint64_t id,
                                          const HashPrefix& prefix, const BloomStoreShape& shape)
-    : FlashPartition(context, id, prefix),
-      shape_(shape),
-      buffer_share_(context.buffer_bytes),
-      filter_share_(context.filter_bytes),
-      buffer_(shape.layout, shape.filter),
-      version_(std::make_shared<BloomStoreVersion>(context, shape, BloomStoreState())) {}
+    : BufferedPartition(context, id, prefix, PageBuffer(shape.layout, shape.filter),
+                        std::make_shared<BloomStoreVersion>(context, shape, BloomStoreState())),
+      shape_(shape) {}
 
 // --- The manifest ---
 
@@ -73,32 +70,11 @@ Result<std::unique_ptr<FlashPartition>> BloomStorePartition::Open(FlashContext& 
   if (!valid) return Status(StatusCode::kCorruption, "describes a chain of filters wrongly");
   auto partition = std::make_unique<BloomStorePartition>(context, id, prefix, shape);
   partition->filters_dropped_ = !state.recent.empty() || shape.has_prefilter;
-  partition->Install(std::move(state), /*buffer_is_written=*/false);
+  partition->InstallState(std::move(state), /*buffer_is_written=*/false);
   return std::unique_ptr<FlashPartition>(std::move(partition));
 }
 
 // --- Reading ---
-
-std::shared_ptr<const BloomStoreVersion> BloomStorePartition::version() const {
-  ReaderLock lock(mutex_);
-  return version_;
-}
-
-std::shared_ptr<const FlashVersion> BloomStorePartition::Begin(LookupState& state) const {
-  ReaderLock lock(mutex_);
-  state.found = buffer_.Find(state.hash);
-  return state.found ? nullptr : version_;
-}
-
-PartitionSnapshot BloomStorePartition::TakeSnapshot() const {
-  ReaderLock lock(mutex_);
-  return {.buffered = buffer_.entries(), .version = version_};
-}
-
-uint64_t BloomStorePartition::buffered_entries() const {
-  ReaderLock lock(mutex_);
-  return buffer_.size();
-}
 
 void BloomStorePartition::AddStats(std::vector<IndexComponentStats>& stats) const {
   const BloomStoreState state = version()->state();
@@ -126,32 +102,9 @@ void BloomStorePartition::AddStats(std::vector<IndexComponentStats>& stats) cons
 
 // --- Writing ---
 
-void BloomStorePartition::Install(BloomStoreState state, bool buffer_is_written) {
-  filter_share_.Set(state.filter_bytes());
-  if (buffer_is_written) buffer_share_.Set(0);
-  std::shared_ptr<const BloomStoreVersion> version =
-      std::make_shared<BloomStoreVersion>(context(), shape_, std::move(state));
-  WriterLock lock(mutex_);
-  version_.swap(version);
-  if (buffer_is_written) buffer_.Clear();
-}
-
-bool BloomStorePartition::Insert(const FlashEntry& entry) {
-  bool inserted = false;
-  uint64_t bytes = 0;
-  {
-    WriterLock lock(mutex_);
-    inserted = buffer_.Insert(entry);
-    bytes = buffer_.memory_bytes();
-  }
-  buffer_share_.Set(bytes);
-  return inserted;
-}
-
-void BloomStorePartition::InsertReplayed(const FlashEntry& entry) {
-  WriterLock lock(mutex_);
-  buffer_.InsertAnyway(entry);
-  buffer_share_.Set(buffer_.memory_bytes());
+void BloomStorePartition::InstallState(BloomStoreState state, bool buffer_is_written) {
+  Install(std::make_shared<BloomStoreVersion>(context(), shape_, std::move(state)),
+          buffer_is_written);
 }
 
 bool BloomStorePartition::WantsRewrite() const {
@@ -191,7 +144,7 @@ Status BloomStorePartition::Append(std::span<const FlashEntry> entries, bool buf
     }
   }
   const bool replaced = state.chain.first != old.first;
-  Install(std::move(state), buffer_is_written);
+  InstallState(std::move(state), buffer_is_written);
   if (replaced) ReleaseChain(files(), old);
   return Status::Ok();
 }
@@ -243,7 +196,7 @@ Result<bool> BloomStorePartition::MoveOut(uint64_t file) {
   const PageFiles::FilePin pin = files().Pin();
   SILTFS_RETURN_IF_ERROR(MoveToChain(state));
   if (state.chain.first == old.first) return false;
-  Install(std::move(state), /*buffer_is_written=*/false);
+  InstallState(std::move(state), /*buffer_is_written=*/false);
   ReleaseChain(files(), old);
   return true;
 }

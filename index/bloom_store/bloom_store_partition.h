@@ -10,11 +10,11 @@
 
 #include "index/bloom_store/bloom_store_version.h"
 #include "index/bloom_store/page_buffer.h"
-#include "index/flash/flash_partition.h"
+#include "index/flash/buffered_partition.h"
 
 namespace siltfs {
 
-class BloomStorePartition final : public FlashPartition {
+class BloomStorePartition final : public BufferedPartition<PageBuffer, BloomStoreVersion> {
  public:
   BloomStorePartition(FlashContext& context, uint64_t id, const HashPrefix& prefix,
                       const BloomStoreShape& shape);
@@ -23,13 +23,8 @@ class BloomStorePartition final : public FlashPartition {
                                                       const HashPrefix& prefix,
                                                       const BloomStoreShape& shape, ByteView state);
 
-  std::shared_ptr<const FlashVersion> Begin(LookupState& state) const override;
-  PartitionSnapshot TakeSnapshot() const override;
   void AddStats(std::vector<IndexComponentStats>& stats) const override;
-  uint64_t buffered_entries() const override;
 
-  bool Insert(const FlashEntry& entry) override;
-  void InsertReplayed(const FlashEntry& entry) override;
   bool WantsRewrite() const override;
   Status WriteBuffer() override;
   Status Fill(std::span<const FlashEntry> entries) override;
@@ -53,9 +48,8 @@ class BloomStorePartition final : public FlashPartition {
   Status LoadExtras() override;
 
  private:
-  std::shared_ptr<const BloomStoreVersion> version() const;
   // Replaces the version; also empties the buffer if `buffer_is_written`.
-  void Install(BloomStoreState state, bool buffer_is_written);
+  void InstallState(BloomStoreState state, bool buffer_is_written);
   // Writes entries to data pages, and the chain if it is time. Releases the old chain.
   Status Append(std::span<const FlashEntry> entries, bool buffer_is_written);
   // Moves the filters of the oldest recent data pages into a new chain. Leaves `state` as it is if
@@ -69,15 +63,9 @@ class BloomStorePartition final : public FlashPartition {
   void CountDamage(const FilterChain& chain) const;
 
   const BloomStoreShape shape_;
-  MemoryShare buffer_share_;
-  MemoryShare filter_share_;
   // Used only by the writing calls.
   bool filters_dropped_ = false;
   bool chain_is_lost_ = false;  // all of its pages are damaged
-
-  mutable SharedMutex mutex_;
-  PageBuffer buffer_ SILTFS_GUARDED_BY(mutex_);
-  std::shared_ptr<const BloomStoreVersion> version_ SILTFS_GUARDED_BY(mutex_);  // never null
 };
 
 }  // namespace siltfs

@@ -37,6 +37,7 @@ class BloomStoreVersion final : public FlashVersion {
   Status Verify(const ReportFault& report) const override;
 
   const BloomStoreState& state() const { return state_; }
+  uint64_t filter_bytes() const { return state_.filter_bytes(); }
 
  private:
   std::optional<PageAddress> NextOfChain(LookupState& lookup) const;

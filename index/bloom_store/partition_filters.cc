@@ -58,7 +58,7 @@ void BloomStorePartition::DropFilters() {
   BloomStoreState state = version()->state();
   for (DataPage& page : state.recent) page.filter.reset();
   state.prefilter.reset();
-  Install(std::move(state), /*buffer_is_written=*/false);
+  InstallState(std::move(state), /*buffer_is_written=*/false);
 }
 
 uint64_t BloomStorePartition::DroppedFilterBytes() const {
@@ -78,7 +78,7 @@ Status BloomStorePartition::LoadFilters() {
   SILTFS_RETURN_IF_ERROR(MakeFilters(state.recent, prefilter));
   if (prefilter) state.prefilter = std::make_shared<BloomFilter>(std::move(*prefilter));
   filters_dropped_ = false;
-  Install(std::move(state), /*buffer_is_written=*/false);
+  InstallState(std::move(state), /*buffer_is_written=*/false);
   return Status::Ok();
 }
 
@@ -86,7 +86,7 @@ void BloomStorePartition::DropExtras() {
   BloomStoreState state = version()->state();
   if (state.chain.rows == nullptr) return;
   state.chain.rows.reset();
-  Install(std::move(state), /*buffer_is_written=*/false);
+  InstallState(std::move(state), /*buffer_is_written=*/false);
 }
 
 bool BloomStorePartition::HasDroppedExtras() const { return DroppedExtraBytes() > 0; }
@@ -106,7 +106,7 @@ Status BloomStorePartition::LoadExtras() {
   if (!read) return Status::Ok();
   if (read->damaged) CountDamage(state.chain);
   state.chain.rows = std::make_shared<ChainRows>(std::move(read->rows));
-  Install(std::move(state), /*buffer_is_written=*/false);
+  InstallState(std::move(state), /*buffer_is_written=*/false);
   return Status::Ok();
 }
 

@@ -4,7 +4,7 @@
 
 #include "index/buffer_hash/buffer_hash_partition.h"
 #include "index/flash/flash_index.h"
-#include "index/flash/stored_parameters.h"
+#include "index/flash/shaped_engine.h"
 
 namespace siltfs {
 namespace {
@@ -17,12 +17,8 @@ constexpr EngineParameterSpec kIncarnations = {
     .name = "incarnations", .least = 1, .most = 64, .value = 16};
 constexpr EngineParameterSpec kFilterBits = {
     .name = "filter_bits", .least = 0, .most = 24, .value = 10};
-constexpr EngineParameterSpec kRecordBytes = {.name = "record_bytes",
-                                              .least = RecordLayout::kEntrySize,
-                                              .most = RecordLayout::kPaperSize,
-                                              .value = RecordLayout::kEntrySize};
 constexpr EngineParameterSpec kParameters[] = {kPartitionBits, kTableBits, kIncarnations,
-                                               kFilterBits, kRecordBytes};
+                                               kFilterBits, kRecordBytesParameter};
 
 constexpr uint32_t kWays = 4;
 constexpr uint32_t kPagesPerFile = 4096;
@@ -30,52 +26,23 @@ constexpr uint32_t kPagesPerFile = 4096;
 BufferHashShape ShapeOf(const EngineParameters& parameters) {
   return {.table = {.buckets = 1U << ValueOf(kTableBits, parameters), .ways = kWays},
           .incarnations = static_cast<uint32_t>(ValueOf(kIncarnations, parameters)),
-          .format = {.layout = RecordLayout(ValueOf(kRecordBytes, parameters)),
+          .format = {.layout = RecordLayout(ValueOf(kRecordBytesParameter, parameters)),
                      .filter_bits = static_cast<unsigned>(ValueOf(kFilterBits, parameters))}};
 }
 
-class BufferHashEngine final : public FlashEngine {
+class BufferHashEngine final : public ShapedEngine<BufferHashShape, BufferHashPartition> {
  public:
   explicit BufferHashEngine(const EngineParameters& parameters)
-      : parameters_(parameters), shape_(ShapeOf(parameters)) {}
+      : ShapedEngine(kBufferHashEngine, ShapeOf, parameters) {}
 
-  std::string_view name() const override { return kBufferHashEngine.name; }
   std::vector<PageLogSpec> Logs(const std::string& directory) const override {
     return {{.directory = directory, .pages_per_file = kPagesPerFile}};
   }
-  std::string EncodeParameters() const override {
-    return EncodeEngineParameters(kParameters, parameters_);
-  }
-  Status DecodeParameters(ByteView bytes) override {
-    SILTFS_ASSIGN_OR_RETURN(parameters_, DecodeEngineParameters(name(), kParameters, bytes));
-    shape_ = ShapeOf(parameters_);
-    return Status::Ok();
-  }
-  std::unique_ptr<FlashPartition> Make(FlashContext& context, uint64_t id,
-                                       const HashPrefix& prefix) const override {
-    return std::make_unique<BufferHashPartition>(context, id, prefix, shape_);
-  }
-  Result<std::unique_ptr<FlashPartition>> Open(FlashContext& context, uint64_t id,
-                                               const HashPrefix& prefix,
-                                               ByteView state) const override {
-    return BufferHashPartition::Open(context, id, prefix, shape_, state);
-  }
-  uint64_t BufferBytes() const override { return EntryTable::MemoryFor(shape_.table); }
-
- private:
-  EngineParameters parameters_;
-  BufferHashShape shape_;
+  uint64_t BufferBytes() const override { return EntryTable::MemoryFor(shape().table); }
 };
 
 Result<std::unique_ptr<ChunkIndex>> Open(Env& env, const IndexOptions& options) {
-  return OpenFlashIndex(
-      env,
-      {.directory = options.directory,
-       .read_only = options.read_only,
-       .partition_bits = static_cast<unsigned>(ValueOf(kPartitionBits, options.parameters)),
-       .hash_secret = std::nullopt,
-       .memory_limit = options.memory_limit},
-      MakeBufferHashEngine(options.parameters));
+  return OpenFlashIndex(env, options, kPartitionBits, MakeBufferHashEngine(options.parameters));
 }
 
 Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
@@ -85,8 +52,7 @@ Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
   const double filter_bytes = entries * shape.format.filter_bits / 8;
   // Partitions are between half full and full.
   const double partitions =
-      std::max(static_cast<double>(uint64_t{1} << ValueOf(kPartitionBits, question.parameters)),
-               2 * entries / static_cast<double>(shape.Capacity()));
+      PlannedPartitions(question, kPartitionBits, static_cast<double>(shape.Capacity()) / 2);
   constexpr double kPageLoad = 0.8;
   IndexPlan plan;
   plan.least_memory_bytes = kLeastFlashMemory + EntryTable::MemoryFor(shape.table);

@@ -107,13 +107,10 @@ uint64_t BufferHashVersion::filter_bytes() const {
 
 BufferHashPartition::BufferHashPartition(FlashContext& context, uint64_t id,
                                          const HashPrefix& prefix, const BufferHashShape& shape)
-    : FlashPartition(context, id, prefix),
-      shape_(shape),
-      buffer_share_(context.buffer_bytes),
-      filter_share_(context.filter_bytes),
-      buffer_(shape.table),
-      version_(std::make_shared<BufferHashVersion>(context, shape, prefix,
-                                                   std::vector<Incarnation>())) {}
+    : BufferedPartition(
+          context, id, prefix, EntryTable(shape.table),
+          std::make_shared<BufferHashVersion>(context, shape, prefix, std::vector<Incarnation>())),
+      shape_(shape) {}
 
 Result<std::unique_ptr<FlashPartition>> BufferHashPartition::Open(FlashContext& context,
                                                                   uint64_t id,
@@ -134,7 +131,7 @@ Result<std::unique_ptr<FlashPartition>> BufferHashPartition::Open(FlashContext& 
     incarnations.push_back(std::move(incarnation));
   }
   auto partition = std::make_unique<BufferHashPartition>(context, id, prefix, shape);
-  partition->Install(std::move(incarnations), /*buffer_is_written=*/false);
+  partition->InstallAll(std::move(incarnations), /*buffer_is_written=*/false);
   return std::unique_ptr<FlashPartition>(std::move(partition));
 }
 
@@ -146,56 +143,10 @@ std::string BufferHashPartition::Encode() const {
   return out.Take();
 }
 
-std::shared_ptr<const BufferHashVersion> BufferHashPartition::version() const {
-  ReaderLock lock(mutex_);
-  return version_;
-}
-
-void BufferHashPartition::Install(std::vector<Incarnation> incarnations, bool buffer_is_written) {
-  std::shared_ptr<const BufferHashVersion> version =
-      std::make_shared<BufferHashVersion>(context(), shape_, prefix(), std::move(incarnations));
-  filter_share_.Set(version->filter_bytes());
-  if (buffer_is_written) buffer_share_.Set(0);
-  WriterLock lock(mutex_);
-  version_.swap(version);
-  if (buffer_is_written) buffer_.Clear();
-}
-
-std::shared_ptr<const FlashVersion> BufferHashPartition::Begin(LookupState& state) const {
-  ReaderLock lock(mutex_);
-  state.found = buffer_.Find(state.hash);
-  return state.found ? nullptr : version_;
-}
-
-PartitionSnapshot BufferHashPartition::TakeSnapshot() const {
-  PartitionSnapshot snapshot;
-  ReaderLock lock(mutex_);
-  buffer_.ForEach([&](const FlashEntry& entry) { snapshot.buffered.push_back(entry); });
-  snapshot.version = version_;
-  return snapshot;
-}
-
-uint64_t BufferHashPartition::buffered_entries() const {
-  ReaderLock lock(mutex_);
-  return buffer_.size();
-}
-
-bool BufferHashPartition::Insert(const FlashEntry& entry) {
-  bool inserted = false;
-  uint64_t bytes = 0;
-  {
-    WriterLock lock(mutex_);
-    inserted = buffer_.Insert(entry);
-    bytes = buffer_.memory_bytes();
-  }
-  buffer_share_.Set(bytes);
-  return inserted;
-}
-
-void BufferHashPartition::InsertReplayed(const FlashEntry& entry) {
-  WriterLock lock(mutex_);
-  buffer_.InsertAnyway(entry);
-  buffer_share_.Set(buffer_.memory_bytes());
+void BufferHashPartition::InstallAll(std::vector<Incarnation> incarnations,
+                                     bool buffer_is_written) {
+  Install(std::make_shared<BufferHashVersion>(context(), shape_, prefix(), std::move(incarnations)),
+          buffer_is_written);
 }
 
 bool BufferHashPartition::WantsRewrite() const {
@@ -211,7 +162,7 @@ Status BufferHashPartition::WriteBuffer() {
   SILTFS_ASSIGN_OR_RETURN(auto made, shape_.format.Write(files(), kLog, prefix(), entries));
   std::vector<Incarnation> incarnations = version()->incarnations();
   incarnations.push_back(std::move(made));
-  Install(std::move(incarnations), /*buffer_is_written=*/true);
+  InstallAll(std::move(incarnations), /*buffer_is_written=*/true);
   return Status::Ok();
 }
 
@@ -220,7 +171,7 @@ Status BufferHashPartition::Fill(std::span<const FlashEntry> entries) {
   SILTFS_ASSIGN_OR_RETURN(auto made, shape_.format.Write(files(), kLog, prefix(), entries));
   std::vector<Incarnation> incarnations;
   incarnations.push_back(std::move(made));
-  Install(std::move(incarnations), /*buffer_is_written=*/false);
+  InstallAll(std::move(incarnations), /*buffer_is_written=*/false);
   return Status::Ok();
 }
 
@@ -241,7 +192,7 @@ void BufferHashPartition::ReleaseAll() {
 void BufferHashPartition::DropFilters() {
   std::vector<Incarnation> incarnations = version()->incarnations();
   for (Incarnation& incarnation : incarnations) incarnation.filter.reset();
-  Install(std::move(incarnations), /*buffer_is_written=*/false);
+  InstallAll(std::move(incarnations), /*buffer_is_written=*/false);
 }
 
 bool BufferHashPartition::HasDroppedFilters() const { return DroppedFilterBytes() > 0; }
@@ -264,7 +215,7 @@ Status BufferHashPartition::LoadFilters() {
     SILTFS_RETURN_IF_ERROR(shape_.format.LoadFilter(files(), incarnation));
     if (incarnation.filter_is_damaged && !was_damaged) ++context().damaged_filters;
   }
-  Install(std::move(incarnations), /*buffer_is_written=*/false);
+  InstallAll(std::move(incarnations), /*buffer_is_written=*/false);
   return Status::Ok();
 }
 

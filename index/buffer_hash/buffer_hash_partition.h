@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "index/buffer_hash/incarnation.h"
+#include "index/flash/buffered_partition.h"
 #include "index/flash/entry_table.h"
-#include "index/flash/flash_partition.h"
 
 namespace siltfs {
 
@@ -51,7 +51,7 @@ class BufferHashVersion final : public FlashVersion {
   const std::vector<Incarnation> incarnations_;
 };
 
-class BufferHashPartition final : public FlashPartition {
+class BufferHashPartition final : public BufferedPartition<EntryTable, BufferHashVersion> {
  public:
   BufferHashPartition(FlashContext& context, uint64_t id, const HashPrefix& prefix,
                       const BufferHashShape& shape);
@@ -60,13 +60,8 @@ class BufferHashPartition final : public FlashPartition {
                                                       const HashPrefix& prefix,
                                                       const BufferHashShape& shape, ByteView state);
 
-  std::shared_ptr<const FlashVersion> Begin(LookupState& state) const override;
-  PartitionSnapshot TakeSnapshot() const override;
   void AddStats(std::vector<IndexComponentStats>& stats) const override;
-  uint64_t buffered_entries() const override;
 
-  bool Insert(const FlashEntry& entry) override;
-  void InsertReplayed(const FlashEntry& entry) override;
   bool WantsRewrite() const override;
   Status WriteBuffer() override;
   Status Fill(std::span<const FlashEntry> entries) override;
@@ -81,17 +76,10 @@ class BufferHashPartition final : public FlashPartition {
   Status LoadFilters() override;
 
  private:
-  std::shared_ptr<const BufferHashVersion> version() const;
   // Replaces the version; also empties the buffer if `buffer_is_written`.
-  void Install(std::vector<Incarnation> incarnations, bool buffer_is_written);
+  void InstallAll(std::vector<Incarnation> incarnations, bool buffer_is_written);
 
   const BufferHashShape shape_;
-  MemoryShare buffer_share_;
-  MemoryShare filter_share_;
-
-  mutable SharedMutex mutex_;
-  EntryTable buffer_ SILTFS_GUARDED_BY(mutex_);
-  std::shared_ptr<const BufferHashVersion> version_ SILTFS_GUARDED_BY(mutex_);  // never null
 };
 
 }  // namespace siltfs

@@ -60,6 +60,13 @@ std::optional<FlashEntry> EntryTable::At(uint32_t bucket, uint32_t way) const {
   return FlashEntry{hashes_[place], LocationAt(place)};
 }
 
+std::vector<FlashEntry> EntryTable::entries() const {
+  std::vector<FlashEntry> entries;
+  entries.reserve(size_);
+  ForEach([&](const FlashEntry& entry) { entries.push_back(entry); });
+  return entries;
+}
+
 std::optional<size_t> EntryTable::FreePlace(uint32_t bucket) const {
   const size_t first = size_t{bucket} * shape_.ways;
   for (size_t place = first; place < first + shape_.ways; ++place) {

@@ -46,6 +46,7 @@ class EntryTable {
 
   // The entry of a place; nothing if it is free.
   std::optional<FlashEntry> At(uint32_t bucket, uint32_t way) const;
+  std::vector<FlashEntry> entries() const;  // all, in no order
   // Entries that have no place (InsertAnyway).
   const std::vector<FlashEntry>& overflow() const { return overflow_; }
   template <typename Visit>

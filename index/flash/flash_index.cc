@@ -36,7 +36,7 @@ FlashIndex::FlashIndex(Env& env, const FlashIndexOptions& options,
                .present_gone = [this] { return gone(); }},
       state_(env, options.directory),
       puts_(files_, logs_.size() - 1),
-      readers_(env, options.read_depth),
+      readers_(env, [this] { return options_.read_depth; }),
       memory_limit_(options.memory_limit) {}
 
 Status FlashIndex::Open() {
@@ -183,6 +183,19 @@ Result<std::unique_ptr<ChunkIndex>> OpenFlashIndex(Env& env, const FlashIndexOpt
   auto index = std::make_unique<FlashIndex>(env, options, std::move(engine));
   SILTFS_RETURN_IF_ERROR(index->Open());
   return std::unique_ptr<ChunkIndex>(std::move(index));
+}
+
+Result<std::unique_ptr<ChunkIndex>> OpenFlashIndex(Env& env, const IndexOptions& options,
+                                                   const EngineParameterSpec& partition_bits,
+                                                   std::unique_ptr<FlashEngine> engine) {
+  return OpenFlashIndex(env,
+                        FlashIndexOptions{.directory = options.directory,
+                                          .read_only = options.read_only,
+                                          .partition_bits = static_cast<unsigned>(
+                                              ValueOf(partition_bits, options.parameters)),
+                                          .hash_secret = std::nullopt,
+                                          .memory_limit = options.memory_limit},
+                        std::move(engine));
 }
 
 }  // namespace siltfs

@@ -29,6 +29,7 @@
 
 #include "index/chunk_index.h"
 #include "index/flash/flash_partition.h"
+#include "index/index_engine.h"
 #include "store/env/env.h"
 
 namespace siltfs {
@@ -56,6 +57,11 @@ inline constexpr uint64_t kLeastFlashMemory = 1U << 20;
 
 // Opens the index in options.directory. Errors as those of OpenIndex.
 Result<std::unique_ptr<ChunkIndex>> OpenFlashIndex(Env& env, const FlashIndexOptions& options,
+                                                   std::unique_ptr<FlashEngine> engine);
+// The same with the options of an engine's row. `partition_bits` is the engine's parameter for
+// FlashIndexOptions::partition_bits.
+Result<std::unique_ptr<ChunkIndex>> OpenFlashIndex(Env& env, const IndexOptions& options,
+                                                   const EngineParameterSpec& partition_bits,
                                                    std::unique_ptr<FlashEngine> engine);
 
 }  // namespace siltfs

@@ -8,12 +8,12 @@ namespace siltfs {
 
 Status FlashIndex::Checkpoint() {
   const bool lost = damaged_pages() > 0;
-  if (!changed_ && !log_is_anew_ && puts_.next_number() == numbers_at_checkpoint_ &&
+  if (!changed_ && !replacing_log_ && puts_.next_number() == numbers_at_checkpoint_ &&
       complete_ == durable_ && lost == header_.entries_lost) {
     return Status::Ok();
   }
   SILTFS_RETURN_IF_ERROR(puts_.Seal());
-  SILTFS_RETURN_IF_ERROR(BeginLogAnew());
+  SILTFS_RETURN_IF_ERROR(ReplaceLog());
   SILTFS_RETURN_IF_ERROR(files_.Sync());
   FlashHeader header = header_;
   header.complete_sequence = std::max(header.complete_sequence, complete_);
@@ -56,18 +56,18 @@ StateMap::Changes FlashIndex::ChangesOfCheckpoint() const {
 }
 
 // Replaces a log of puts that is much longer than the buffers need.
-Status FlashIndex::BeginLogAnew() {
+Status FlashIndex::ReplaceLog() {
   const auto partitions = this->partitions();
-  if (!log_is_anew_) {
+  if (!replacing_log_) {
     if (puts_.pages() < options_.least_log_pages) return Status::Ok();
     uint64_t buffered = 0;
     for (const auto& partition : partitions->all()) buffered += partition->buffered_entries();
     if (puts_.pages() * RecordLayout().per_page() / 2 < buffered) return Status::Ok();
   }
   // Until this has ended, a checkpoint would lose the entries that are in the old log only.
-  log_is_anew_ = true;
+  replacing_log_ = true;
   changed_ = true;
-  puts_.BeginAnew();
+  puts_.BeginNewLog();
   const uint64_t first = puts_.next_number();
   for (const auto& partition : partitions->all()) {
     for (const FlashEntry& entry : partition->TakeSnapshot().buffered) {
@@ -78,7 +78,7 @@ Status FlashIndex::BeginLogAnew() {
     partition->changed = true;
   }
   SILTFS_RETURN_IF_ERROR(puts_.Seal());
-  log_is_anew_ = false;
+  replacing_log_ = false;
   return Status::Ok();
 }
 

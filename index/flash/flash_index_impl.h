@@ -18,6 +18,7 @@
 #include "index/flash/flash_state.h"
 #include "index/flash/partition_map.h"
 #include "index/flash/put_log.h"
+#include "index/flash/reader_pool.h"
 #include "index/flash/slot.h"
 #include "index/flash/state_map.h"
 
@@ -81,7 +82,7 @@ class FlashIndex final : public ChunkIndex {
   Status FitFilters();
   uint64_t FilterRoom() const;
   Status Checkpoint();
-  Status BeginLogAnew();
+  Status ReplaceLog();
   StateMap::Changes ChangesOfCheckpoint() const;
   Status CheckWriting() const { return stopped_; }
   Status StopUnlessNoSpace(Status status);
@@ -125,7 +126,7 @@ class FlashIndex final : public ChunkIndex {
   uint64_t complete_ = 0;                      // sequence up to which everything has been put
   uint64_t numbers_at_checkpoint_ = 1;         // puts_.next_number() at the last checkpoint
   bool changed_ = false;                       // a partition was changed since the last checkpoint
-  bool log_is_anew_ = false;                   // BeginLogAnew has not ended
+  bool replacing_log_ = false;                 // ReplaceLog has not ended
   std::vector<uint64_t> replaced_partitions_;  // since the last checkpoint
   uint64_t dead_at_checkpoint_ = 0;
   uint64_t drop_cursor_ = 0;  // the hash at which DropGone continues

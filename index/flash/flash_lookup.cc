@@ -1,12 +1,6 @@
 #include "index/flash/flash_lookup.h"
 
 namespace siltfs {
-namespace {
-
-// Idle readers kept for concurrent calls.
-constexpr size_t kMostIdleReaders = 4;
-
-}  // namespace
 
 void FlashLookup::Begin(const FlashPartition& partition, const PageFiles& files) {
   files_ = &files;
@@ -41,37 +35,6 @@ void FlashLookup::Take(const Status& status, ConstPageBytes bytes) {
   const bool whole = CheckFlashPage(bytes, reading_.page(), seed_).has_value();
   if (!whole && !state_.page_is_spare) ++damaged_pages_;
   version_->Take(state_, whole ? std::optional(bytes) : std::nullopt);
-}
-
-Result<LookupReader> ReaderPool::Take() {
-  {
-    MutexLock lock(mutex_);
-    if (!idle_.empty()) {
-      LookupReader reader = std::move(idle_.back());
-      idle_.pop_back();
-      return reader;
-    }
-  }
-  SILTFS_ASSIGN_OR_RETURN(auto queue, env_.NewReadQueue(depth_));
-  return LookupReader{.queue = std::move(queue),
-                      .pages = AlignedBuffer(size_t{2} * depth_ * kPageSize)};
-}
-
-void ReaderPool::Return(LookupReader reader) {
-  MutexLock lock(mutex_);
-  if (idle_.size() < kMostIdleReaders) idle_.push_back(std::move(reader));
-}
-
-void ReaderPool::Clear() {
-  MutexLock lock(mutex_);
-  idle_.clear();
-}
-
-uint64_t ReaderPool::memory_bytes() const {
-  MutexLock lock(mutex_);
-  uint64_t bytes = 0;
-  for (const LookupReader& reader : idle_) bytes += reader.pages.size();
-  return bytes;
 }
 
 }  // namespace siltfs

@@ -1,7 +1,7 @@
 // A lookup in a partition of an engine with page files: in the buffer, then on flash. It reads one
 // page at a time (lookup_batch.h).
 //
-// Thread-safety: a FlashLookup belongs to one thread; ReaderPool may be used from any thread.
+// Thread-safety: a FlashLookup belongs to one thread.
 #pragma once
 
 #include <optional>
@@ -39,23 +39,6 @@ class FlashLookup {
   uint32_t pages_read_ = 0;
   uint32_t damaged_pages_ = 0;
   Status status_;
-};
-
-// Keeps the read queues of calls that have ended for the next calls.
-class ReaderPool {
- public:
-  ReaderPool(Env& env, unsigned depth) : env_(env), depth_(depth) {}
-
-  Result<LookupReader> Take();
-  void Return(LookupReader reader);
-  void Clear();
-  uint64_t memory_bytes() const;
-
- private:
-  Env& env_;
-  const unsigned depth_;
-  mutable Mutex mutex_;
-  std::vector<LookupReader> idle_ SILTFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace siltfs

@@ -87,7 +87,7 @@ Status PutLog::Replay(const Visit& visit) {
   return Status::Ok();
 }
 
-void PutLog::BeginAnew() {
+void PutLog::BeginNewLog() {
   for (const PageAddress page : live_) files_.Release(page, 1);
   live_.clear();
   pages_ = 0;

@@ -48,7 +48,7 @@ class PutLog {
   uint64_t pages() const { return pages_.load(std::memory_order_relaxed); }
   // Begins a new log: the entries so far are no longer needed after the next checkpoint. Call it
   // after Seal.
-  void BeginAnew();
+  void BeginNewLog();
 
   uint64_t memory_bytes() const { return buffer_.size() + pages() * sizeof(PageAddress); }
 

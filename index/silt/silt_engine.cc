@@ -17,8 +17,6 @@ namespace {
 
 // Batches of at most this many names are not worth a queue.
 constexpr size_t kFewLookups = 3;
-// Idle readers kept for concurrent Get calls.
-constexpr size_t kMostIdleReaders = 4;
 // Threads that sync logs. A sync waits for the device; on a busy machine it also waits for a
 // processor.
 constexpr size_t kSyncingThreads = 8;
@@ -34,7 +32,8 @@ SiltEngine::SiltEngine(Env& env, const SiltIndexOptions& options, EntryOwner* ow
     : options_(options),
       owner_(owner),
       stores_(env, options, std::move(recovery)),
-      maintenance_(stores_) {
+      maintenance_(stores_),
+      readers_(env, [this] { return stores_.memory_plan().read_depth; }) {
   max_log_pages_ = stores_.memory_plan().max_log_pages;
 }
 
@@ -101,9 +100,9 @@ class SiltEngine::GetBatch final : public LookupBatch<Lookup> {
       FinishLookup(lookup);
       return Status::Ok();
     }
-    SILTFS_ASSIGN_OR_RETURN(LookupReader reader, index_.TakeReader());
+    SILTFS_ASSIGN_OR_RETURN(LookupReader reader, index_.readers_.Take());
     pages_read_ += FinishLookupAhead(lookup, reader);
-    index_.Return(std::move(reader));
+    index_.readers_.Return(std::move(reader));
     return Status::Ok();
   }
 
@@ -152,9 +151,9 @@ Status SiltEngine::Get(std::span<const ChunkName> names, const Found& found) {
       batch.End(i, lookup);
     }
   } else {
-    SILTFS_ASSIGN_OR_RETURN(LookupReader reader, TakeReader());
+    SILTFS_ASSIGN_OR_RETURN(LookupReader reader, readers_.Take());
     RunLookups(batch, reader);
-    Return(std::move(reader));
+    readers_.Return(std::move(reader));
   }
   return batch.TakeStatus();
 }
@@ -166,32 +165,6 @@ Status SiltEngine::FinishForPut(Lookup& lookup) {
   Count(put_flash_reads_, lookup.pages_read());
   if (lookup.damaged_pages() > 0) stores_.CountDamage(lookup.damaged_pages());
   return lookup.status();
-}
-
-// Keeps the reader for the next call, unless the plan has changed or enough are idle.
-void SiltEngine::Return(LookupReader reader) {
-  const size_t bytes = reader.pages.size();
-  MutexLock lock(readers_mutex_);
-  if (bytes != ReaderBytes() || idle_readers_.size() >= kMostIdleReaders) return;
-  idle_readers_.push_back(std::move(reader));
-}
-size_t SiltEngine::ReaderBytes() const {
-  return size_t{2} * stores_.memory_plan().read_depth * kPageSize;
-}
-
-Result<LookupReader> SiltEngine::TakeReader() {
-  {
-    MutexLock lock(readers_mutex_);
-    if (!idle_readers_.empty()) {
-      LookupReader reader = std::move(idle_readers_.back());
-      idle_readers_.pop_back();
-      return reader;
-    }
-  }
-  const MemoryPlan plan = stores_.memory_plan();
-  SILTFS_ASSIGN_OR_RETURN(auto queue, stores_.env().NewReadQueue(plan.read_depth));
-  return LookupReader{.queue = std::move(queue),
-                      .pages = AlignedBuffer(size_t{2} * plan.read_depth * kPageSize)};
 }
 
 OrderKey SiltEngine::KeyOf(const ChunkName& name) const {
@@ -448,10 +421,7 @@ Status SiltEngine::SetMemoryLimit(uint64_t bytes) {
   stores_.SetMemoryLimit(bytes);
   max_log_pages_ = stores_.memory_plan().max_log_pages;
   maintenance_.FitMemory();
-  {
-    MutexLock lock(readers_mutex_);
-    idle_readers_.clear();
-  }
+  readers_.Clear();
   SILTFS_RETURN_IF_ERROR(WaitUntilOpen());
   logs_fit_ = options_.read_only;
   return logs_fit_ ? Status::Ok() : ShrinkLogs();
@@ -503,10 +473,7 @@ IndexStats SiltEngine::stats() const {
     stats.flash_bytes += store.flash_bytes;
   }
   stats.memory_bytes += maintenance_.memory_bytes();
-  {
-    MutexLock lock(readers_mutex_);
-    for (const LookupReader& reader : idle_readers_) stats.memory_bytes += reader.pages.size();
-  }
+  stats.memory_bytes += readers_.memory_bytes();
   stats.flash_reads = flash_reads_.load(std::memory_order_relaxed);
   stats.flash_pages_read = flash_pages_read_.load(std::memory_order_relaxed);
   stats.put_flash_reads = put_flash_reads_.load(std::memory_order_relaxed);

@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "index/flash/reader_pool.h"
 #include "index/silt/entry_owner.h"
 #include "index/silt/lookup.h"
 #include "index/silt/silt_maintenance.h"
@@ -78,9 +79,6 @@ class SiltEngine {
              std::unique_ptr<Recovery> recovery);
 
   OrderKey KeyOf(const ChunkName& name) const;
-  Result<LookupReader> TakeReader();
-  void Return(LookupReader reader);
-  size_t ReaderBytes() const;
   Status FinishForPut(Lookup& lookup);
   Result<std::optional<LogStore::Resident>> FindInActive(Partition& partition, const OrderKey& key);
   bool Append(Partition& partition, const SlotEntry& entry, uint64_t hash,
@@ -117,11 +115,9 @@ class SiltEngine {
   std::atomic<uint64_t> flash_pages_read_{0};
   std::atomic<uint64_t> put_flash_reads_{0};
 
-  mutable Mutex readers_mutex_;  // only the lock of stores_.memory_plan() is taken under it
-  std::vector<LookupReader> idle_readers_ SILTFS_GUARDED_BY(readers_mutex_);
-
   mutable StoreSet stores_;          // mutable: a const call may recover partitions
   mutable Maintenance maintenance_;  // destroyed before the stores
+  ReaderPool readers_;               // its depth is that of the memory plan
 };
 
 }  // namespace siltfs

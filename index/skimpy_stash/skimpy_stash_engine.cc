@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "index/flash/flash_index.h"
-#include "index/flash/stored_parameters.h"
+#include "index/flash/shaped_engine.h"
 #include "index/skimpy_stash/skimpy_stash_partition.h"
 
 namespace siltfs {
@@ -27,50 +27,21 @@ constexpr EngineParameterSpec kParameters[] = {kPartitionBits, kCapacityBits, kE
 // A partition has a stream of its own, so files are small: 1 MiB.
 constexpr uint32_t kPagesPerFile = 256;
 
-class SkimpyStashEngine final : public FlashEngine {
+class SkimpyStashEngine final : public ShapedEngine<SkimpyStashShape, SkimpyStashPartition> {
  public:
   explicit SkimpyStashEngine(const EngineParameters& parameters)
-      : parameters_(parameters), shape_(SkimpyStashShapeOf(parameters)) {}
+      : ShapedEngine(kSkimpyStashEngine, SkimpyStashShapeOf, parameters) {}
 
-  std::string_view name() const override { return kSkimpyStashEngine.name; }
   std::vector<PageLogSpec> Logs(const std::string& directory) const override {
     // Each written directory is a file of its own.
     return {{.directory = directory, .pages_per_file = kPagesPerFile},
             {.directory = directory, .pages_per_file = 1}};
   }
-  std::string EncodeParameters() const override {
-    return EncodeEngineParameters(kParameters, parameters_);
-  }
-  Status DecodeParameters(ByteView bytes) override {
-    SILTFS_ASSIGN_OR_RETURN(parameters_, DecodeEngineParameters(name(), kParameters, bytes));
-    shape_ = SkimpyStashShapeOf(parameters_);
-    return Status::Ok();
-  }
-  std::unique_ptr<FlashPartition> Make(FlashContext& context, uint64_t id,
-                                       const HashPrefix& prefix) const override {
-    return std::make_unique<SkimpyStashPartition>(context, id, prefix, shape_);
-  }
-  Result<std::unique_ptr<FlashPartition>> Open(FlashContext& context, uint64_t id,
-                                               const HashPrefix& prefix,
-                                               ByteView state) const override {
-    return SkimpyStashPartition::Open(context, id, prefix, shape_, state);
-  }
-  uint64_t BufferBytes() const override { return EntryTable::MemoryFor(shape_.BufferShape()); }
-
- private:
-  EngineParameters parameters_;
-  SkimpyStashShape shape_;
+  uint64_t BufferBytes() const override { return EntryTable::MemoryFor(shape().BufferShape()); }
 };
 
 Result<std::unique_ptr<ChunkIndex>> Open(Env& env, const IndexOptions& options) {
-  return OpenFlashIndex(
-      env,
-      {.directory = options.directory,
-       .read_only = options.read_only,
-       .partition_bits = static_cast<unsigned>(ValueOf(kPartitionBits, options.parameters)),
-       .hash_secret = std::nullopt,
-       .memory_limit = options.memory_limit},
-      MakeSkimpyStashEngine(options.parameters));
+  return OpenFlashIndex(env, options, kPartitionBits, MakeSkimpyStashEngine(options.parameters));
 }
 
 Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
@@ -78,8 +49,7 @@ Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
   const auto entries = static_cast<double>(question.entries);
   // Partitions are between three eighths full and full.
   const double partitions =
-      std::max(static_cast<double>(uint64_t{1} << ValueOf(kPartitionBits, question.parameters)),
-               8.0 / 3 * entries / static_cast<double>(shape.capacity));
+      PlannedPartitions(question, kPartitionBits, static_cast<double>(shape.capacity) * 3 / 8);
   const auto heads = static_cast<double>(BucketDirectory::EncodedSize(shape, false));
   const auto directory = static_cast<double>(BucketDirectory::EncodedSize(shape, shape.enhanced));
   const auto buffer = static_cast<double>(EntryTable::MemoryFor(shape.BufferShape()));

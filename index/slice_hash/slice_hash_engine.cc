@@ -6,7 +6,7 @@
 
 #include "index/device_directories.h"
 #include "index/flash/flash_index.h"
-#include "index/flash/stored_parameters.h"
+#include "index/flash/shaped_engine.h"
 #include "index/slice_hash/slice_hash_partition.h"
 #include "store/env/files.h"
 
@@ -21,10 +21,6 @@ constexpr EngineParameterSpec kIncarnations = {
     .name = "incarnations", .least = 1, .most = 64, .value = 32};
 constexpr EngineParameterSpec kFilterBits = {
     .name = "filter_bits", .least = 0, .most = 24, .value = 0};
-constexpr EngineParameterSpec kRecordBytes = {.name = "record_bytes",
-                                              .least = RecordLayout::kEntrySize,
-                                              .most = RecordLayout::kPaperSize,
-                                              .value = RecordLayout::kEntrySize};
 constexpr EngineParameterSpec kChannels = {
     .name = "channels", .least = 1, .most = 256, .value = 32};
 constexpr EngineParameterSpec kChunkPages = {
@@ -34,7 +30,7 @@ constexpr EngineParameterSpec kDirectories = {
     .name = "directories", .least = 1, .most = kMostDeviceDirectories, .value = 1};
 constexpr EngineParameterSpec kSpread = {.name = "spread", .least = 0, .most = 1, .value = 0};
 constexpr EngineParameterSpec kParameters[] = {
-    kPartitionBits, kTableBits,  kIncarnations, kFilterBits,  kRecordBytes,
+    kPartitionBits, kTableBits,  kIncarnations, kFilterBits,  kRecordBytesParameter,
     kChannels,      kChunkPages, kReorder,      kDirectories, kSpread};
 
 uint32_t Value(const EngineParameterSpec& spec, const EngineParameters& parameters) {
@@ -44,7 +40,7 @@ uint32_t Value(const EngineParameterSpec& spec, const EngineParameters& paramete
 SliceHashOptions OptionsOf(const EngineParameters& parameters) {
   SliceHashOptions options;
   SliceShape& shape = options.shape;
-  shape.layout = RecordLayout(Value(kRecordBytes, parameters));
+  shape.layout = RecordLayout(Value(kRecordBytesParameter, parameters));
   shape.buckets = 1U << Value(kTableBits, parameters);
   // Plan refuses more.
   shape.most_incarnations =
@@ -58,12 +54,11 @@ SliceHashOptions OptionsOf(const EngineParameters& parameters) {
   return options;
 }
 
-class SliceHashEngine final : public FlashEngine {
+class SliceHashEngine final : public ShapedEngine<SliceHashOptions, SliceHashPartition> {
  public:
   explicit SliceHashEngine(const EngineParameters& parameters)
-      : parameters_(parameters), options_(OptionsOf(parameters)) {}
+      : ShapedEngine(kSliceHashEngine, OptionsOf, parameters) {}
 
-  std::string_view name() const override { return kSliceHashEngine.name; }
   // Each slicetable has a file of its own, which is removed with it.
   std::vector<PageLogSpec> Logs(const std::string& directory) const override {
     std::vector<PageLogSpec> logs = {{.directory = directory, .pages_per_file = 1}};
@@ -74,45 +69,17 @@ class SliceHashEngine final : public FlashEngine {
     }
     return logs;
   }
-  std::string EncodeParameters() const override {
-    return EncodeEngineParameters(kParameters, parameters_);
-  }
-  Status DecodeParameters(ByteView bytes) override {
-    SILTFS_ASSIGN_OR_RETURN(parameters_, DecodeEngineParameters(name(), kParameters, bytes));
-    options_ = OptionsOf(parameters_);
-    return Status::Ok();
-  }
   unsigned DeviceDirectories() const override {
-    return options_.directories == 1 ? 0 : options_.directories;
+    return shape().directories == 1 ? 0 : shape().directories;
   }
-  std::unique_ptr<FlashPartition> Make(FlashContext& context, uint64_t id,
-                                       const HashPrefix& prefix) const override {
-    return std::make_unique<SliceHashPartition>(context, id, prefix, options_);
-  }
-  Result<std::unique_ptr<FlashPartition>> Open(FlashContext& context, uint64_t id,
-                                               const HashPrefix& prefix,
-                                               ByteView state) const override {
-    return SliceHashPartition::Open(context, id, prefix, options_, state);
-  }
-  uint64_t BufferBytes() const override { return EntryTable::MemoryFor(options_.shape.Table()); }
+  uint64_t BufferBytes() const override { return EntryTable::MemoryFor(shape().shape.Table()); }
   uint32_t channels() const override {
-    return options_.reorder ? options_.channels * options_.directories : 0;
+    return shape().reorder ? shape().channels * shape().directories : 0;
   }
-
- private:
-  EngineParameters parameters_;
-  SliceHashOptions options_;
 };
 
 Result<std::unique_ptr<ChunkIndex>> Open(Env& env, const IndexOptions& options) {
-  return OpenFlashIndex(
-      env,
-      {.directory = options.directory,
-       .read_only = options.read_only,
-       .partition_bits = static_cast<unsigned>(ValueOf(kPartitionBits, options.parameters)),
-       .hash_secret = std::nullopt,
-       .memory_limit = options.memory_limit},
-      MakeSliceHashEngine(options.parameters));
+  return OpenFlashIndex(env, options, kPartitionBits, MakeSliceHashEngine(options.parameters));
 }
 
 Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
@@ -130,8 +97,7 @@ Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
   const double filter_bytes = entries * shape.filter_bits / 8;
   // Partitions are between half full and full.
   const double partitions =
-      std::max(static_cast<double>(uint64_t{1} << ValueOf(kPartitionBits, question.parameters)),
-               4 * entries / (3 * static_cast<double>(options.Capacity())));
+      PlannedPartitions(question, kPartitionBits, static_cast<double>(options.Capacity()) * 3 / 4);
   // A flush has a copy of its buffer, the entries of a slicetable, and the new slicetable.
   const uint64_t flush_bytes = EntryTable::MemoryFor(shape.Table()) +
                                shape.Capacity() * SlicePlacement::kBytesPerEntry + slicetable_bytes;

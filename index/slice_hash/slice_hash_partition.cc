@@ -10,13 +10,11 @@ namespace siltfs {
 
 SliceHashPartition::SliceHashPartition(FlashContext& context, uint64_t id, const HashPrefix& prefix,
                                        const SliceHashOptions& options)
-    : FlashPartition(context, id, prefix),
+    : BufferedPartition(
+          context, id, prefix, EntryTable(options.shape.Table()),
+          std::make_shared<SliceHashVersion>(context, options.shape, std::vector<SliceTable>())),
       options_(options),
-      shape_(options_.shape),
-      buffer_share_(context.buffer_bytes),
-      filter_share_(context.filter_bytes),
-      buffer_(shape_.Table()),
-      version_(std::make_shared<SliceHashVersion>(context, shape_, std::vector<SliceTable>())) {}
+      shape_(options_.shape) {}
 
 Result<std::unique_ptr<FlashPartition>> SliceHashPartition::Open(FlashContext& context, uint64_t id,
                                                                  const HashPrefix& prefix,
@@ -38,7 +36,7 @@ Result<std::unique_ptr<FlashPartition>> SliceHashPartition::Open(FlashContext& c
     tables.push_back(std::move(table));
   }
   auto partition = std::make_unique<SliceHashPartition>(context, id, prefix, options);
-  partition->Install(std::move(tables), /*buffer_is_written=*/false);
+  partition->InstallAll(std::move(tables), /*buffer_is_written=*/false);
   return std::unique_ptr<FlashPartition>(std::move(partition));
 }
 
@@ -50,24 +48,9 @@ std::string SliceHashPartition::Encode() const {
   return out.Take();
 }
 
-std::shared_ptr<const SliceHashVersion> SliceHashPartition::version() const {
-  ReaderLock lock(mutex_);
-  return version_;
-}
-
-EntryTable SliceHashPartition::CopyOfBuffer() const {
-  ReaderLock lock(mutex_);
-  return buffer_;
-}
-
-void SliceHashPartition::Install(std::vector<SliceTable> tables, bool buffer_is_written) {
-  std::shared_ptr<const SliceHashVersion> version =
-      std::make_shared<SliceHashVersion>(context(), shape_, std::move(tables));
-  filter_share_.Set(version->filter_bytes());
-  if (buffer_is_written) buffer_share_.Set(0);
-  WriterLock lock(mutex_);
-  version_.swap(version);
-  if (buffer_is_written) buffer_.Clear();
+void SliceHashPartition::InstallAll(std::vector<SliceTable> tables, bool buffer_is_written) {
+  Install(std::make_shared<SliceHashVersion>(context(), shape_, std::move(tables)),
+          buffer_is_written);
 }
 
 void SliceHashPartition::Release(const SliceTable& table) {
@@ -77,11 +60,11 @@ void SliceHashPartition::Release(const SliceTable& table) {
 // --- Reading ---
 
 std::shared_ptr<const FlashVersion> SliceHashPartition::Begin(LookupState& state) const {
-  ReaderLock lock(mutex_);
-  state.found = buffer_.Find(state.hash);
-  if (state.found) return nullptr;
-  if (shape_.filter_bits != 0) lookups.fetch_add(1, std::memory_order_relaxed);
-  return version_;
+  auto version = BufferedPartition::Begin(state);
+  if (version != nullptr && shape_.filter_bits != 0) {
+    lookups.fetch_add(1, std::memory_order_relaxed);
+  }
+  return version;
 }
 
 // With write-order mapping, a device puts the i-th chunk of what is written into channel i modulo
@@ -92,19 +75,6 @@ uint32_t SliceHashPartition::ChannelOf(uint64_t hash) const {
   if (!page) return kNoChannel;
   const uint32_t channel = *page / options_.chunk_pages % options_.channels;
   return DirectoryOf(version_->tables().size() - 1) * options_.channels + channel;
-}
-
-PartitionSnapshot SliceHashPartition::TakeSnapshot() const {
-  PartitionSnapshot snapshot;
-  ReaderLock lock(mutex_);
-  buffer_.ForEach([&](const FlashEntry& entry) { snapshot.buffered.push_back(entry); });
-  snapshot.version = version_;
-  return snapshot;
-}
-
-uint64_t SliceHashPartition::buffered_entries() const {
-  ReaderLock lock(mutex_);
-  return buffer_.size();
 }
 
 void SliceHashPartition::AddStats(std::vector<IndexComponentStats>& stats) const {
@@ -129,24 +99,6 @@ void SliceHashPartition::AddStats(std::vector<IndexComponentStats>& stats) const
 }
 
 // --- Writing ---
-
-bool SliceHashPartition::Insert(const FlashEntry& entry) {
-  bool inserted = false;
-  uint64_t bytes = 0;
-  {
-    WriterLock lock(mutex_);
-    inserted = buffer_.Insert(entry);
-    bytes = buffer_.memory_bytes();
-  }
-  buffer_share_.Set(bytes);
-  return inserted;
-}
-
-void SliceHashPartition::InsertReplayed(const FlashEntry& entry) {
-  WriterLock lock(mutex_);
-  buffer_.InsertAnyway(entry);
-  buffer_share_.Set(buffer_.memory_bytes());
-}
 
 bool SliceHashPartition::WantsRewrite() const {
   ReaderLock lock(mutex_);
@@ -193,7 +145,7 @@ Status SliceHashPartition::WriteBuffer() {
     SILTFS_ASSIGN_OR_RETURN(SliceTable made, Write(tables.size(), placement, incarnations));
     tables.push_back(std::move(made));
   }
-  Install(std::move(tables), /*buffer_is_written=*/true);
+  InstallAll(std::move(tables), /*buffer_is_written=*/true);
   if (old) Release(*old);
   return Status::Ok();
 }
@@ -228,7 +180,7 @@ Status SliceHashPartition::Fill(std::span<const FlashEntry> entries) {
     for (const SliceTable& table : tables) Release(table);
     return status;
   }
-  Install(std::move(tables), /*buffer_is_written=*/false);
+  InstallAll(std::move(tables), /*buffer_is_written=*/false);
   return Status::Ok();
 }
 
@@ -247,7 +199,7 @@ void SliceHashPartition::DropFilters() {
   if (filter_share_.bytes() == 0) return;
   std::vector<SliceTable> tables = version()->tables();
   for (SliceTable& table : tables) table.filter.reset();
-  Install(std::move(tables), /*buffer_is_written=*/false);
+  InstallAll(std::move(tables), /*buffer_is_written=*/false);
 }
 
 uint64_t SliceHashPartition::DroppedFilterBytes() const {
@@ -268,7 +220,7 @@ Status SliceHashPartition::LoadFilters() {
     SILTFS_RETURN_IF_ERROR(table.LoadFilter(files(), shape_));
     if (table.filter_is_damaged && !was_damaged) ++context().damaged_filters;
   }
-  Install(std::move(tables), /*buffer_is_written=*/false);
+  InstallAll(std::move(tables), /*buffer_is_written=*/false);
   return Status::Ok();
 }
 

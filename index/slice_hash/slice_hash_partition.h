@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "index/flash/buffered_partition.h"
 #include "index/flash/entry_table.h"
-#include "index/flash/flash_partition.h"
 #include "index/slice_hash/slice_hash_version.h"
 
 namespace siltfs {
@@ -27,7 +27,7 @@ struct SliceHashOptions {
   uint64_t Capacity() const { return shape.Capacity() * tables(); }
 };
 
-class SliceHashPartition final : public FlashPartition {
+class SliceHashPartition final : public BufferedPartition<EntryTable, SliceHashVersion> {
  public:
   SliceHashPartition(FlashContext& context, uint64_t id, const HashPrefix& prefix,
                      const SliceHashOptions& options);
@@ -43,12 +43,8 @@ class SliceHashPartition final : public FlashPartition {
 
   std::shared_ptr<const FlashVersion> Begin(LookupState& state) const override;
   uint32_t ChannelOf(uint64_t hash) const override;
-  PartitionSnapshot TakeSnapshot() const override;
   void AddStats(std::vector<IndexComponentStats>& stats) const override;
-  uint64_t buffered_entries() const override;
 
-  bool Insert(const FlashEntry& entry) override;
-  void InsertReplayed(const FlashEntry& entry) override;
   bool WantsRewrite() const override;
   Status WriteBuffer() override;
   Status Fill(std::span<const FlashEntry> entries) override;
@@ -70,22 +66,14 @@ class SliceHashPartition final : public FlashPartition {
   size_t LogOf(size_t table) const {
     return options_.directories == 1 ? kIndexLog : kFirstDeviceLog + DirectoryOf(table);
   }
-  std::shared_ptr<const SliceHashVersion> version() const;
-  EntryTable CopyOfBuffer() const;
   // Writes the i-th slicetable (WriteSliceTable).
   Result<SliceTable> Write(size_t table, SlicePlacement& placement, uint32_t most_incarnations);
   // Replaces the version; also empties the buffer if `buffer_is_written`.
-  void Install(std::vector<SliceTable> tables, bool buffer_is_written);
+  void InstallAll(std::vector<SliceTable> tables, bool buffer_is_written);
   void Release(const SliceTable& table);
 
   const SliceHashOptions options_;
   const SliceShape& shape_;  // of options_
-  MemoryShare buffer_share_;
-  MemoryShare filter_share_;
-
-  mutable SharedMutex mutex_;
-  EntryTable buffer_ SILTFS_GUARDED_BY(mutex_);
-  std::shared_ptr<const SliceHashVersion> version_ SILTFS_GUARDED_BY(mutex_);  // never null
 };
 
 }  // namespace siltfs
