@@ -201,6 +201,16 @@ Result<bool> BloomStorePartition::MoveOut(uint64_t file) {
   return true;
 }
 
+void BloomStorePartition::ForEachFile(const VisitFile& visit) const {
+  const auto version = this->version();
+  const BloomStoreState& state = version->state();
+  if (state.chain.columns > 0) visit(state.chain.first.file(), state.chain.pages);
+  for (const FilterChain::PagesInFile& in_file : state.chain.data_pages) {
+    visit(in_file.file, in_file.pages);
+  }
+  for (const DataPage& recent : state.recent) visit(recent.page.file(), 1);
+}
+
 void BloomStorePartition::ReleaseAll() {
   const BloomStoreState state = version()->state();
   ReleaseChain(files(), state.chain);

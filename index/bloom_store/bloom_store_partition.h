@@ -29,7 +29,7 @@ class BloomStorePartition final : public BufferedPartition<PageBuffer, BloomStor
   Status WriteBuffer() override;
   Status Fill(std::span<const FlashEntry> entries) override;
   uint64_t MostEntries() const override { return shape_.Capacity() * 3 / 4; }
-  bool Uses(uint64_t file) const override { return version()->state().Uses(file); }
+  void ForEachFile(const VisitFile& visit) const override;
   // Writes the chain again if the file has it.
   Result<bool> MoveOut(uint64_t file) override;
   void ReleaseAll() override;

@@ -34,15 +34,6 @@ uint64_t BloomStoreState::filter_bytes() const {
          (chain.rows == nullptr ? 0 : chain.rows->memory_bytes());
 }
 
-bool BloomStoreState::Uses(uint64_t file) const {
-  return (chain.columns > 0 && chain.first.file() == file) ||
-         std::ranges::any_of(recent,
-                             [&](const DataPage& page) { return page.page.file() == file; }) ||
-         std::ranges::any_of(chain.data_pages, [&](const FilterChain::PagesInFile& pages) {
-           return pages.file == file;
-         });
-}
-
 // --- Lookups ---
 
 std::optional<PageAddress> BloomStoreVersion::NextPage(LookupState& lookup) const {

@@ -23,7 +23,6 @@ struct BloomStoreState {
   // The memory of the filters that lookups need first, and of the chain.
   uint64_t recent_bytes() const;
   uint64_t filter_bytes() const;
-  bool Uses(uint64_t file) const;
 };
 
 class BloomStoreVersion final : public FlashVersion {

@@ -126,7 +126,8 @@ Result<std::unique_ptr<FlashPartition>> BufferHashPartition::Open(FlashContext& 
     incarnation.entries = in.U64();
     const bool valid =
         in.ok() && incarnation.pages > 0 && incarnation.pages <= PageAddress::kMostPages &&
-        incarnation.entries <= uint64_t{incarnation.pages} * shape.format.layout.per_page();
+        incarnation.entries <= uint64_t{incarnation.pages} * shape.format.layout.per_page() &&
+        incarnations.size() < shape.incarnations;
     if (!valid) return Status(StatusCode::kCorruption, "describes an incarnation wrongly");
     incarnations.push_back(std::move(incarnation));
   }
@@ -175,10 +176,11 @@ Status BufferHashPartition::Fill(std::span<const FlashEntry> entries) {
   return Status::Ok();
 }
 
-bool BufferHashPartition::Uses(uint64_t file) const {
-  return std::ranges::any_of(version()->incarnations(), [&](const Incarnation& incarnation) {
-    return incarnation.first.file() == file;
-  });
+void BufferHashPartition::ForEachFile(const VisitFile& visit) const {
+  const auto version = this->version();
+  for (const Incarnation& incarnation : version->incarnations()) {
+    visit(incarnation.first.file(), shape_.format.AllPages(incarnation));
+  }
 }
 
 void BufferHashPartition::ReleaseAll() {

@@ -66,7 +66,7 @@ class BufferHashPartition final : public BufferedPartition<EntryTable, BufferHas
   Status WriteBuffer() override;
   Status Fill(std::span<const FlashEntry> entries) override;
   uint64_t MostEntries() const override { return shape_.Capacity() * 3 / 4; }
-  bool Uses(uint64_t file) const override;
+  void ForEachFile(const VisitFile& visit) const override;
   void ReleaseAll() override;
   std::string Encode() const override;
 

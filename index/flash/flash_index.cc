@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "index/device_directories.h"
 #include "store/base/coding.h"
@@ -36,7 +37,7 @@ FlashIndex::FlashIndex(Env& env, const FlashIndexOptions& options,
                .present_gone = [this] { return gone(); }},
       state_(env, options.directory),
       puts_(files_, logs_.size() - 1),
-      readers_(env, [this] { return options_.read_depth; }),
+      readers_(env, [this] { return ReadDepth(); }),
       memory_limit_(options.memory_limit) {}
 
 Status FlashIndex::Open() {
@@ -44,7 +45,8 @@ Status FlashIndex::Open() {
   SILTFS_RETURN_IF_ERROR(env_.ListDirectory(options_.directory).status());
   SILTFS_ASSIGN_OR_RETURN(const bool there, state_.Read());
   SILTFS_RETURN_IF_ERROR(there ? OpenExisting() : MakeNew());
-  return FitFilters();
+  FitFilters();
+  return Status::Ok();
 }
 
 Status FlashIndex::MakeNew() {
@@ -107,6 +109,7 @@ Status FlashIndex::OpenExisting() {
   }
   Install(std::make_shared<PartitionMap>(std::move(opened)));
   SILTFS_RETURN_IF_ERROR(ReplayPuts());
+  SILTFS_RETURN_IF_ERROR(CountUses());
   complete_ = header_.complete_sequence;
   durable_ = header_.complete_sequence;
   state_memory_ = state_.memory_bytes();
@@ -129,12 +132,33 @@ Status FlashIndex::MakeDeviceDirectories() {
   return Status::Ok();
 }
 
+// Enters the pages that partitions and the log of puts use.
+Status FlashIndex::CountUses() {
+  std::map<uint64_t, uint64_t> pages_of_file;
+  const auto partitions = this->partitions();
+  for (const auto& partition : partitions->all()) {
+    partition->ForEachFile([&](uint64_t file, uint64_t pages) { pages_of_file[file] += pages; });
+  }
+  for (const uint64_t file : files_.FilesOf(logs_.size() - 1, 0)) {
+    pages_of_file[file] += files_.PagesOf(file);
+  }
+  Status counted = files_.SetUses(pages_of_file);
+  return counted.ok() || !counted.path().empty() ? counted
+                                                 : std::move(counted).At(options_.directory);
+}
+
 Status FlashIndex::ReplayPuts() {
   const auto partitions = this->partitions();
+  // A buffer in memory refuses entries long before; only their order may let it refuse some again.
+  const uint64_t most_buffered = 2 * engine_->BufferBytes() / RecordLayout::kEntrySize;
   SILTFS_RETURN_IF_ERROR(puts_.Replay([&](uint64_t number, const FlashEntry& entry) -> Status {
     if (entry.hash == 0) return {StatusCode::kCorruption, "has an entry without a hash"};
     FlashPartition& partition = partitions->Find(entry.hash);
-    if (number >= partition.log_from) partition.InsertReplayed(entry);
+    if (number < partition.log_from) return Status::Ok();
+    partition.InsertReplayed(entry);
+    if (partition.buffered_entries() > most_buffered) {
+      return {StatusCode::kCorruption, "has more entries than the buffers have room for"};
+    }
     return Status::Ok();
   }));
   // A partition ignores entries with numbers below its log_from.
@@ -163,6 +187,7 @@ IndexStats FlashIndex::StatsImpl() const {
                           .memory_bytes = puts_.memory_bytes()});
   stats.memory_bytes = context_.buffer_bytes.load(std::memory_order_relaxed) +
                        context_.filter_bytes.load(std::memory_order_relaxed) +
+                       context_.table_bytes.load(std::memory_order_relaxed) +
                        readers_.memory_bytes() + puts_.memory_bytes() +
                        state_memory_.load(std::memory_order_relaxed) + partitions->memory_bytes();
   stats.flash_bytes = files_.flash_bytes();

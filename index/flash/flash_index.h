@@ -14,8 +14,11 @@
 //
 // Memory. The engine's extras are dropped first, then its filters, those of the partitions with the
 // fewest lookups before others; then full and other buffers are moved to flash early. At least
-// kLeastFlashMemory is used, and the memory of the partitions' own tables. Read queues, and what a
-// rewrite needs while it runs, are not limited.
+// kLeastFlashMemory is used, and the memory of the manifest and of the partitions' own tables. Read
+// queues in use, and what a rewrite needs while it runs, are not limited.
+//
+// Full disk. A put that finds no space commits what is durable anyway, which removes files without
+// pages in use, and tries again. Then it fails with kNoSpace, and may be repeated.
 //
 // Damage. A lookup, listing or rewrite that finds a damaged page counts it. The next checkpoint
 // records that entries are lost, and the index does not open again (kCorruption); the store then

@@ -8,16 +8,26 @@ namespace siltfs {
 
 Status FlashIndex::Checkpoint() {
   const bool lost = damaged_pages() > 0;
-  if (!changed_ && !replacing_log_ && puts_.next_number() == numbers_at_checkpoint_ &&
-      complete_ == durable_ && lost == header_.entries_lost) {
+  if (!changed_ && puts_.next_number() == numbers_at_checkpoint_ && complete_ == durable_ &&
+      lost == header_.entries_lost) {
     return Status::Ok();
   }
   SILTFS_RETURN_IF_ERROR(puts_.Seal());
-  SILTFS_RETURN_IF_ERROR(ReplaceLog());
+  SILTFS_RETURN_IF_ERROR(Commit(complete_));
+  numbers_at_checkpoint_ = puts_.next_number();
+  Status replaced = ReplaceLog();
+  if (!replaced.Is(StatusCode::kNoSpace)) return replaced;
+  replaced.IgnoreError("the checkpoint is made; the next one tries again");
+  return Status::Ok();
+}
+
+// Makes the files durable, and everything that was put up to the sequence `complete`. The log of
+// puts must have been written that far.
+Status FlashIndex::Commit(uint64_t complete) {
   SILTFS_RETURN_IF_ERROR(files_.Sync());
   FlashHeader header = header_;
-  header.complete_sequence = std::max(header.complete_sequence, complete_);
-  header.entries_lost = lost;
+  header.complete_sequence = std::max(header.complete_sequence, complete);
+  header.entries_lost = damaged_pages() > 0;
   std::swap(header_, header);
   Status committed = UnlessNoFiles(state_.Commit(ChangesOfCheckpoint()));
   state_bytes_written_ = state_.bytes_written();
@@ -31,9 +41,11 @@ Status FlashIndex::Checkpoint() {
   for (const auto& partition : partitions->all()) partition->changed = false;
   replaced_partitions_.clear();
   changed_ = false;
-  numbers_at_checkpoint_ = puts_.next_number();
   durable_.store(header_.complete_sequence, std::memory_order_release);
-  SILTFS_RETURN_IF_ERROR(files_.Committed());
+  // The manifest is durable. A caller must not take kNoSpace for a commit that was not made.
+  Status removed = files_.Committed();
+  if (!removed.Is(StatusCode::kNoSpace)) SILTFS_RETURN_IF_ERROR(std::move(removed));
+  removed.IgnoreError("the next checkpoint removes the files");
   dead_at_checkpoint_ = files_.flash_bytes() / kPageSize - files_.live_pages();
   return Status::Ok();
 }
@@ -55,31 +67,51 @@ StateMap::Changes FlashIndex::ChangesOfCheckpoint() const {
   return changes;
 }
 
-// Replaces a log of puts that is much longer than the buffers need.
+// Replaces a log of puts that is much longer than the buffers need. The new log is committed before
+// the old one is released, so that a full disk can stop the replacement at any point.
 Status FlashIndex::ReplaceLog() {
+  if (puts_.pages() < options_.least_log_pages) return Status::Ok();
   const auto partitions = this->partitions();
-  if (!replacing_log_) {
-    if (puts_.pages() < options_.least_log_pages) return Status::Ok();
-    uint64_t buffered = 0;
-    for (const auto& partition : partitions->all()) buffered += partition->buffered_entries();
-    if (puts_.pages() * RecordLayout().per_page() / 2 < buffered) return Status::Ok();
-  }
-  // Until this has ended, a checkpoint would lose the entries that are in the old log only.
-  replacing_log_ = true;
-  changed_ = true;
-  puts_.BeginNewLog();
+  uint64_t buffered = 0;
+  for (const auto& partition : partitions->all()) buffered += partition->buffered_entries();
+  if (puts_.pages() * RecordLayout().per_page() / 2 < buffered) return Status::Ok();
+  const PageFiles::Mark mark = files_.MarkEnds();
   const uint64_t first = puts_.next_number();
-  for (const auto& partition : partitions->all()) {
+  std::vector<uint64_t> old_numbers;
+  for (const auto& partition : partitions->all()) old_numbers.push_back(partition->log_from);
+  puts_.BeginNewLog();
+  Status replaced = LogBuffers(*partitions);
+  if (replaced.ok()) {
+    for (const auto& partition : partitions->all()) {
+      partition->log_from = first;
+      partition->changed = true;
+    }
+    replaced = Commit(durable_.load(std::memory_order_relaxed));
+  }
+  if (replaced.ok()) {
+    puts_.DropOldLog();
+    numbers_at_checkpoint_ = puts_.next_number();
+    changed_ = true;
+    return Commit(durable_.load(std::memory_order_relaxed));
+  }
+  if (replaced.Is(StatusCode::kNoSpace)) {
+    size_t at = 0;
+    for (const auto& partition : partitions->all()) partition->log_from = old_numbers[at++];
+    puts_.KeepOldLog();
+    files_.CutBack(mark);
+  }
+  return replaced;
+}
+
+// Writes the entries of all buffers to the log of puts.
+Status FlashIndex::LogBuffers(const PartitionMap& partitions) {
+  for (const auto& partition : partitions.all()) {
     for (const FlashEntry& entry : partition->TakeSnapshot().buffered) {
       SILTFS_RETURN_IF_ERROR(puts_.MakeRoom());
       puts_.Add(entry);
     }
-    partition->log_from = first;
-    partition->changed = true;
   }
-  SILTFS_RETURN_IF_ERROR(puts_.Seal());
-  replacing_log_ = false;
-  return Status::Ok();
+  return puts_.Seal();
 }
 
 }  // namespace siltfs

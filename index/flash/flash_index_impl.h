@@ -40,6 +40,7 @@ class FlashIndex final : public ChunkIndex {
   Status OpenExisting();
   Status MakeDeviceDirectories();
   Status ReplayPuts();
+  Status CountUses();
 
   // --- ChunkIndex ---
 
@@ -57,18 +58,24 @@ class FlashIndex final : public ChunkIndex {
     gone_ = std::move(gone);
   }
   Result<bool> DropGoneImpl(size_t part, uint64_t complete) override;
-  Status VerifyImpl(const std::function<void(const IndexFinding&)>& report) override;
+  using Report = std::function<void(const IndexFinding&)>;
+  Status VerifyImpl(const Report& report) override;
+  Status VerifyPartition(const FlashPartition& partition, const Report& report) const;
   IndexStats StatsImpl() const override;
   Status CloseImpl(uint64_t complete) override;
 
   // --- Writing: calls are serialised ---
 
   Status Enter(const FlashEntry& entry);
+  // Repeats a write that finds a full disk, after a checkpoint has removed files without pages in
+  // use.
+  Status WithRoom(const std::function<Status()>& write);
   Status MoveBuffer(FlashPartition& partition);
   Status Rewrite(FlashPartition& partition, const std::function<bool(SegmentId)>& gone);
   Status Divide(const HashPrefix& prefix, std::span<const FlashEntry> entries,
                 PartitionMap::Partitions& made);
   Status CleanSome();
+  Status CleanFile(FlashPartition& partition, uint64_t file);
   Status FitBuffers();
   struct Heat {
     uint64_t lookups = 0;
@@ -76,16 +83,19 @@ class FlashIndex final : public ChunkIndex {
   };
   static std::vector<Heat> ByHeat(const PartitionMap& partitions);
   void DropFiltersToFit();
-  Status LoadFittingFilters(FlashPartition& partition);
-  Status LoadFittingExtras(FlashPartition& partition);
+  void LoadFittingFilters(FlashPartition& partition);
+  void LoadFittingExtras(FlashPartition& partition);
   bool FiltersFit(uint64_t more) const;
-  Status FitFilters();
+  void FitFilters();
   uint64_t FilterRoom() const;
   Status Checkpoint();
+  Status Commit(uint64_t complete);
   Status ReplaceLog();
+  Status LogBuffers(const PartitionMap& partitions);
   StateMap::Changes ChangesOfCheckpoint() const;
   Status CheckWriting() const { return stopped_; }
   Status StopUnlessNoSpace(Status status);
+  void RecordLostEntries();
 
   void CountDamage(uint64_t pages) const;
   uint64_t damaged_pages() const {
@@ -105,6 +115,7 @@ class FlashIndex final : public ChunkIndex {
     return gone_;
   }
   uint64_t FixedMemory() const;
+  unsigned ReadDepth() const;
 
   Env& env_;
   const FlashIndexOptions options_;
@@ -126,7 +137,6 @@ class FlashIndex final : public ChunkIndex {
   uint64_t complete_ = 0;                      // sequence up to which everything has been put
   uint64_t numbers_at_checkpoint_ = 1;         // puts_.next_number() at the last checkpoint
   bool changed_ = false;                       // a partition was changed since the last checkpoint
-  bool replacing_log_ = false;                 // ReplaceLog has not ended
   std::vector<uint64_t> replaced_partitions_;  // since the last checkpoint
   uint64_t dead_at_checkpoint_ = 0;
   uint64_t drop_cursor_ = 0;  // the hash at which DropGone continues

@@ -4,9 +4,24 @@
 #include <functional>
 
 namespace siltfs {
+namespace {
 
+constexpr uint64_t kLowMemory = 16U << 20;
+
+}  // namespace
+
+// Memory that is in use whatever the limit is.
 uint64_t FlashIndex::FixedMemory() const {
-  return kLeastFlashMemory + state_memory_.load(std::memory_order_relaxed);
+  const uint64_t small =
+      readers_.most_memory_bytes() + puts_.memory_bytes() + partitions()->memory_bytes();
+  return std::max(small, kLeastFlashMemory) + state_memory_.load(std::memory_order_relaxed) +
+         context_.table_bytes.load(std::memory_order_relaxed);
+}
+
+// Read queues are shorter if the limit is low.
+unsigned FlashIndex::ReadDepth() const {
+  const bool low = memory_limit_.load(std::memory_order_relaxed) < kLowMemory;
+  return low ? std::max(1U, options_.read_depth / 4) : options_.read_depth;
 }
 
 // Moves buffers to flash while they take more memory than the limit allows.
@@ -62,19 +77,19 @@ void FlashIndex::DropFiltersToFit() {
   for (size_t i = heats.size(); i-- > 0 && !FiltersFit(0);) heats[i].partition->DropFilters();
 }
 
-Status FlashIndex::LoadFittingFilters(FlashPartition& partition) {
-  const bool load = partition.HasDroppedFilters() && FiltersFit(partition.DroppedFilterBytes());
-  return load ? partition.LoadFilters() : Status::Ok();
+void FlashIndex::LoadFittingFilters(FlashPartition& partition) {
+  if (!partition.HasDroppedFilters() || !FiltersFit(partition.DroppedFilterBytes())) return;
+  partition.LoadFilters().IgnoreError("lookups do without filters");
 }
 
-Status FlashIndex::LoadFittingExtras(FlashPartition& partition) {
-  const bool load = !partition.HasDroppedFilters() && partition.HasDroppedExtras() &&
-                    FiltersFit(partition.DroppedExtraBytes());
-  return load ? partition.LoadExtras() : Status::Ok();
+void FlashIndex::LoadFittingExtras(FlashPartition& partition) {
+  if (partition.HasDroppedFilters() || !partition.HasDroppedExtras()) return;
+  if (!FiltersFit(partition.DroppedExtraBytes())) return;
+  partition.LoadExtras().IgnoreError("lookups do without them");
 }
 
 // Drops filters that do not fit, and loads filters that do.
-Status FlashIndex::FitFilters() {
+void FlashIndex::FitFilters() {
   DropFiltersToFit();
   const auto partitions = this->partitions();
   const std::vector<Heat> heats = ByHeat(*partitions);
@@ -88,17 +103,16 @@ Status FlashIndex::FitFilters() {
     while (!FiltersFit(bytes) && kept > i + 1 && heats[kept - 1].lookups < lookups / 2) {
       heats[--kept].partition->DropFilters();
     }
-    if (!FiltersFit(bytes)) return Status::Ok();
-    SILTFS_RETURN_IF_ERROR(partition->LoadFilters());
+    if (!FiltersFit(bytes)) return;
+    LoadFittingFilters(*partition);
   }
-  for (const Heat& heat : heats) SILTFS_RETURN_IF_ERROR(LoadFittingExtras(*heat.partition));
-  return Status::Ok();
+  for (const Heat& heat : heats) LoadFittingExtras(*heat.partition);
 }
 
 Status FlashIndex::SetMemoryLimitImpl(uint64_t bytes) {
   memory_limit_ = bytes;
   readers_.Clear();
-  SILTFS_RETURN_IF_ERROR(FitFilters());
+  FitFilters();
   if (options_.read_only) return Status::Ok();
   SILTFS_RETURN_IF_ERROR(CheckWriting());
   Status fitted = StopUnlessNoSpace(FitBuffers());

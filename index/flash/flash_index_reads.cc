@@ -116,37 +116,43 @@ Status FlashIndex::ForEachImpl(const Visit& visit) {
   }
 }
 
-Status FlashIndex::VerifyImpl(const std::function<void(const IndexFinding&)>& report) {
+// The files, and then the partitions, are pinned one at a time.
+Status FlashIndex::VerifyImpl(const Report& report) {
   SILTFS_RETURN_IF_ERROR(files_.Verify([&](const std::string& path, uint64_t offset) {
     report({.code = "page-checksum",
             .path = path,
             .offset = offset,
             .text = fmt::format("{}: the page at {} is damaged", path, offset)});
   }));
-  const PageFiles::FilePin pin = files_.Pin();
-  const auto partitions = this->partitions();  // a concurrent Put may replace the map
-  for (const auto& partition : partitions->all()) {
-    const PartitionSnapshot snapshot = partition->TakeSnapshot();
-    const auto fault = [&](const std::string& code, const std::string& text) {
-      report(
-          {.code = code,
-           .path = options_.directory,
-           .offset = std::nullopt,
-           .text = fmt::format("{}: partition {}: {}", options_.directory, partition->id(), text)});
-    };
-    for (const FlashEntry& entry : snapshot.buffered) {
-      if (!partition->prefix().Has(entry.hash)) fault("entry-partition", "has a foreign entry");
-    }
-    if (snapshot.version == nullptr) continue;
-    SILTFS_ASSIGN_OR_RETURN(const EntryListing listing, ListEntries(snapshot));
-    for (const FlashEntry& entry : listing.entries) {
-      if (partition->prefix().Has(entry.hash)) continue;
-      fault("entry-partition", fmt::format("has the foreign entry {:016x}", entry.hash));
-      break;
-    }
-    SILTFS_RETURN_IF_ERROR(snapshot.version->Verify(fault));
+  for (uint64_t cursor = 0;;) {
+    const PageFiles::FilePin pin = files_.Pin();
+    const auto partitions = this->partitions();  // a concurrent Put may replace the map
+    const FlashPartition& partition = partitions->Find(cursor);
+    SILTFS_RETURN_IF_ERROR(VerifyPartition(partition, report));
+    if (partition.prefix().last() == UINT64_MAX) return Status::Ok();
+    cursor = partition.prefix().last() + 1;
   }
-  return Status::Ok();
+}
+
+Status FlashIndex::VerifyPartition(const FlashPartition& partition, const Report& report) const {
+  const PartitionSnapshot snapshot = partition.TakeSnapshot();
+  const auto fault = [&](const std::string& code, const std::string& text) {
+    report({.code = code,
+            .path = options_.directory,
+            .offset = std::nullopt,
+            .text = fmt::format("{}: partition {}: {}", options_.directory, partition.id(), text)});
+  };
+  for (const FlashEntry& entry : snapshot.buffered) {
+    if (!partition.prefix().Has(entry.hash)) fault("entry-partition", "has a foreign entry");
+  }
+  if (snapshot.version == nullptr) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const EntryListing listing, ListEntries(snapshot));
+  for (const FlashEntry& entry : listing.entries) {
+    if (partition.prefix().Has(entry.hash)) continue;
+    fault("entry-partition", fmt::format("has the foreign entry {:016x}", entry.hash));
+    break;
+  }
+  return snapshot.version->Verify(fault);
 }
 
 void FlashIndex::CountDamage(uint64_t pages) const {

@@ -1,6 +1,7 @@
 #include "index/flash/flash_index_impl.h"
 
 #include <algorithm>
+#include <set>
 
 #include "index/flash/entry_listing.h"
 #include "store/env/page_allocator.h"
@@ -15,17 +16,32 @@ constexpr size_t kManyEntries = 1U << 14;
 
 Status FlashIndex::StopUnlessNoSpace(Status status) {
   if (status.ok() || status.Is(StatusCode::kNoSpace)) return status;
+  if (status.Is(StatusCode::kCorruption)) RecordLostEntries();
   stopped_ = status;
   stopped_.IgnoreError("the next write returns it");
   return status;
+}
+
+// The structure on flash contradicts itself, so the next opening must refuse it.
+void FlashIndex::RecordLostEntries() {
+  CountDamage(1);
+  Checkpoint().IgnoreError("the structure is refused when it is read again");
+}
+
+Status FlashIndex::WithRoom(const std::function<Status()>& write) {
+  Status written = write();
+  if (!written.Is(StatusCode::kNoSpace) || !files_.AnyUnneeded()) return written;
+  // This needs little room, because the log of puts stays as it is.
+  SILTFS_RETURN_IF_ERROR(Commit(durable_.load(std::memory_order_relaxed)));
+  return write();
 }
 
 Status FlashIndex::PutImpl(std::span<const IndexEntry> entries, uint64_t complete) {
   SILTFS_RETURN_IF_ERROR(CheckWriting());
   complete_ = complete;
   for (const IndexEntry& entry : entries) {
-    SILTFS_RETURN_IF_ERROR(
-        StopUnlessNoSpace(Enter({.hash = name_hash_.Of(entry.name), .location = entry.location})));
+    const FlashEntry put{.hash = name_hash_.Of(entry.name), .location = entry.location};
+    SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(WithRoom([&] { return Enter(put); })));
   }
   // Files are removed only after a checkpoint.
   const uint64_t dead = files_.flash_bytes() / kPageSize - files_.live_pages();
@@ -44,7 +60,8 @@ Status FlashIndex::DeleteImpl(const ChunkName& name) {
   SILTFS_RETURN_IF_ERROR(lookup.status());
   const bool absent = !lookup.found() || lookup.found()->tombstone();
   if (absent && lookup.damaged_pages() == 0) return Status::Ok();
-  return StopUnlessNoSpace(Enter({.hash = lookup.hash(), .location = {}}));
+  const FlashEntry tombstone{.hash = lookup.hash(), .location = {}};
+  return StopUnlessNoSpace(WithRoom([&] { return Enter(tombstone); }));
 }
 
 Status FlashIndex::Enter(const FlashEntry& entry) {
@@ -68,7 +85,7 @@ Status FlashIndex::MoveBuffer(FlashPartition& partition) {
   changed_ = true;
   if (partition.WantsRewrite()) {
     SILTFS_RETURN_IF_ERROR(Rewrite(partition, gone()));
-    SILTFS_RETURN_IF_ERROR(FitFilters());
+    FitFilters();
   } else {
     SILTFS_RETURN_IF_ERROR(partition.WriteBuffer());
     partition.log_from = puts_.next_number();
@@ -76,10 +93,13 @@ Status FlashIndex::MoveBuffer(FlashPartition& partition) {
     conversions_.fetch_add(1, std::memory_order_relaxed);
     // The filters of other partitions are as they were.
     DropFiltersToFit();
-    SILTFS_RETURN_IF_ERROR(LoadFittingFilters(partition));
-    SILTFS_RETURN_IF_ERROR(LoadFittingExtras(partition));
+    LoadFittingFilters(partition);
+    LoadFittingExtras(partition);
   }
-  return CleanSome();
+  Status cleaned = CleanSome();
+  if (!cleaned.Is(StatusCode::kNoSpace)) return cleaned;
+  cleaned.IgnoreError("the buffer is on flash; the next one cleans again");
+  return Status::Ok();
 }
 
 // Replaces a partition by partitions with its live entries.
@@ -95,9 +115,12 @@ Status FlashIndex::Rewrite(FlashPartition& partition, const std::function<bool(S
   }
   if (listing.damaged_pages > 0) CountDamage(listing.damaged_pages);
   PartitionMap::Partitions made;
+  const PageFiles::Mark mark = files_.MarkEnds();
   Status divided = Divide(partition.prefix(), listing.entries, made);
   if (!divided.ok()) {
     for (const auto& half : made) half->ReleaseAll();
+    made.clear();
+    files_.CutBack(mark);
     return divided;
   }
   changed_ = true;
@@ -109,6 +132,7 @@ Status FlashIndex::Rewrite(FlashPartition& partition, const std::function<bool(S
   Install(old->With(partition, made));
   replaced_partitions_.push_back(partition.id());
   partition.ReleaseAll();
+  DropFiltersToFit();
   if (listing.entries.size() >= kManyEntries) ReleaseFreePages();
   merges_.fetch_add(1, std::memory_order_relaxed);
   return Status::Ok();
@@ -130,30 +154,41 @@ Status FlashIndex::Divide(const HashPrefix& prefix, std::span<const FlashEntry> 
 }
 
 // If the files of a log have more pages that are not in use than others, empties the oldest such
-// file by one partition. A file without pages in use does not count, because the next checkpoint
-// removes it.
+// file that partitions use by one partition. A file without pages in use does not count, because
+// the next checkpoint removes it.
 Status FlashIndex::CleanSome() {
   for (size_t log = 0; log + 1 < logs_.size(); ++log) {
     const uint64_t most_dead =
         std::max<uint64_t>(options_.least_dead_pages, files_.live_pages(log) + 1);
     if (logs_[log].pages_per_file == 1 || files_.dead_pages(log) < most_dead) continue;
     uint64_t dead = 0;
-    uint64_t oldest = 0;  // no file has the id 0
+    std::set<uint64_t> wasteful;
     for (const PageFiles::FileUse& use : files_.Uses()) {
       if (use.log != log || !use.ended || use.live == 0 || use.live == use.pages) continue;
       dead += use.pages - use.live;
-      if (oldest == 0) oldest = use.id;
+      wasteful.insert(use.id);
     }
     if (dead < most_dead) continue;
+    uint64_t oldest = UINT64_MAX;
+    FlashPartition* user = nullptr;
     const auto partitions = this->partitions();
     for (const auto& partition : partitions->all()) {
-      if (!partition->Uses(oldest)) continue;
-      SILTFS_ASSIGN_OR_RETURN(const bool moved, partition->MoveOut(oldest));
-      if (!moved) return Rewrite(*partition, gone());
-      partition->changed = true;
-      return Status::Ok();
+      partition->ForEachFile([&](uint64_t file, uint64_t) {
+        if (file >= oldest || !wasteful.contains(file)) return;
+        oldest = file;
+        user = partition.get();
+      });
     }
+    if (user != nullptr) return CleanFile(*user, oldest);
   }
+  return Status::Ok();
+}
+
+Status FlashIndex::CleanFile(FlashPartition& partition, uint64_t file) {
+  SILTFS_ASSIGN_OR_RETURN(const bool moved, partition.MoveOut(file));
+  if (!moved) return Rewrite(partition, gone());
+  partition.changed = true;
+  DropFiltersToFit();
   return Status::Ok();
 }
 
@@ -169,10 +204,14 @@ Result<bool> FlashIndex::DropGoneImpl(size_t part, uint64_t /*complete*/) {
   if (part == 0) drop_cursor_ = 0;
   const auto gone = this->gone();
   if (!gone) return false;
-  const auto partitions = this->partitions();
-  FlashPartition& partition = partitions->Find(drop_cursor_);
-  const uint64_t last = partition.prefix().last();
-  SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(Rewrite(partition, gone)));
+  uint64_t last = 0;
+  const auto rewrite = [&] {
+    const auto partitions = this->partitions();
+    FlashPartition& partition = partitions->Find(drop_cursor_);
+    last = partition.prefix().last();
+    return Rewrite(partition, gone);
+  };
+  SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(WithRoom(rewrite)));
   // The checkpoint removes the old files.
   SILTFS_RETURN_IF_ERROR(StopUnlessNoSpace(Checkpoint()));
   drop_cursor_ = last + 1;

@@ -53,6 +53,7 @@ struct FlashContext {
   // Sums over all partitions. Each partition adds what it allocates and subtracts what it frees.
   std::atomic<uint64_t> buffer_bytes{0};
   std::atomic<uint64_t> filter_bytes{0};
+  std::atomic<uint64_t> table_bytes{0};  // what lookups cannot do without
   std::atomic<uint64_t> damaged_filters{0};
   // Damaged pages that partitions have met while they wrote; their entries are lost. FlashIndex
   // counts those that it meets itself.
@@ -165,8 +166,10 @@ class FlashPartition {
   virtual Status Fill(std::span<const FlashEntry> entries) = 0;
   // A rewrite splits the partition if it has more entries than this.
   virtual uint64_t MostEntries() const = 0;
-  // Whether the partition has pages in a file.
-  virtual bool Uses(uint64_t file) const = 0;
+  // Calls `visit` with the files in which the partition has pages, and how many. May name a file
+  // more than once.
+  using VisitFile = std::function<void(uint64_t file, uint64_t pages)>;
+  virtual void ForEachFile(const VisitFile& visit) const = 0;
   // Moves the partition's pages out of a file, if that is possible without a rewrite. Returns false
   // if it is not.
   virtual Result<bool> MoveOut(uint64_t /*file*/) { return false; }

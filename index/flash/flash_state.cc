@@ -47,7 +47,8 @@ Result<FlashHeader> DecodeFlashHeader(ByteView bytes) {
   header.next_partition_id = in.U64();
   const uint8_t lost = in.U8();
   header.entries_lost = lost == 1;
-  if (!in.Done() || lost > 1) return Damaged("has a wrong header");
+  if (!in.Done() || lost > 1 || header.next_partition_id > kIdMask)
+    return Damaged("has a wrong header");
   return header;
 }
 

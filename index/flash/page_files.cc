@@ -24,7 +24,7 @@ StoreFileId PageFiles::FileId(const OneFile& file) const {
   return {.kind = StoreKind::kPages, .partition = static_cast<uint32_t>(file.log), .id = file.id};
 }
 
-PageFiles::OneFile* PageFiles::Find(uint64_t id) {
+PageFiles::OneFile* PageFiles::Find(uint64_t id) const {
   ReaderLock lock(mutex_);
   const auto found = files_.find(id);
   return found == files_.end() ? nullptr : found->second.get();
@@ -73,8 +73,8 @@ Status PageFiles::Read(PageAddress first, uint32_t pages, const VisitPage& visit
 
 Status PageFiles::Verify(
     const std::function<void(const std::string& path, uint64_t offset)>& report) const {
-  const FilePin pin = Pin();
   for (const FileUse& use : Uses()) {
+    const FilePin pin = Pin();
     const auto place = Resolve(PageAddress::Of(use.id, 0));
     if (!place) continue;
     SILTFS_RETURN_IF_ERROR(Read(PageAddress::Of(use.id, 0), use.pages,
@@ -98,6 +98,10 @@ Result<PageFiles::OneFile*> PageFiles::TailFor(size_t log, uint64_t stream, uint
     }
     EndFile(log, stream);
   }
+  if (next_id_ > PageAddress::kMostFile) {
+    return Status(StatusCode::kIoError, "has used all file numbers; rebuild the index")
+        .At(logs_[log].directory);
+  }
   auto made = std::make_unique<OneFile>();
   made->id = next_id_;
   made->log = log;
@@ -110,6 +114,7 @@ Result<PageFiles::OneFile*> PageFiles::TailFor(size_t log, uint64_t stream, uint
   tails_[{log, stream}] = file->id;
   changed_.insert(file->id);
   WriterLock lock(mutex_);
+  streams_.emplace(log, stream, file->id);
   files_[file->id] = std::move(made);
   return file;
 }
@@ -127,7 +132,11 @@ Result<PageAddress> PageFiles::Append(size_t log, uint64_t stream, MutableByteVi
   for (uint32_t at = 0; at < count; at += kWrittenAtOnce) {
     const auto piece =
         ByteView(pages).subspan(OffsetOf(at), OffsetOf(std::min(kWrittenAtOnce, count - at)));
-    SILTFS_RETURN_IF_ERROR(file->file->Write(OffsetOf(first + at), piece));
+    Status written = file->file->Write(OffsetOf(first + at), piece);
+    if (written.ok()) continue;
+    // A full disk needs the space of the pages that were written.
+    file->file->Truncate(OffsetOf(first)).IgnoreError("the next pages overwrite these");
+    return written;
   }
   if (count >= kReadAtOnce) file->file->BeginSync(OffsetOf(first), pages.size());
   bytes_written_.fetch_add(pages.size(), std::memory_order_relaxed);
@@ -151,6 +160,41 @@ void PageFiles::Release(PageAddress first, uint32_t pages) {
   counts_[file->log].live -= released;
   WriterLock lock(mutex_);
   file->live -= released;
+}
+
+PageFiles::Mark PageFiles::MarkEnds() const {
+  Mark mark{.next_id = next_id_, .tails = {}};
+  for (const auto& [stream, id] : tails_) mark.tails[stream] = {id, Find(id)->pages};
+  return mark;
+}
+
+void PageFiles::CutBack(const Mark& mark) {
+  {
+    WriterLock lock(mutex_);
+    for (auto at = files_.lower_bound(mark.next_id); at != files_.end();) {
+      const OneFile& file = *at->second;
+      counts_[file.log].all -= file.pages;
+      tails_.erase({file.log, file.stream});
+      changed_.erase(file.id);
+      streams_.erase({file.log, file.stream, file.id});
+      to_remove_.push_back(FileId(file));
+      at = files_.erase(at);
+    }
+  }
+  for (const auto& [stream, end] : mark.tails) {
+    const auto& [id, pages] = end;
+    OneFile* const file = Find(id);
+    if (file->pages == pages && !file->ended) continue;
+    counts_[file->log].all -= file->pages - pages;
+    tails_[stream] = id;
+    {
+      WriterLock lock(mutex_);
+      file->pages = pages;
+      file->ended = false;
+    }
+    file->file->Truncate(OffsetOf(pages)).IgnoreError("the next pages overwrite these");
+  }
+  RemoveFiles().IgnoreError("the next checkpoint tries again");
 }
 
 void PageFiles::EndFile(size_t log, uint64_t stream) {
@@ -229,6 +273,7 @@ Status PageFiles::Enter(uint64_t id, ByteView state) {
     return {StatusCode::kCorruption, "has two last files of a stream"};
   }
   WriterLock lock(mutex_);
+  streams_.emplace(file->log, file->stream, id);
   files_[id] = std::move(file);
   return Status::Ok();
 }
@@ -263,6 +308,29 @@ Status PageFiles::Open() {
   return Status::Ok();
 }
 
+Status PageFiles::SetUses(const std::map<uint64_t, uint64_t>& pages_of_file) {
+  WriterLock lock(mutex_);
+  for (const auto& [id, used] : pages_of_file) {
+    if (!files_.contains(id)) {
+      return {StatusCode::kCorruption, fmt::format("uses the file {}, which is not listed", id)};
+    }
+  }
+  for (const auto& [id, file] : files_) {
+    const auto found = pages_of_file.find(id);
+    const uint64_t used = found == pages_of_file.end() ? 0 : found->second;
+    if (used > file->pages) {
+      return Status(StatusCode::kCorruption,
+                    fmt::format("has {} pages, but {} are in use", file->pages, used))
+          .At(file->file->path());
+    }
+    if (used == file->live) continue;
+    counts_[file->log].live += used - file->live;
+    file->live = static_cast<uint32_t>(used);
+    changed_.insert(id);
+  }
+  return Status::Ok();
+}
+
 Result<std::vector<StoreFileId>> PageFiles::FilesIn(const std::string& directory) const {
   auto files = ListStoreFiles(env_, directory);
   if (files.status().Is(StatusCode::kNotFound)) return std::vector<StoreFileId>();
@@ -283,7 +351,7 @@ Status PageFiles::RemoveLeftovers() {
   for (const std::string& directory : directories) {
     SILTFS_ASSIGN_OR_RETURN(const auto there, FilesIn(directory));
     for (const StoreFileId& id : there) {
-      next_id_ = std::max(next_id_, id.id + 1);
+      if (id.id <= PageAddress::kMostFile) next_id_ = std::max(next_id_, id.id + 1);
       const OneFile* const file = id.kind == StoreKind::kPages ? Find(id.id) : nullptr;
       const bool listed =
           file != nullptr && FileId(*file) == id && logs_[file->log].directory == directory;
@@ -312,7 +380,9 @@ void PageFiles::ReapRetired() {
   while (!retired_.empty() && retired_.front().pins.expired()) {
     if (const uint64_t id = retired_.front().removed_id; id != 0) {
       WriterLock lock(mutex_);
-      files_.erase(id);
+      const auto found = files_.find(id);
+      streams_.erase({found->second->log, found->second->stream, id});
+      files_.erase(found);
     }
     retired_.pop_front();
   }
@@ -360,6 +430,12 @@ Status PageFiles::Committed() {
     Retire(file->file, id);
   }
   changed_.clear();
+  SILTFS_RETURN_IF_ERROR(RemoveFiles());
+  ReapRetired();
+  return Status::Ok();
+}
+
+Status PageFiles::RemoveFiles() {
   while (!to_remove_.empty()) {
     const StoreFileId& file = to_remove_.back();
     const Status removed = RemoveStoreFile(env_, logs_[file.partition].directory, file);
@@ -367,7 +443,6 @@ Status PageFiles::Committed() {
     if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
     to_remove_.pop_back();
   }
-  ReapRetired();
   return Status::Ok();
 }
 
@@ -376,10 +451,19 @@ Status PageFiles::Committed() {
 std::vector<uint64_t> PageFiles::FilesOf(size_t log, uint64_t stream) const {
   std::vector<uint64_t> ids;
   ReaderLock lock(mutex_);
-  for (const auto& [id, file] : files_) {
-    if (!file->removed && file->log == log && file->stream == stream) ids.push_back(id);
+  for (auto at = streams_.lower_bound({log, stream, 0}); at != streams_.end(); ++at) {
+    const auto& [its_log, its_stream, id] = *at;
+    if (its_log != log || its_stream != stream) break;
+    if (!files_.at(id)->removed) ids.push_back(id);
   }
   return ids;
+}
+
+bool PageFiles::AnyUnneeded() const {
+  return std::ranges::any_of(changed_, [&](uint64_t id) {
+    const OneFile* const file = Find(id);
+    return file != nullptr && !file->removed && file->ended && file->live == 0;
+  });
 }
 
 std::vector<PageFiles::FileUse> PageFiles::Uses() const {

@@ -21,7 +21,7 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
+#include <tuple>
 #include <vector>
 
 #include "index/flash/flash_page.h"
@@ -73,6 +73,16 @@ class PageFiles {
   Result<PageAddress> Append(size_t log, uint64_t stream, MutableByteView pages);
   // The pages are no longer in use.
   void Release(PageAddress first, uint32_t pages);
+  // The ends of all streams at one moment, before pages are appended that may turn out useless.
+  struct Mark {
+    uint64_t next_id = 1;
+    std::map<std::pair<size_t, uint64_t>, std::pair<uint64_t, uint32_t>> tails;  // file and pages
+  };
+  Mark MarkEnds() const;
+  // Removes all pages that were appended since the mark, and gives their space back to the device.
+  // All of them must have been released, no reader may have seen their addresses, and there was no
+  // checkpoint since the mark.
+  void CutBack(const Mark& mark);
   // The next page of the stream begins a new file.
   void EndFile(size_t log, uint64_t stream);
   Status Sync();
@@ -88,6 +98,10 @@ class PageFiles {
   Status Enter(uint64_t id, ByteView state);
   // Opens the files that were entered. kCorruption if one is missing or too short. Writes nothing.
   Status Open();
+  // Tells how many pages of each file are in use, after Open. The numbers in the manifest are wrong
+  // if an earlier process lost track of pages after an error. kCorruption if a file has fewer
+  // pages, or if it is missing in the manifest.
+  Status SetUses(const std::map<uint64_t, uint64_t>& pages_of_file);
   // Cuts off pages that are not in the manifest, and removes files that are not.
   Status RemoveLeftovers();
   // Whether a directory has page files. For an index without a manifest.
@@ -106,6 +120,8 @@ class PageFiles {
   };
   std::vector<FileUse> Uses() const;  // by id
   uint32_t PagesOf(uint64_t id) const;
+  // Whether the next checkpoint removes a file.
+  bool AnyUnneeded() const;
   const PageLogSpec& log(size_t number) const { return logs_[number]; }
   uint64_t flash_bytes() const;
   // Pages in use, and others in files that were not removed yet.
@@ -142,9 +158,10 @@ class PageFiles {
   StoreFileId FileId(const OneFile& file) const;
   // None if there is no such directory.
   Result<std::vector<StoreFileId>> FilesIn(const std::string& directory) const;
-  OneFile* Find(uint64_t id);
+  OneFile* Find(uint64_t id) const;
   Result<OneFile*> TailFor(size_t log, uint64_t stream, uint32_t pages);
   void Retire(std::shared_ptr<File> file, uint64_t removed_id);
+  Status RemoveFiles();
   void ReapRetired();
   Status OpenOne(OneFile& file);
   Status ReadDirect(OneFile& file);
@@ -160,6 +177,8 @@ class PageFiles {
 
   mutable SharedMutex mutex_;
   std::map<uint64_t, std::unique_ptr<OneFile>> files_ SILTFS_GUARDED_BY(mutex_);
+  // Log, stream and id of all files.
+  std::set<std::tuple<size_t, uint64_t, uint64_t>> streams_ SILTFS_GUARDED_BY(mutex_);
   mutable Mutex pin_mutex_;
   std::shared_ptr<const void> pins_ SILTFS_GUARDED_BY(pin_mutex_) = std::make_shared<int>(0);
 

@@ -1,18 +1,30 @@
 #include "index/flash/partition_map.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace siltfs {
+namespace {
+
+// Hashes are even, so the longest prefixes of an index have few bits more than the average.
+constexpr unsigned kSpareDepth = 4;
+
+}  // namespace
 
 PartitionMap::PartitionMap(Partitions partitions) : all_(std::move(partitions)) {
   std::ranges::sort(all_, {}, [](const auto& partition) { return partition->prefix().first; });
-  for (const auto& partition : all_) depth_ = std::max(depth_, partition->prefix().depth);
-  slots_.resize(size_t{1} << depth_);
   for (const auto& partition : all_) {
-    const HashPrefix& prefix = partition->prefix();
-    for (size_t slot = SlotOf(prefix.first); slot <= SlotOf(prefix.last()); ++slot) {
-      slots_[slot] = partition.get();
-    }
+    depth_ = std::max(depth_, partition->prefix().depth);
+    firsts_.push_back(partition->prefix().first);
+  }
+  const auto most_depth = static_cast<unsigned>(std::bit_width(all_.size())) + kSpareDepth;
+  depth_ = std::min(depth_, most_depth);
+  slots_.resize(size_t{1} << depth_);
+  uint32_t number = 0;
+  for (size_t slot = 0; slot < slots_.size(); ++slot) {
+    const uint64_t least = depth_ == 0 ? 0 : uint64_t{slot} << (64 - depth_);
+    while (number + 1 < firsts_.size() && firsts_[number + 1] <= least) ++number;
+    slots_[slot] = number;
   }
 }
 

@@ -54,10 +54,14 @@ Status PutLog::Write(size_t pages) {
                           files_.Append(log_, 0, buffer_.view().first(pages * kPageSize)));
   for (uint32_t i = 0; i < pages; ++i) live_.push_back(first + i);
   pages_ = live_.size();
+  ClearBuffer();
+  return Status::Ok();
+}
+
+void PutLog::ClearBuffer() {
   std::ranges::fill(buffer_.view(), 0);
   open_page_ = 0;
   open_count_ = 0;
-  return Status::Ok();
 }
 
 Status PutLog::Replay(const Visit& visit) {
@@ -87,11 +91,24 @@ Status PutLog::Replay(const Visit& visit) {
   return Status::Ok();
 }
 
+void PutLog::Release(std::vector<PageAddress>& pages) {
+  for (const PageAddress page : pages) files_.Release(page, 1);
+  pages.clear();
+}
+
 void PutLog::BeginNewLog() {
-  for (const PageAddress page : live_) files_.Release(page, 1);
-  live_.clear();
+  old_.swap(live_);
   pages_ = 0;
   files_.EndFile(log_, 0);
+}
+
+void PutLog::DropOldLog() { Release(old_); }
+
+void PutLog::KeepOldLog() {
+  Release(live_);
+  live_.swap(old_);
+  pages_ = live_.size();
+  ClearBuffer();
 }
 
 }  // namespace siltfs

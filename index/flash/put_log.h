@@ -46,15 +46,21 @@ class PutLog {
 
   // Pages on flash. From any thread.
   uint64_t pages() const { return pages_.load(std::memory_order_relaxed); }
-  // Begins a new log: the entries so far are no longer needed after the next checkpoint. Call it
-  // after Seal.
+  // Begins a new log beside the old one. Call it after Seal; then add entries, call Seal again, and
+  // end with DropOldLog or KeepOldLog, before any other entry is added.
   void BeginNewLog();
+  // The entries of the old log are no longer needed after the next checkpoint.
+  void DropOldLog();
+  // Gives the new log up, and releases its pages. Entries are appended to the old log again.
+  void KeepOldLog();
 
   uint64_t memory_bytes() const { return buffer_.size() + pages() * sizeof(PageAddress); }
 
  private:
   PageBytes Page(size_t i) { return PageBytes(buffer_.data() + i * kPageSize, kPageSize); }
   Status Write(size_t pages);
+  void ClearBuffer();
+  void Release(std::vector<PageAddress>& pages);
 
   PageFiles& files_;
   const size_t log_;
@@ -63,6 +69,7 @@ class PutLog {
   size_t open_count_ = 0;  // entries in the open page
   uint64_t next_number_ = 1;
   std::vector<PageAddress> live_;
+  std::vector<PageAddress> old_;    // of the old log, while there are two
   std::atomic<uint64_t> pages_{0};  // live_.size()
 };
 

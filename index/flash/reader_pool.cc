@@ -39,6 +39,8 @@ void ReaderPool::Clear() {
   idle_.clear();
 }
 
+uint64_t ReaderPool::most_memory_bytes() const { return kMostIdleReaders * Bytes(); }
+
 uint64_t ReaderPool::memory_bytes() const {
   MutexLock lock(mutex_);
   uint64_t bytes = 0;

@@ -26,7 +26,8 @@ class ReaderPool {
   void Return(LookupReader reader);
   // Frees all idle readers. Call it when the depth has changed.
   void Clear();
-  uint64_t memory_bytes() const;  // of idle readers
+  uint64_t memory_bytes() const;       // of idle readers
+  uint64_t most_memory_bytes() const;  // of as many idle readers as are kept
 
  private:
   size_t Bytes() const;  // of a reader's pages

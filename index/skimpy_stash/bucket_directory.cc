@@ -99,10 +99,6 @@ bool BucketDirectory::Apply(const ChainRecord& record, uint32_t page) {
   return had;
 }
 
-uint64_t BucketDirectory::memory_bytes() const {
-  return heads_.size() * sizeof(uint32_t) + filter_bytes();
-}
-
 uint64_t BucketDirectory::EncodedSize(const SkimpyStashShape& shape, bool with_filters) {
   const uint64_t of_bucket =
       sizeof(uint32_t) + (with_filters ? 1 + uint64_t{shape.entries_per_bucket} : 0);

@@ -53,7 +53,8 @@ class BucketDirectory {
   uint64_t entries() const { return entries_; }
   void SetEntries(uint64_t entries) { entries_ = entries; }
 
-  uint64_t memory_bytes() const;
+  uint64_t memory_bytes() const { return head_bytes() + filter_bytes(); }
+  uint64_t head_bytes() const { return heads_.size() * sizeof(uint32_t); }
   uint64_t filter_bytes() const { return counts_.size() + filters_.size(); }
   // The bytes of Encode, with or without filters.
   static uint64_t EncodedSize(const SkimpyStashShape& shape, bool with_filters);

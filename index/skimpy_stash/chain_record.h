@@ -30,6 +30,8 @@ struct SkimpyStashShape {
   static constexpr uint8_t kDirectoryPage = 3;
   // A log of more pages than its entries need, times this, is written again.
   static constexpr uint64_t kMostLogFactor = 4;
+  // Bytes of the heads of all partitions of a new index, at most.
+  static constexpr uint64_t kMostNewHeads = uint64_t{1} << 30;
 
   RecordLayout layout{kRecordSize};
   uint32_t entries_per_bucket = 8;  // k, in a full partition

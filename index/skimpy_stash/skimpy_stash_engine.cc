@@ -10,7 +10,7 @@ namespace siltfs {
 namespace {
 
 constexpr EngineParameterSpec kPartitionBits = {
-    .name = "partition_bits", .least = 0, .most = 16, .value = 4};
+    .name = "partition_bits", .least = 0, .most = 14, .value = 4};
 constexpr EngineParameterSpec kCapacityBits = {
     .name = "capacity_bits", .least = 4, .most = 24, .value = 17};
 constexpr EngineParameterSpec kEntriesPerBucket = {
@@ -55,6 +55,13 @@ Result<IndexPlan> Plan(const IndexPlanQuestion& question) {
   const auto buffer = static_cast<double>(EntryTable::MemoryFor(shape.BufferShape()));
   const auto least = static_cast<double>(kLeastFlashMemory);
   const double record = kPageSize / static_cast<double>(shape.layout.per_page());
+  const uint64_t first = uint64_t{1} << ValueOf(kPartitionBits, question.parameters);
+  if (first * BucketDirectory::EncodedSize(shape, false) > SkimpyStashShape::kMostNewHeads) {
+    return Status(
+        StatusCode::kInvalidArgument,
+        "the chains of a new index would take more than 1 GiB of memory; choose a smaller "
+        "partition_bits or capacity_bits");
+  }
   IndexPlan plan;
   plan.least_memory_bytes = static_cast<uint64_t>(least + buffer + partitions * heads);
   plan.memory_bytes = least + partitions * (buffer + directory);

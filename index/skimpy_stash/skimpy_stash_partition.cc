@@ -13,7 +13,8 @@ SkimpyStashPartition::SkimpyStashPartition(FlashContext& context, uint64_t id,
     : FlashPartition(context, id, prefix),
       shape_(shape),
       buffer_share_(context.buffer_bytes),
-      directory_share_(context.filter_bytes),
+      table_share_(context.table_bytes),
+      filter_share_(context.filter_bytes),
       collector_(context.files, shape),
       buffer_(shape.BufferShape()),
       directory_(shape),
@@ -26,7 +27,8 @@ std::shared_ptr<const SkimpyStashVersion> SkimpyStashPartition::version() const 
 
 void SkimpyStashPartition::AccountMemory() {
   buffer_share_.Set(buffer_.memory_bytes());
-  directory_share_.Set(directory_.memory_bytes() + collector_.memory_bytes());
+  table_share_.Set(directory_.head_bytes() + collector_.memory_bytes());
+  filter_share_.Set(directory_.filter_bytes());
 }
 
 // --- Reading ---
@@ -203,21 +205,27 @@ Status SkimpyStashPartition::Fill(std::span<const FlashEntry> entries) {
   return WriteDirectory();
 }
 
+int64_t SkimpyStashPartition::GroupGarbage(const SkimpyStashShape& shape) {
+  // A page is full with so many chains.
+  const int64_t chains = std::max<int64_t>(1, shape.BufferRecords() / shape.entries_per_bucket);
+  return chains * shape.garbage;
+}
+
 // Collects chains, one for each `garbage` records that became obsolete.
 Status SkimpyStashPartition::Collect() {
   if (shape_.garbage == 0) return Status::Ok();
-  // A page is full with so many chains.
-  const int64_t group_chains =
-      std::max<int64_t>(1, shape_.BufferRecords() / shape_.entries_per_bucket);
   const PageFiles::FilePin pin = files().Pin();
-  while (garbage_ >= group_chains * shape_.garbage) {
+  while (garbage_ >= GroupGarbage(shape_)) {
     ChainGroup group;
     {
       ReaderLock lock(mutex_);
       SILTFS_ASSIGN_OR_RETURN(group,
                               collector_.Gather(version_->log(), directory_, context().gone()));
     }
-    if (group.chains == 0) break;
+    if (group.chains == 0) {
+      garbage_ = 0;  // there is none, or it cannot be collected
+      break;
+    }
     SILTFS_RETURN_IF_ERROR(Append(group.records, Source::kCollector));
     collector_.NoteCollected(group);
     garbage_ -= static_cast<int64_t>(group.chains) * shape_.garbage;
@@ -254,11 +262,10 @@ void SkimpyStashPartition::ReleaseOrphans() {
   }
 }
 
-bool SkimpyStashPartition::Uses(uint64_t file) const {
+void SkimpyStashPartition::ForEachFile(const VisitFile& visit) const {
   ReaderLock lock(mutex_);
-  return written_.first.file() == file ||
-         std::ranges::any_of(version_->log().files(),
-                             [&](const ChainLog::LogFile& used) { return used.id == file; });
+  for (const ChainLog::LogFile& used : version_->log().files()) visit(used.id, used.pages);
+  if (written_.first.value != 0) visit(written_.first.file(), written_.pages);
 }
 
 void SkimpyStashPartition::ReleaseAll() {

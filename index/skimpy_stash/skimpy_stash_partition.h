@@ -58,7 +58,7 @@ class SkimpyStashPartition final : public FlashPartition {
   Status WriteBuffer() override;
   Status Fill(std::span<const FlashEntry> entries) override;
   uint64_t MostEntries() const override { return shape_.capacity * 3 / 4; }
-  bool Uses(uint64_t file) const override;
+  void ForEachFile(const VisitFile& visit) const override;
   void ReleaseAll() override;
   std::string Encode() const override;
 
@@ -88,6 +88,8 @@ class SkimpyStashPartition final : public FlashPartition {
   Result<bool> Recover(BucketDirectory& directory, bool with_filters);
   // Appends records to the log at once, and enters them into the directory.
   Status Append(std::span<ChainRecord> records, Source source);
+  // Collect begins when so many records are obsolete.
+  static int64_t GroupGarbage(const SkimpyStashShape& shape);
   Status Collect();
   void ReleaseOrphans();
   Status WriteDirectory();
@@ -95,7 +97,8 @@ class SkimpyStashPartition final : public FlashPartition {
 
   const SkimpyStashShape shape_;
   MemoryShare buffer_share_;
-  MemoryShare directory_share_;
+  MemoryShare table_share_;
+  MemoryShare filter_share_;
   ChainCollector collector_;
   // Records that became obsolete, less those that were paid for with a collected chain each.
   int64_t garbage_ = 0;

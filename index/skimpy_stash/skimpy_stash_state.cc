@@ -39,13 +39,22 @@ Result<std::unique_ptr<FlashPartition>> SkimpyStashPartition::Open(FlashContext&
       written.log_pages > next_page || filters > 1 || (filters == 1 && !shape.enhanced)) {
     return Status(StatusCode::kCorruption, "describes a log of chains wrongly");
   }
+  // Heads take less memory than their entries take space, but for those of new partitions.
+  const uint64_t heads = BucketDirectory::EncodedSize(shape, /*with_filters=*/false);
+  if (next_page > 0 &&
+      context.table_bytes + heads > SkimpyStashShape::kMostNewHeads + context.files.flash_bytes()) {
+    return Status(StatusCode::kCorruption, "describes more chains than its files can have");
+  }
   if (written.first.value != 0) {
     written.pages = PayloadPages(BucketDirectory::EncodedSize(shape, written.filters));
   }
   SILTFS_ASSIGN_OR_RETURN(ChainLog log,
                           ChainLog::Open(context.files, kRecordLog, id, first_page, next_page));
   auto partition = std::make_unique<SkimpyStashPartition>(context, id, prefix, shape);
-  partition->garbage_ = garbage;
+  // Collect keeps the number within these bounds.
+  const int64_t group = GroupGarbage(shape);
+  partition->garbage_ = std::clamp(garbage, -group * shape.BufferRecords(),
+                                   group + int64_t{2} * shape.BufferRecords());
   SILTFS_RETURN_IF_ERROR(partition->Resume(std::move(log), written, entries));
   return std::unique_ptr<FlashPartition>(std::move(partition));
 }

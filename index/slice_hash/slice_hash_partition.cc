@@ -184,9 +184,11 @@ Status SliceHashPartition::Fill(std::span<const FlashEntry> entries) {
   return Status::Ok();
 }
 
-bool SliceHashPartition::Uses(uint64_t file) const {
-  return std::ranges::any_of(version()->tables(),
-                             [&](const SliceTable& table) { return table.first.file() == file; });
+void SliceHashPartition::ForEachFile(const VisitFile& visit) const {
+  const auto version = this->version();
+  for (const SliceTable& table : version->tables()) {
+    visit(table.first.file(), table.AllPages(shape_));
+  }
 }
 
 void SliceHashPartition::ReleaseAll() {

@@ -49,7 +49,7 @@ class SliceHashPartition final : public BufferedPartition<EntryTable, SliceHashV
   Status WriteBuffer() override;
   Status Fill(std::span<const FlashEntry> entries) override;
   uint64_t MostEntries() const override { return options_.Capacity() * 3 / 4; }
-  bool Uses(uint64_t file) const override;
+  void ForEachFile(const VisitFile& visit) const override;
   void ReleaseAll() override;
   std::string Encode() const override;
 

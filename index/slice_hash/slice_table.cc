@@ -86,7 +86,8 @@ Result<SliceTable> WriteSliceTable(PageFiles& files, size_t log, const SliceShap
     ++incarnations;
   }
   if (incarnations > most_incarnations) {
-    return Status(StatusCode::kNoSpace, "a slicetable has no room for its entries");
+    // Buffers and rewrites leave room, so the hashes are not those of names.
+    return Status(StatusCode::kCorruption, "a slicetable has no room for its entries");
   }
   made.incarnations = static_cast<uint32_t>(incarnations);
   // With all slots of a page, more entries are in their first bucket.

@@ -119,6 +119,13 @@ inline void PutPages(BloomStoreFixture& fixture, uint64_t pages) {
   REQUIRE_OK(fixture.partition->WriteBuffer());
 }
 
+inline uint64_t PagesIn(const FlashPartition& partition, uint64_t file) {
+  uint64_t pages = 0;
+  partition.ForEachFile(
+      [&](uint64_t id, uint64_t count) { pages += id == file ? count : uint64_t{0}; });
+  return pages;
+}
+
 inline PagesRead ReadsOfAbsent(const BloomStoreFixture& fixture, uint64_t lookups) {
   PagesRead read;
   for (uint64_t i = 0; i < lookups; ++i) {

@@ -36,7 +36,8 @@ Engine Least(const IndexEngineRow& row) {
                                    .read_only = read_only,
                                    .parameters = parameters,
                                    .background = false});
-          }};
+          },
+          /*makes_room=*/row.number != IndexEngine::kMap && row.number != IndexEngine::kSilt};
 }
 
 // A SILT index with tiny tables, so that a few entries keep conversions and merges running. These
@@ -88,7 +89,8 @@ Engine WideSilt(std::string name, unsigned slot_bits, unsigned partition_bits, u
 using MakeFlashEngine = std::unique_ptr<FlashEngine> (*)(const EngineParameters&);
 Engine TinyFlash(std::string name, MakeFlashEngine make, const EngineParameters& parameters,
                  unsigned partition_bits, uint64_t memory_limit = kNoMemoryLimit) {
-  return {std::move(name), [=](Env& env, const std::string& directory, bool read_only) {
+  return {std::move(name),
+          [=](Env& env, const std::string& directory, bool read_only) {
             return OpenFlashIndex(env,
                                   {.directory = directory,
                                    .read_only = read_only,
@@ -101,7 +103,8 @@ Engine TinyFlash(std::string name, MakeFlashEngine make, const EngineParameters&
                                    .least_dead_pages = 4,
                                    .most_pages_per_file = 8},
                                   make(parameters));
-          }};
+          },
+          /*makes_room=*/true};
 }
 
 std::vector<Engine> TinyBloomStores() {

@@ -17,6 +17,8 @@ struct Engine {
   std::function<Result<std::unique_ptr<ChunkIndex>>(Env&, const std::string& directory,
                                                     bool read_only)>
       open;
+  // Removes files that are no longer needed when the disk is full, and tries again.
+  bool makes_room = false;
 };
 
 // Engines that make the same device calls in the same order in every run; for GENERATE. SILT's

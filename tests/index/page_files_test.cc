@@ -1,8 +1,10 @@
 #include "index/flash/page_files.h"
 
+#include "index/buffer_hash/buffer_hash_engine.h"
 #include "index/flash/partition_map.h"
 #include "index/flash/put_log.h"
 #include "store/base/aligned_buffer.h"
+#include "store/base/random.h"
 #include "store/env/sim_env.h"
 #include "tests/support/catch.h"
 
@@ -167,6 +169,87 @@ TEST_CASE("an append that failed on a full disk is repeated at the same place") 
   CHECK(Fixture::Kinds(files, first, 2) == std::vector<int>{1, 2});
 }
 
+TEST_CASE("an append that failed on a full disk leaves nothing on it") {
+  Fixture fixture;
+  PageFiles files(fixture.env, fixture.logs, false);
+  fixture.Append(files, 1);
+  const auto before = fixture.env.GetDiskSpace(kDirectory);
+  REQUIRE_OK(before);
+  fixture.env.SetCapacity(before->total_bytes - before->free_bytes + 5 * kPageSize);
+  AlignedBuffer pages(3 * kPageSize);
+  REQUIRE_OK(files.Append(0, 0, pages.view()));
+  REQUIRE_CODE(files.Append(0, 0, pages.view()), kNoSpace);
+  const auto after = fixture.env.GetDiskSpace(kDirectory);
+  REQUIRE_OK(after);
+  CHECK(after->free_bytes == 2 * kPageSize);
+}
+
+TEST_CASE("pages that were appended for nothing are cut off again") {
+  Fixture fixture;
+  PageFiles files(fixture.env, fixture.logs, false);
+  const uint32_t kept = GENERATE(1, 3, 4);
+  const uint32_t more = GENERATE(0, 1, 9);
+  std::vector<PageAddress> pages;
+  for (uint32_t i = 0; i < kept; ++i) pages.push_back(fixture.Append(files, 1));
+  const PageFiles::Mark mark = files.MarkEnds();
+  const size_t files_there = fixture.FilesThere();
+  std::vector<PageAddress> useless;
+  for (uint32_t i = 0; i < more; ++i) useless.push_back(fixture.Append(files, 2, 1, i % 2));
+  for (const PageAddress page : useless) files.Release(page, 1);
+  files.CutBack(mark);
+  CHECK(fixture.FilesThere() == files_there);
+  CHECK(files.flash_bytes() == kept * kPageSize);
+  CHECK(files.live_pages(0) == kept);
+  CHECK(files.FilesOf(0, 1).empty());
+  auto info = fixture.env.GetFileInfo(files.Resolve(pages[0])->file->path());
+  REQUIRE_OK(info);
+  CHECK(info->size == kept * kPageSize);
+  // The stream goes on as if nothing had been appended.
+  const PageAddress next = fixture.Append(files, 3);
+  if (kept < 4) CHECK(next == pages.back() + 1);
+  std::map<uint64_t, std::string> manifest;
+  for (auto& [id, state] : Fixture::Checkpoint(files)) manifest[id] = *state;
+  PageFiles again(fixture.env, fixture.logs, false);
+  for (const auto& [id, state] : manifest) REQUIRE_OK(again.Enter(id, AsBytes(state)));
+  REQUIRE_OK(again.Open());
+  REQUIRE_OK(again.RemoveLeftovers());
+  CHECK(Fixture::Kinds(again, pages[0], kept) == std::vector<int>(kept, 1));
+  CHECK(Fixture::Kinds(again, next, 1) == std::vector<int>{3});
+}
+
+TEST_CASE("files whose pages are no longer in use are removed, whatever the manifest says") {
+  Fixture fixture;
+  PageFiles files(fixture.env, fixture.logs, false);
+  const PageAddress first = fixture.Append(files, 1, 4);
+  const PageAddress second = fixture.Append(files, 1, 4);
+  Fixture::Checkpoint(files);
+  CHECK_FALSE(files.AnyUnneeded());
+  REQUIRE_CODE(files.SetUses({{first.file(), 5}}), kCorruption);
+  REQUIRE_CODE(files.SetUses({{first.file(), 1}, {77, 1}}), kCorruption);
+  REQUIRE_OK(files.SetUses({{second.file(), 3}}));
+  CHECK(files.live_pages(0) == 3);
+  CHECK(files.AnyUnneeded());
+  Fixture::Checkpoint(files);
+  CHECK(fixture.FilesThere() == 1);
+  CHECK(files.dead_pages(0) == 1);
+}
+
+TEST_CASE("a file with the greatest number is the last one") {
+  Fixture fixture;
+  PageFiles files(fixture.env, fixture.logs, false);
+  // A file that a forged directory has.
+  const StoreFileId forged{.kind = StoreKind::kPages, .id = kMaxStoreId};
+  REQUIRE_OK(CreateStoreFile(fixture.env, kDirectory, forged));
+  REQUIRE_OK(files.RemoveLeftovers());
+  CHECK(fixture.FilesThere() == 0);
+  CHECK(fixture.Append(files, 1).file() == 1);
+  const std::string state = *Fixture::Checkpoint(files)[0].second;
+  PageFiles last(fixture.env, fixture.logs, false);
+  REQUIRE_OK(last.Enter(PageAddress::kMostFile, AsBytes(state)));
+  AlignedBuffer page(kPageSize);
+  REQUIRE_CODE(last.Append(0, 1, page.view()), kIoError);
+}
+
 TEST_CASE("streams do not share files") {
   Fixture fixture;
   PageFiles files(fixture.env, fixture.logs, false);
@@ -205,6 +288,66 @@ TEST_CASE("the log of puts is replayed in order, with the numbers of its entries
   }));
   CHECK(next == entries + 1);
   CHECK(log.next_number() == entries + 1);
+}
+
+TEST_CASE("a log of puts that was begun for nothing leaves the old one as it was") {
+  Fixture fixture;
+  PageFiles files(fixture.env, fixture.logs, false);
+  {
+    PutLog log(files, 0);
+    const auto add = [&](uint64_t hash) {
+      REQUIRE_OK(log.MakeRoom());
+      log.Add({.hash = hash, .location = {.segment = 1}});
+    };
+    for (uint64_t i = 1; i <= 1000; ++i) add(i);
+    REQUIRE_OK(log.Seal());
+    const uint64_t pages = log.pages();
+    const PageFiles::Mark mark = files.MarkEnds();
+    log.BeginNewLog();
+    for (uint64_t i = 1; i <= 5000; ++i) add(i);  // some are still in memory
+    log.KeepOldLog();
+    files.CutBack(mark);
+    CHECK(log.pages() == pages);
+    CHECK(files.live_pages(0) == pages);
+    add(1001);
+    REQUIRE_OK(log.Seal());
+  }
+  PutLog log(files, 0);
+  uint64_t next = 1;
+  REQUIRE_OK(log.Replay([&](uint64_t, const FlashEntry& entry) {
+    REQUIRE(entry.hash == next++);
+    return Status::Ok();
+  }));
+  CHECK(next == 1002);
+}
+
+TEST_CASE("a few partitions with long prefixes need a small map, and every hash is found") {
+  Fixture fixture;
+  PageFiles files(fixture.env, fixture.logs, false);
+  FlashContext context{.files = files, .read_only = false};
+  const auto engine = MakeBufferHashEngine({});
+  const unsigned depth = GENERATE(0, 1, 6, 24);
+  const bool side = GENERATE(false, true);
+  PartitionMap::Partitions partitions;
+  HashPrefix rest;
+  for (unsigned i = 0; i < depth; ++i) {
+    partitions.push_back(engine->Make(context, i + 1, rest.Child(!side)));
+    rest = rest.Child(side);
+  }
+  partitions.push_back(engine->Make(context, depth + 1, rest));
+  const PartitionMap map(partitions);
+  CHECK(map.memory_bytes() < 10'000);
+  Random random(depth);
+  for (int i = 0; i < 2000; ++i) {
+    // Hashes near the long prefixes, too.
+    const uint64_t spread = random.Next() >> random.Below(30);
+    const uint64_t hash = side ? ~spread : spread;
+    REQUIRE(map.Find(hash).prefix().Has(hash));
+  }
+  for (const auto& partition : map.all()) {
+    REQUIRE(&map.Find(partition->prefix().first) == partition.get());
+    REQUIRE(&map.Find(partition->prefix().last()) == partition.get());
+  }
 }
 
 TEST_CASE("prefixes of different lengths cover all hashes, or are refused") {

@@ -87,7 +87,8 @@ class ChainFixture {
   }
 
   // Closes the files, and opens the partition as FlashIndex does. The buffer must be empty.
-  void Reopen() {
+  void Reopen() { Reopen(partition->Encode()); }
+  void Reopen(const std::string& of_partition) {
     REQUIRE(partition->buffered_entries() == 0);
     REQUIRE_OK(files->Sync());
     for (auto& [id, state] : files->changes()) {
@@ -98,12 +99,12 @@ class ChainFixture {
       }
     }
     REQUIRE_OK(files->Committed());
-    const std::string state = partition->Encode();
     partition.reset();
     MakeFiles();
     for (const auto& [id, file] : file_states_) REQUIRE_OK(files->Enter(id, AsBytes(file)));
     REQUIRE_OK(files->Open());
-    auto opened = SkimpyStashPartition::Open(*context, 1, HashPrefix(), shape, AsBytes(state));
+    auto opened =
+        SkimpyStashPartition::Open(*context, 1, HashPrefix(), shape, AsBytes(of_partition));
     REQUIRE_OK(opened);
     partition.reset(static_cast<SkimpyStashPartition*>(opened->release()));
   }

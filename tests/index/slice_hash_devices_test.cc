@@ -105,6 +105,7 @@ TEST_CASE("A split that finds no space releases the slicetables that it has writ
   auto index = fixture.Open();
   fixture.Put(*index, 0, 2200);
   for (uint64_t put = 2200; put < before_split; ++put) fixture.Put(*index, put, 1);
+  REQUIRE_OK(index->Flush());  // afterwards no file can be removed to make room
   fixture.env.FailCall(
       {.calls = SimCall::kWrite, .nth = nth, .code = StatusCode::kNoSpace, .path_part = "device-"});
   const IndexEntry last = SliceEntry(before_split);
