@@ -59,7 +59,7 @@ struct SliceTable {
 
 // Appends a slicetable with these entries, of which there is at least one, to a log. Chooses the
 // least number of incarnations, at most `most_incarnations`, that has room for them. Returns
-// kNoSpace without a device call if there is none.
+// kCorruption without a device call if there is none.
 Result<SliceTable> WriteSliceTable(PageFiles& files, size_t log, const SliceShape& shape,
                                    SlicePlacement& placement, uint32_t most_incarnations);
 
