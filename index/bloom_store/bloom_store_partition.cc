@@ -125,6 +125,7 @@ Status BloomStorePartition::Append(std::span<const FlashEntry> entries, bool buf
   if (entries.empty()) return Status::Ok();
   const PageFiles::FilePin pin = files().Pin();
   BloomStoreState state = version()->state();
+  const PageFiles::Mark mark = files().MarkEnds();
   SILTFS_ASSIGN_OR_RETURN(const std::vector<DataPage> made,
                           WriteDataPages(files(), shape_, entries));
   const bool first = state.filters() == 0;
@@ -140,6 +141,7 @@ Status BloomStorePartition::Append(std::span<const FlashEntry> entries, bool buf
     Status moved = MoveToChain(state);
     if (!moved.ok()) {
       files().Release(made.front().page, static_cast<uint32_t>(made.size()));
+      files().CutBack(mark);
       return moved;
     }
   }

@@ -48,10 +48,9 @@ std::optional<size_t> EntryTable::PlaceOf(uint64_t hash) const {
 
 std::optional<FlashEntry> EntryTable::Find(uint64_t hash) const {
   if (const auto place = PlaceOf(hash)) return FlashEntry{hash, LocationAt(*place)};
-  for (const FlashEntry& entry : overflow_) {
-    if (entry.hash == hash) return entry;
-  }
-  return std::nullopt;
+  if (overflow_.empty()) return std::nullopt;
+  const auto found = overflow_at_.find(hash);
+  return found == overflow_at_.end() ? std::nullopt : std::optional(overflow_[found->second]);
 }
 
 std::optional<FlashEntry> EntryTable::At(uint32_t bucket, uint32_t way) const {
@@ -115,12 +114,12 @@ bool EntryTable::Insert(const FlashEntry& entry) {
     Set(*place, entry);
     return true;
   }
-  for (FlashEntry& overflowed : overflow_) {
-    if (overflowed.hash != entry.hash) continue;
-    overflowed = entry;
+  if (!overflow_.empty()) {
+    const auto found = overflow_at_.find(entry.hash);
+    if (found == overflow_at_.end()) return false;
+    overflow_[found->second] = entry;
     return true;
   }
-  if (!overflow_.empty()) return false;
   if (hashes_.empty()) {
     hashes_.resize(shape_.places());
     locations_.resize(shape_.places());
@@ -137,6 +136,7 @@ bool EntryTable::Insert(const FlashEntry& entry) {
 
 void EntryTable::InsertAnyway(const FlashEntry& entry) {
   if (Insert(entry)) return;
+  overflow_at_[entry.hash] = overflow_.size();
   overflow_.push_back(entry);
   ++size_;
 }
@@ -145,6 +145,7 @@ void EntryTable::Clear() {
   PageVector<uint64_t>().swap(hashes_);
   PageVector<Packed>().swap(locations_);
   std::vector<FlashEntry>().swap(overflow_);
+  overflow_at_.clear();
   size_ = 0;
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "index/flash/flash_page.h"
@@ -70,6 +71,7 @@ class EntryTable {
   PageVector<uint64_t> hashes_;  // by place; 0: free
   PageVector<Packed> locations_;
   std::vector<FlashEntry> overflow_;
+  std::unordered_map<uint64_t, size_t> overflow_at_;  // by hash
   size_t size_ = 0;
 };
 

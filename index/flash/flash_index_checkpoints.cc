@@ -12,10 +12,10 @@ Status FlashIndex::Checkpoint() {
       lost == header_.entries_lost) {
     return Status::Ok();
   }
-  SILTFS_RETURN_IF_ERROR(puts_.Seal());
+  SILTFS_RETURN_IF_ERROR(WithRoom([this] { return puts_.Seal(); }));
   SILTFS_RETURN_IF_ERROR(Commit(complete_));
-  numbers_at_checkpoint_ = puts_.next_number();
   Status replaced = ReplaceLog();
+  numbers_at_checkpoint_ = puts_.next_number();
   if (!replaced.Is(StatusCode::kNoSpace)) return replaced;
   replaced.IgnoreError("the checkpoint is made; the next one tries again");
   return Status::Ok();
@@ -70,42 +70,43 @@ StateMap::Changes FlashIndex::ChangesOfCheckpoint() const {
 // Replaces a log of puts that is much longer than the buffers need. The new log is committed before
 // the old one is released, so that a full disk can stop the replacement at any point.
 Status FlashIndex::ReplaceLog() {
-  if (puts_.pages() < options_.least_log_pages) return Status::Ok();
-  const auto partitions = this->partitions();
-  uint64_t buffered = 0;
-  for (const auto& partition : partitions->all()) buffered += partition->buffered_entries();
-  if (puts_.pages() * RecordLayout().per_page() / 2 < buffered) return Status::Ok();
-  const PageFiles::Mark mark = files_.MarkEnds();
-  const uint64_t first = puts_.next_number();
-  std::vector<uint64_t> old_numbers;
-  for (const auto& partition : partitions->all()) old_numbers.push_back(partition->log_from);
-  puts_.BeginNewLog();
-  Status replaced = LogBuffers(*partitions);
-  if (replaced.ok()) {
+  if (!puts_.has_old_log()) {
+    if (!WantsNewLog()) return Status::Ok();
+    const PageFiles::Mark mark = files_.MarkEnds();
+    const uint64_t first = puts_.next_number();
+    puts_.BeginNewLog();
+    Status logged = LogBuffers();
+    if (!logged.ok()) {
+      puts_.KeepOldLog();
+      files_.CutBack(mark);
+      return logged;
+    }
+    const auto partitions = this->partitions();
     for (const auto& partition : partitions->all()) {
       partition->log_from = first;
       partition->changed = true;
     }
-    replaced = Commit(durable_.load(std::memory_order_relaxed));
-  }
-  if (replaced.ok()) {
-    puts_.DropOldLog();
-    numbers_at_checkpoint_ = puts_.next_number();
     changed_ = true;
-    return Commit(durable_.load(std::memory_order_relaxed));
+    // If this fails, the manifest may have the new log or not. The next checkpoint goes on here.
+    SILTFS_RETURN_IF_ERROR(Commit(durable_.load(std::memory_order_relaxed)));
   }
-  if (replaced.Is(StatusCode::kNoSpace)) {
-    size_t at = 0;
-    for (const auto& partition : partitions->all()) partition->log_from = old_numbers[at++];
-    puts_.KeepOldLog();
-    files_.CutBack(mark);
-  }
-  return replaced;
+  puts_.DropOldLog();
+  changed_ = true;
+  return Commit(durable_.load(std::memory_order_relaxed));
+}
+
+bool FlashIndex::WantsNewLog() const {
+  if (puts_.pages() < options_.least_log_pages) return false;
+  uint64_t buffered = 0;
+  const auto partitions = this->partitions();
+  for (const auto& partition : partitions->all()) buffered += partition->buffered_entries();
+  return puts_.pages() * RecordLayout().per_page() / 2 >= buffered;
 }
 
 // Writes the entries of all buffers to the log of puts.
-Status FlashIndex::LogBuffers(const PartitionMap& partitions) {
-  for (const auto& partition : partitions.all()) {
+Status FlashIndex::LogBuffers() {
+  const auto partitions = this->partitions();
+  for (const auto& partition : partitions->all()) {
     for (const FlashEntry& entry : partition->TakeSnapshot().buffered) {
       SILTFS_RETURN_IF_ERROR(puts_.MakeRoom());
       puts_.Add(entry);

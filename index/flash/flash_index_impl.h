@@ -91,7 +91,8 @@ class FlashIndex final : public ChunkIndex {
   Status Checkpoint();
   Status Commit(uint64_t complete);
   Status ReplaceLog();
-  Status LogBuffers(const PartitionMap& partitions);
+  bool WantsNewLog() const;
+  Status LogBuffers();
   StateMap::Changes ChangesOfCheckpoint() const;
   Status CheckWriting() const { return stopped_; }
   Status StopUnlessNoSpace(Status status);

@@ -25,14 +25,20 @@ Status FlashIndex::StopUnlessNoSpace(Status status) {
 // The structure on flash contradicts itself, so the next opening must refuse it.
 void FlashIndex::RecordLostEntries() {
   CountDamage(1);
-  Checkpoint().IgnoreError("the structure is refused when it is read again");
+  Commit(durable_.load(std::memory_order_relaxed))
+      .IgnoreError("the structure is refused when it is read again");
 }
 
 Status FlashIndex::WithRoom(const std::function<Status()>& write) {
   Status written = write();
-  if (!written.Is(StatusCode::kNoSpace) || !files_.AnyUnneeded()) return written;
-  // This needs little room, because the log of puts stays as it is.
-  SILTFS_RETURN_IF_ERROR(Commit(durable_.load(std::memory_order_relaxed)));
+  if (!written.Is(StatusCode::kNoSpace)) return written;
+  const bool reaped = files_.ReapRetired();
+  if (files_.AnyUnneeded()) {
+    // This needs little room, because the log of puts stays as it is.
+    SILTFS_RETURN_IF_ERROR(Commit(durable_.load(std::memory_order_relaxed)));
+  } else if (!reaped) {
+    return written;
+  }
   return write();
 }
 
@@ -52,9 +58,11 @@ Status FlashIndex::PutImpl(std::span<const IndexEntry> entries, uint64_t complet
 Status FlashIndex::DeleteImpl(const ChunkName& name) {
   SILTFS_RETURN_IF_ERROR(CheckWriting());
   FlashLookup lookup(name_hash_.Of(name));
-  const PageFiles::FilePin pin = files_.Pin();
-  lookup.Begin(partitions()->Find(lookup.hash()), files_);
-  FinishLookup(lookup);
+  {
+    const PageFiles::FilePin pin = files_.Pin();
+    lookup.Begin(partitions()->Find(lookup.hash()), files_);
+    FinishLookup(lookup);
+  }
   put_flash_reads_.fetch_add(lookup.pages_read(), std::memory_order_relaxed);
   if (lookup.damaged_pages() > 0) CountDamage(lookup.damaged_pages());
   SILTFS_RETURN_IF_ERROR(lookup.status());
@@ -104,8 +112,11 @@ Status FlashIndex::MoveBuffer(FlashPartition& partition) {
 
 // Replaces a partition by partitions with its live entries.
 Status FlashIndex::Rewrite(FlashPartition& partition, const std::function<bool(SegmentId)>& gone) {
-  const PageFiles::FilePin pin = files_.Pin();
-  SILTFS_ASSIGN_OR_RETURN(EntryListing listing, ListEntries(partition.TakeSnapshot(), gone));
+  EntryListing listing;
+  {
+    const PageFiles::FilePin pin = files_.Pin();
+    SILTFS_ASSIGN_OR_RETURN(listing, ListEntries(partition.TakeSnapshot(), gone));
+  }
   // Only damage puts an entry into a foreign partition, where no lookup finds it.
   const HashPrefix prefix = partition.prefix();
   if (std::erase_if(listing.entries, [&prefix](const FlashEntry& entry) {
@@ -132,6 +143,9 @@ Status FlashIndex::Rewrite(FlashPartition& partition, const std::function<bool(S
   Install(old->With(partition, made));
   replaced_partitions_.push_back(partition.id());
   partition.ReleaseAll();
+  // Its filters must not count beside the new ones.
+  partition.DropExtras();
+  partition.DropFilters();
   DropFiltersToFit();
   if (listing.entries.size() >= kManyEntries) ReleaseFreePages();
   merges_.fetch_add(1, std::memory_order_relaxed);

@@ -49,14 +49,13 @@ std::optional<PageFiles::Place> PageFiles::Resolve(PageAddress address) const {
 Status PageFiles::Read(PageAddress first, uint32_t pages, const VisitPage& visit) const {
   if (pages == 0) return Status::Ok();
   const auto place = Resolve(first);
-  const auto last = Resolve(first + (pages - 1));
-  if (!place || !last) {
-    for (uint32_t i = 0; i < pages; ++i) SILTFS_RETURN_IF_ERROR(visit(i, std::nullopt));
-    return Status::Ok();
-  }
-  AlignedBuffer buffer(OffsetOf(std::min(pages, kReadAtOnce)));
-  for (uint32_t at = 0; at < pages; at += kReadAtOnce) {
-    const uint32_t count = std::min(kReadAtOnce, pages - at);
+  const uint32_t end = PagesOf(first.file());
+  uint32_t there = std::min(pages, end - std::min(end, first.page()));
+  const auto last = there == 0 ? std::nullopt : Resolve(first + (there - 1));
+  if (!place || !last) there = 0;
+  AlignedBuffer buffer(OffsetOf(std::min(there, kReadAtOnce)));
+  for (uint32_t at = 0; at < there; at += kReadAtOnce) {
+    const uint32_t count = std::min(kReadAtOnce, there - at);
     const MutableByteView bytes = buffer.view().first(OffsetOf(count));
     SILTFS_ASSIGN_OR_RETURN(const size_t got,
                             last->file->Read(place->offset + OffsetOf(at), bytes));
@@ -68,6 +67,7 @@ Status PageFiles::Read(PageAddress first, uint32_t pages, const VisitPage& visit
       SILTFS_RETURN_IF_ERROR(visit(at + i, whole ? std::optional(page) : std::nullopt));
     }
   }
+  for (uint32_t i = there; i < pages; ++i) SILTFS_RETURN_IF_ERROR(visit(i, std::nullopt));
   return Status::Ok();
 }
 
@@ -75,13 +75,25 @@ Status PageFiles::Verify(
     const std::function<void(const std::string& path, uint64_t offset)>& report) const {
   for (const FileUse& use : Uses()) {
     const FilePin pin = Pin();
-    const auto place = Resolve(PageAddress::Of(use.id, 0));
+    const PageAddress first = PageAddress::Of(use.id, 0);
+    const auto place = Resolve(first);
     if (!place) continue;
-    SILTFS_RETURN_IF_ERROR(Read(PageAddress::Of(use.id, 0), use.pages,
-                                [&](uint32_t i, std::optional<ConstPageBytes> page) {
-                                  if (!page) report(place->file->path(), OffsetOf(i));
-                                  return Status::Ok();
-                                }));
+    std::vector<uint32_t> damaged;
+    SILTFS_RETURN_IF_ERROR(
+        Read(first, PagesOf(use.id), [&](uint32_t i, std::optional<ConstPageBytes> page) {
+          if (!page) damaged.push_back(i);
+          return Status::Ok();
+        }));
+    for (const uint32_t i : damaged) {
+      // The page may have been cut back meanwhile, and perhaps written again.
+      bool whole = i >= PagesOf(use.id);
+      SILTFS_RETURN_IF_ERROR(
+          Read(first + i, whole ? 0 : 1, [&](uint32_t, std::optional<ConstPageBytes> page) {
+            whole = page.has_value();
+            return Status::Ok();
+          }));
+      if (!whole) report(place->file->path(), OffsetOf(i));
+    }
   }
   return Status::Ok();
 }
@@ -178,6 +190,9 @@ void PageFiles::CutBack(const Mark& mark) {
       changed_.erase(file.id);
       streams_.erase({file.log, file.stream, file.id});
       to_remove_.push_back(FileId(file));
+      // Verify may read any file.
+      Retire(file.file, 0, /*removed=*/true);
+      if (file.reader != nullptr) Retire(file.reader, 0, /*removed=*/true);
       at = files_.erase(at);
     }
   }
@@ -195,6 +210,7 @@ void PageFiles::CutBack(const Mark& mark) {
     file->file->Truncate(OffsetOf(pages)).IgnoreError("the next pages overwrite these");
   }
   RemoveFiles().IgnoreError("the next checkpoint tries again");
+  ReapRetired();
 }
 
 void PageFiles::EndFile(size_t log, uint64_t stream) {
@@ -351,7 +367,8 @@ Status PageFiles::RemoveLeftovers() {
   for (const std::string& directory : directories) {
     SILTFS_ASSIGN_OR_RETURN(const auto there, FilesIn(directory));
     for (const StoreFileId& id : there) {
-      if (id.id <= PageAddress::kMostFile) next_id_ = std::max(next_id_, id.id + 1);
+      // Greater numbers are no names that an index gives.
+      if (id.id <= PageAddress::kMostFile / 2) next_id_ = std::max(next_id_, id.id + 1);
       const OneFile* const file = id.kind == StoreKind::kPages ? Find(id.id) : nullptr;
       const bool listed =
           file != nullptr && FileId(*file) == id && logs_[file->log].directory == directory;
@@ -369,15 +386,18 @@ Status PageFiles::RemoveLeftovers() {
   return Status::Ok();
 }
 
-void PageFiles::Retire(std::shared_ptr<File> file, uint64_t removed_id) {
+void PageFiles::Retire(std::shared_ptr<File> file, uint64_t removed_id, bool removed) {
   MutexLock lock(pin_mutex_);
-  retired_.push_back({.pins = pins_, .file = std::move(file), .removed_id = removed_id});
+  retired_.push_back(
+      {.pins = pins_, .file = std::move(file), .removed_id = removed_id, .removed = removed});
   pins_ = std::make_shared<int>(0);
 }
 
 // A reader with an older pin may use any file that was retired later, so the order matters.
-void PageFiles::ReapRetired() {
+bool PageFiles::ReapRetired() {
+  bool removed = false;
   while (!retired_.empty() && retired_.front().pins.expired()) {
+    removed = removed || retired_.front().removed;
     if (const uint64_t id = retired_.front().removed_id; id != 0) {
       WriterLock lock(mutex_);
       const auto found = files_.find(id);
@@ -386,6 +406,7 @@ void PageFiles::ReapRetired() {
     }
     retired_.pop_front();
   }
+  return removed;
 }
 
 // Reads through the page cache would need memory that nothing limits. So durable pages are read
@@ -407,7 +428,7 @@ Status PageFiles::ReadDirect(OneFile& file) {
       file.direct = true;
     }
   }
-  if (old != nullptr) Retire(std::move(old), 0);
+  if (old != nullptr) Retire(std::move(old), 0, /*removed=*/false);
   return Status::Ok();
 }
 
@@ -427,7 +448,7 @@ Status PageFiles::Committed() {
       WriterLock lock(mutex_);
       file->removed = true;
     }
-    Retire(file->file, id);
+    Retire(file->file, id, /*removed=*/true);
   }
   changed_.clear();
   SILTFS_RETURN_IF_ERROR(RemoveFiles());

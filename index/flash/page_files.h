@@ -80,8 +80,8 @@ class PageFiles {
   };
   Mark MarkEnds() const;
   // Removes all pages that were appended since the mark, and gives their space back to the device.
-  // All of them must have been released, no reader may have seen their addresses, and there was no
-  // checkpoint since the mark.
+  // All of them must have been released, no lookup may know their addresses, and there was no
+  // checkpoint since the mark. Verify may read them meanwhile.
   void CutBack(const Mark& mark);
   // The next page of the stream begins a new file.
   void EndFile(size_t log, uint64_t stream);
@@ -92,8 +92,11 @@ class PageFiles {
   // The files whose states have changed since the last Committed, in order of their ids, with their
   // states; without a state if the file is no longer needed.
   std::vector<std::pair<uint64_t, std::optional<std::string>>> changes() const;
-  // The manifest with these changes is durable. Removes files that are no longer needed.
+  // The manifest with these changes is durable. Removes files that are no longer needed. Their
+  // space is free when no pin from before is left.
   Status Committed();
+  // Closes removed files that no reader uses any more. Returns whether there were any.
+  bool ReapRetired();
   // Enters a file of the manifest, before Open. kCorruption if the state is invalid.
   Status Enter(uint64_t id, ByteView state);
   // Opens the files that were entered. kCorruption if one is missing or too short. Writes nothing.
@@ -152,7 +155,8 @@ class PageFiles {
   struct Retired {
     std::weak_ptr<const void> pins;  // expired when no reader can use the file
     std::shared_ptr<File> file;
-    uint64_t removed_id = 0;  // 0: only the handle was replaced
+    uint64_t removed_id = 0;  // 0: the file is not listed, or only its handle was replaced
+    bool removed = false;     // the file's space becomes free
   };
 
   StoreFileId FileId(const OneFile& file) const;
@@ -160,9 +164,8 @@ class PageFiles {
   Result<std::vector<StoreFileId>> FilesIn(const std::string& directory) const;
   OneFile* Find(uint64_t id) const;
   Result<OneFile*> TailFor(size_t log, uint64_t stream, uint32_t pages);
-  void Retire(std::shared_ptr<File> file, uint64_t removed_id);
+  void Retire(std::shared_ptr<File> file, uint64_t removed_id, bool removed);
   Status RemoveFiles();
-  void ReapRetired();
   Status OpenOne(OneFile& file);
   Status ReadDirect(OneFile& file);
 

@@ -46,14 +46,16 @@ class PutLog {
 
   // Pages on flash. From any thread.
   uint64_t pages() const { return pages_.load(std::memory_order_relaxed); }
-  // Begins a new log beside the old one. Call it after Seal; then add entries, call Seal again, and
-  // end with DropOldLog or KeepOldLog, before any other entry is added.
+  // Begins a new log beside the old one. Call it after Seal, and end with DropOldLog or KeepOldLog.
+  // Entries that were added in between are in the new log only.
   void BeginNewLog();
+  bool has_old_log() const { return !old_.empty(); }
   // The entries of the old log are no longer needed after the next checkpoint.
   void DropOldLog();
   // Gives the new log up, and releases its pages. Entries are appended to the old log again.
   void KeepOldLog();
 
+  // From any thread. Without the addresses of an old log.
   uint64_t memory_bytes() const { return buffer_.size() + pages() * sizeof(PageAddress); }
 
  private:

@@ -39,7 +39,9 @@ Result<std::unique_ptr<FlashPartition>> SkimpyStashPartition::Open(FlashContext&
       written.log_pages > next_page || filters > 1 || (filters == 1 && !shape.enhanced)) {
     return Status(StatusCode::kCorruption, "describes a log of chains wrongly");
   }
-  // Heads take less memory than their entries take space, but for those of new partitions.
+  // Heads take less memory than their entries take space, but for those of new partitions. (An
+  // index that has lost nearly all of its billions of entries is refused, too; a new one needs less
+  // memory.)
   const uint64_t heads = BucketDirectory::EncodedSize(shape, /*with_filters=*/false);
   if (next_page > 0 &&
       context.table_bytes + heads > SkimpyStashShape::kMostNewHeads + context.files.flash_bytes()) {

@@ -217,6 +217,51 @@ TEST_CASE("pages that were appended for nothing are cut off again") {
   CHECK(Fixture::Kinds(again, next, 1) == std::vector<int>{3});
 }
 
+TEST_CASE("a reader that verifies keeps files that are cut off") {
+  Fixture fixture;
+  PageFiles files(fixture.env, fixture.logs, false);
+  fixture.Append(files, 1);
+  const PageFiles::Mark mark = files.MarkEnds();
+  const PageAddress more = fixture.Append(files, 2, 5);
+  const auto pin = files.Pin();
+  const auto place = files.Resolve(more);
+  REQUIRE(place);
+  files.Release(more, 5);
+  files.CutBack(mark);
+  alignas(kPageSize) std::array<uint8_t, kPageSize> page;
+  REQUIRE_OK(place->file->Read(place->offset, page));
+  CHECK(PageKindOf(page) == 2);
+  CHECK_FALSE(files.Resolve(more).has_value());
+  REQUIRE_OK(files.Verify([](const std::string& path, uint64_t) { FAIL(path); }));
+}
+
+TEST_CASE("a removed file gives its space back when its last reader has ended") {
+  Fixture fixture;
+  PageFiles files(fixture.env, fixture.logs, false);
+  const PageAddress first = fixture.Append(files, 1, 4);
+  auto pin = files.Pin();
+  files.Release(first, 4);
+  Fixture::Checkpoint(files);
+  const auto before = fixture.env.GetDiskSpace(kDirectory);
+  REQUIRE_OK(before);
+  CHECK_FALSE(files.ReapRetired());
+  pin.reset();
+  CHECK_FALSE(files.AnyUnneeded());
+  CHECK(files.ReapRetired());
+  CHECK_FALSE(files.ReapRetired());
+  const auto after = fixture.env.GetDiskSpace(kDirectory);
+  REQUIRE_OK(after);
+  CHECK(after->free_bytes == before->free_bytes + 4 * kPageSize);
+}
+
+TEST_CASE("the pages that a file has are read, and others count as damaged") {
+  Fixture fixture;
+  PageFiles files(fixture.env, fixture.logs, false);
+  const PageAddress first = fixture.Append(files, 1, 3);
+  CHECK(Fixture::Kinds(files, first, 5) == std::vector<int>{1, 1, 1, 0, 0});
+  CHECK(Fixture::Kinds(files, first + 3, 2) == std::vector<int>{0, 0});
+}
+
 TEST_CASE("files whose pages are no longer in use are removed, whatever the manifest says") {
   Fixture fixture;
   PageFiles files(fixture.env, fixture.logs, false);
@@ -238,7 +283,8 @@ TEST_CASE("a file with the greatest number is the last one") {
   Fixture fixture;
   PageFiles files(fixture.env, fixture.logs, false);
   // A file that a forged directory has.
-  const StoreFileId forged{.kind = StoreKind::kPages, .id = kMaxStoreId};
+  const uint64_t number = GENERATE(kMaxStoreId, PageAddress::kMostFile);
+  const StoreFileId forged{.kind = StoreKind::kPages, .id = number};
   REQUIRE_OK(CreateStoreFile(fixture.env, kDirectory, forged));
   REQUIRE_OK(files.RemoveLeftovers());
   CHECK(fixture.FilesThere() == 0);
