@@ -71,6 +71,14 @@ TEST_CASE("bench index reports growth and updates separately, and looks up after
   }
 }
 
+TEST_CASE("bench index measures engines whose files are in subdirectories") {
+  const Json report = Measured({"--engines", "slice_hash:directories=3:table_bits=4"});
+  REQUIRE(report["engines"].size() == 1);
+  const Json& statistics = report["engines"][0];
+  CHECK(statistics["verified"] == true);
+  CHECK(statistics["index_file_reads_per_s"] > 0);
+}
+
 TEST_CASE("bench index measures several engines in one run") {
   const Json statistics =
       Measured({"--engines", "buffer_hash:table_bits=5:incarnations=4,map,silt:partition_bits=1",

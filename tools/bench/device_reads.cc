@@ -59,13 +59,7 @@ DeviceReads::DeviceReads(Env& env, const std::string& path, uint64_t size)
 std::unique_ptr<DeviceReads> DeviceReads::OfFilesIn(Env& env, const std::string& directory) {
   std::unique_ptr<DeviceReads> reads(new DeviceReads(env));
   auto& files = reads->files_;
-  const auto entries = env.ListDirectory(directory);
-  Require(entries.status());
-  for (const DirectoryEntry& entry : *entries) {
-    const Status opened = reads->Open(JoinPath(directory, entry.name), OpenMode::kRead);
-    // A merge may have removed it.
-    if (!opened.Is(StatusCode::kNotFound)) Require(opened);
-  }
+  reads->OpenAllIn(directory);
   const auto pages = [](const std::unique_ptr<File>& file) {
     const auto size = file->Size();
     Require(size.status());
@@ -80,6 +74,21 @@ std::unique_ptr<DeviceReads> DeviceReads::OfFilesIn(Env& env, const std::string&
     reads->ends_.push_back(reads->pages_);
   }
   return reads->pages_ > 0 ? std::move(reads) : nullptr;
+}
+
+void DeviceReads::OpenAllIn(const std::string& directory) {
+  const auto entries = env_.ListDirectory(directory);
+  Require(entries.status());
+  for (const DirectoryEntry& entry : *entries) {
+    const std::string path = JoinPath(directory, entry.name);
+    if (entry.type == FileType::kDirectory) {
+      OpenAllIn(path);
+      continue;
+    }
+    const Status opened = Open(path, OpenMode::kRead);
+    // A merge may have removed it.
+    if (!opened.Is(StatusCode::kNotFound)) Require(opened);
+  }
 }
 
 void DeviceReads::Aim(uint64_t page, ReadRequest& request) const {

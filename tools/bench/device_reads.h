@@ -19,9 +19,9 @@ class DeviceReads {
   // Writes the file `path`, which must not exist: at least `size` incompressible bytes. Each page
   // contains its own number.
   DeviceReads(Env& env, const std::string& path, uint64_t size);
-  // The largest files in `directory`, at most kMostFiles, as they are now. They have no numbers to
-  // check. Null if no file has a page. Some devices read files that were just written faster than
-  // older ones; so an index's own files show what the device gives for them.
+  // The largest files in `directory` and below, at most kMostFiles, as they are now. They have no
+  // numbers to check. Null if no file has a page. Some devices read files that were just written
+  // faster than older ones; so an index's own files show what the device gives for them.
   static std::unique_ptr<DeviceReads> OfFilesIn(Env& env, const std::string& directory);
 
   // Reads `count` pages with `threads` threads, each with `depth` reads in flight, and checks the
@@ -41,6 +41,7 @@ class DeviceReads {
 
   explicit DeviceReads(Env& env) : env_(env) {}
   Status Open(const std::string& path, OpenMode mode);
+  void OpenAllIn(const std::string& directory);
   void ReadShare(uint64_t count, unsigned depth, uint64_t seed);
   // Points the request at a page of all files together.
   void Aim(uint64_t page, ReadRequest& request) const;

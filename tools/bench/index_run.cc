@@ -178,6 +178,8 @@ Json IndexRun::UpdateInStep() {
 void IndexRun::StepMemory(const std::string& step) {
   const uint64_t limit = ParseMemoryStep(step);
   Require(index_->SetMemoryLimit(limit));
+  // Moved buffers are read from the device only after they are durable.
+  Require(index_->Flush());
   const Json updates = options_.step_updates > 0 ? UpdateInStep() : Json();
   while (index_->stats().load_backlog > 0 || index_->stats().merge_backlog > 0) Nap();
   const uint64_t resident = memory_->Growth();
