@@ -191,6 +191,19 @@ Status BloomStorePartition::MoveToChain(BloomStoreState& state) {
   return Status::Ok();
 }
 
+// A lookup reads each recent page whose filter is not in memory, so the chain gets these filters.
+Status BloomStorePartition::WriteDroppedFilters() {
+  BloomStoreState state = version()->state();
+  if (!filters_dropped_ || chain_is_lost_ || state.recent.empty()) return Status::Ok();
+  const PageFiles::FilePin pin = files().Pin();
+  const FilterChain old = state.chain;
+  SILTFS_RETURN_IF_ERROR(MoveToChain(state));
+  if (state.chain.first == old.first) return Status::Ok();
+  InstallState(std::move(state), /*buffer_is_written=*/false);
+  ReleaseChain(files(), old);
+  return Status::Ok();
+}
+
 Result<bool> BloomStorePartition::MoveOut(uint64_t file) {
   BloomStoreState state = version()->state();
   const FilterChain old = state.chain;

@@ -41,6 +41,7 @@ class BloomStorePartition final : public BufferedPartition<PageBuffer, BloomStor
   bool HasDroppedFilters() const override { return filters_dropped_; }
   uint64_t DroppedFilterBytes() const override;
   Status LoadFilters() override;
+  Status WriteDroppedFilters() override;
   // The chain.
   void DropExtras() override;
   bool HasDroppedExtras() const override;

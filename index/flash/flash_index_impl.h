@@ -87,6 +87,7 @@ class FlashIndex final : public ChunkIndex {
   void LoadFittingExtras(FlashPartition& partition);
   bool FiltersFit(uint64_t more) const;
   void FitFilters();
+  void WriteDroppedFilters();
   uint64_t FilterRoom() const;
   Status Checkpoint();
   Status Commit(uint64_t complete);

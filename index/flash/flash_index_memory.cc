@@ -109,12 +109,23 @@ void FlashIndex::FitFilters() {
   for (const Heat& heat : heats) LoadFittingExtras(*heat.partition);
 }
 
+void FlashIndex::WriteDroppedFilters() {
+  const auto partitions = this->partitions();
+  for (const auto& partition : partitions->all()) {
+    if (!partition->HasDroppedFilters()) continue;
+    partition->WriteDroppedFilters().IgnoreError("lookups read more pages; nothing has changed");
+    partition->changed = true;
+    changed_ = true;
+  }
+}
+
 Status FlashIndex::SetMemoryLimitImpl(uint64_t bytes) {
   memory_limit_ = bytes;
   readers_.Clear();
   FitFilters();
   if (options_.read_only) return Status::Ok();
   SILTFS_RETURN_IF_ERROR(CheckWriting());
+  WriteDroppedFilters();
   Status fitted = StopUnlessNoSpace(FitBuffers());
   if (!fitted.Is(StatusCode::kNoSpace)) return fitted;
   fitted.IgnoreError("the next Put tries again");

@@ -126,6 +126,7 @@ class PageFiles {
   // Whether the next checkpoint removes a file.
   bool AnyUnneeded() const;
   const PageLogSpec& log(size_t number) const { return logs_[number]; }
+  Env& env() const { return env_; }
   uint64_t flash_bytes() const;
   // Pages in use, and others in files that were not removed yet.
   uint64_t live_pages(size_t log) const { return counts_[log].live; }

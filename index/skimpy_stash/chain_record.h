@@ -38,6 +38,7 @@ struct SkimpyStashShape {
   uint64_t capacity = 0;            // entries of a full partition
   bool enhanced = true;             // two buckets of each hash, counts and filters
   uint32_t garbage = 8;             // g: garbage records for each chain that is collected; 0: never
+  uint64_t coalesce_ms = 0;         // a buffer of this age is written at the next put; 0: no limit
 
   uint32_t buckets() const;
   // The buckets of a hash; equal in the base design, and by chance.

@@ -17,12 +17,16 @@ constexpr EngineParameterSpec kEntriesPerBucket = {
     .name = "entries_per_bucket", .least = 1, .most = 32, .value = 8};
 constexpr EngineParameterSpec kEnhanced = {.name = "enhanced", .least = 0, .most = 1, .value = 1};
 constexpr EngineParameterSpec kGarbage = {.name = "garbage", .least = 0, .most = 128, .value = 8};
+// Section 4.1 of the paper. The log of puts makes entries durable in any case.
+constexpr EngineParameterSpec kCoalesceMs = {
+    .name = "coalesce_ms", .least = 0, .most = 3'600'000, .value = 0};
 constexpr EngineParameterSpec kRecordBytes = {.name = "record_bytes",
                                               .least = SkimpyStashShape::kRecordSize,
                                               .most = RecordLayout::kPaperSize,
                                               .value = SkimpyStashShape::kRecordSize};
 constexpr EngineParameterSpec kParameters[] = {kPartitionBits, kCapacityBits, kEntriesPerBucket,
-                                               kEnhanced,      kGarbage,      kRecordBytes};
+                                               kEnhanced,      kGarbage,      kCoalesceMs,
+                                               kRecordBytes};
 
 // A partition has a stream of its own, so files are small: 1 MiB.
 constexpr uint32_t kPagesPerFile = 256;
@@ -77,7 +81,8 @@ SkimpyStashShape SkimpyStashShapeOf(const EngineParameters& parameters) {
           .entries_per_bucket = static_cast<uint32_t>(ValueOf(kEntriesPerBucket, parameters)),
           .capacity = uint64_t{1} << ValueOf(kCapacityBits, parameters),
           .enhanced = ValueOf(kEnhanced, parameters) != 0,
-          .garbage = static_cast<uint32_t>(ValueOf(kGarbage, parameters))};
+          .garbage = static_cast<uint32_t>(ValueOf(kGarbage, parameters)),
+          .coalesce_ms = ValueOf(kCoalesceMs, parameters)};
 }
 
 std::unique_ptr<FlashEngine> MakeSkimpyStashEngine(const EngineParameters& parameters) {

@@ -7,6 +7,11 @@
 #include "store/base/aligned_buffer.h"
 
 namespace siltfs {
+namespace {
+
+constexpr int64_t kNanosecondsPerMs = 1'000'000;
+
+}  // namespace
 
 SkimpyStashPartition::SkimpyStashPartition(FlashContext& context, uint64_t id,
                                            const HashPrefix& prefix, const SkimpyStashShape& shape)
@@ -92,8 +97,14 @@ void SkimpyStashPartition::AddStats(std::vector<IndexComponentStats>& stats) con
 // --- Writing ---
 
 bool SkimpyStashPartition::Insert(const FlashEntry& entry) {
+  const int64_t now = shape_.coalesce_ms == 0 ? 0 : files().env().MonotonicNanoseconds();
   WriterLock lock(mutex_);
   if (buffer_.size() >= shape_.BufferRecords() && !buffer_.Find(entry.hash)) return false;
+  if (buffer_.size() == 0) {
+    buffer_begin_ = now;
+  } else if (now - buffer_begin_ > static_cast<int64_t>(shape_.coalesce_ms) * kNanosecondsPerMs) {
+    return false;
+  }
   const bool inserted = buffer_.Insert(entry);
   buffer_share_.Set(buffer_.memory_bytes());
   return inserted;

@@ -1,9 +1,9 @@
 // A partition of a SkimpyStash index: a buffer of one page and a directory in memory, and a
 // circular log of records on flash.
 //
-// A full buffer is appended to the log as one page. The directory changes in place, under the
-// partition's lock; Begin copies the pointers that its lookup needs, and TakeSnapshot copies the
-// whole directory. A file of the log is released when all of its records are orphans.
+// A full buffer, or an old one, is appended to the log as one page. The directory changes in place,
+// under the partition's lock; Begin copies the pointers that its lookup needs, and TakeSnapshot
+// copies the whole directory. A file of the log is released when all of its records are orphans.
 //
 // Now and then the directory is written to flash. Open reads it and the pages of the log that were
 // appended later; without it, the whole log.
@@ -106,6 +106,8 @@ class SkimpyStashPartition final : public FlashPartition {
 
   mutable SharedMutex mutex_;
   EntryTable buffer_ SILTFS_GUARDED_BY(mutex_);
+  // When the buffer got its first entry; monotonic. 0 without a limit, and for replayed entries.
+  int64_t buffer_begin_ SILTFS_GUARDED_BY(mutex_) = 0;
   BucketDirectory directory_ SILTFS_GUARDED_BY(mutex_);
   std::shared_ptr<const SkimpyStashVersion> version_ SILTFS_GUARDED_BY(mutex_);  // never null
   WrittenDirectory written_ SILTFS_GUARDED_BY(mutex_);

@@ -171,6 +171,25 @@ TEST_CASE("A forged count of obsolete records lets the collector do little") {
   CHECK(fixture.Faults() == 0);
 }
 
+TEST_CASE("A buffer that is old is written at the next put") {
+  constexpr int64_t kMs = 1'000'000;
+  const uint64_t limit = GENERATE(0, 500);
+  ChainFixture fixture({{"capacity_bits", 12}, {"coalesce_ms", limit}});
+  fixture.PutNumbers(0, 10);
+  fixture.env.AdvanceClock(499 * kMs);
+  fixture.PutNumbers(10, 1);
+  CHECK(fixture.partition->tally().pages_written == 0);
+  fixture.env.AdvanceClock(2 * kMs);
+  fixture.PutNumbers(0, 1, 2);
+  CHECK(fixture.partition->tally().pages_written == (limit == 0 ? 0 : 1));
+  // The new buffer is young.
+  fixture.env.AdvanceClock(400 * kMs);
+  fixture.PutNumbers(20, 5);
+  CHECK(fixture.partition->tally().pages_written == (limit == 0 ? 0 : 1));
+  CHECK(fixture.Get(HashOf(0)).found == EntryOf(0, 2));
+  for (uint64_t i = 1; i < 11; ++i) REQUIRE(fixture.Get(HashOf(i)).found == EntryOf(i));
+}
+
 TEST_CASE("Chains that would take much memory are refused") {
   const auto plan = [](uint64_t partition_bits, uint64_t capacity_bits) {
     return kSkimpyStashEngine
