@@ -192,23 +192,22 @@ Status BloomStorePartition::MoveToChain(BloomStoreState& state) {
 }
 
 // A lookup reads each recent page whose filter is not in memory, so the chain gets these filters.
-Status BloomStorePartition::WriteDroppedFilters() {
-  BloomStoreState state = version()->state();
-  if (!filters_dropped_ || chain_is_lost_ || state.recent.empty()) return Status::Ok();
-  const PageFiles::FilePin pin = files().Pin();
-  const FilterChain old = state.chain;
-  SILTFS_RETURN_IF_ERROR(MoveToChain(state));
-  if (state.chain.first == old.first) return Status::Ok();
-  InstallState(std::move(state), /*buffer_is_written=*/false);
-  ReleaseChain(files(), old);
-  return Status::Ok();
+Result<bool> BloomStorePartition::WriteDroppedFilters() {
+  if (!filters_dropped_ || chain_is_lost_ || version()->state().recent.empty()) return false;
+  return ReplaceChain();
 }
 
 Result<bool> BloomStorePartition::MoveOut(uint64_t file) {
+  const FilterChain chain = version()->state().chain;
+  if (chain.columns == 0 || chain.first.file() != file || chain_is_lost_) return false;
+  return ReplaceChain();
+}
+
+// Writes the chain again, with the filters of the recent pages. False if it is damaged.
+Result<bool> BloomStorePartition::ReplaceChain() {
+  const PageFiles::FilePin pin = files().Pin();
   BloomStoreState state = version()->state();
   const FilterChain old = state.chain;
-  if (old.columns == 0 || old.first.file() != file || chain_is_lost_) return false;
-  const PageFiles::FilePin pin = files().Pin();
   SILTFS_RETURN_IF_ERROR(MoveToChain(state));
   if (state.chain.first == old.first) return false;
   InstallState(std::move(state), /*buffer_is_written=*/false);

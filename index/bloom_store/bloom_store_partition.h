@@ -41,7 +41,7 @@ class BloomStorePartition final : public BufferedPartition<PageBuffer, BloomStor
   bool HasDroppedFilters() const override { return filters_dropped_; }
   uint64_t DroppedFilterBytes() const override;
   Status LoadFilters() override;
-  Status WriteDroppedFilters() override;
+  Result<bool> WriteDroppedFilters() override;
   // The chain.
   void DropExtras() override;
   bool HasDroppedExtras() const override;
@@ -55,6 +55,7 @@ class BloomStorePartition final : public BufferedPartition<PageBuffer, BloomStor
   Status Append(std::span<const FlashEntry> entries, bool buffer_is_written);
   // Moves the filters of the oldest recent data pages into a new chain. Leaves `state` as it is if
   // the chain is lost. Changes nothing but `state`.
+  Result<bool> ReplaceChain();
   Status MoveToChain(BloomStoreState& state);
   // Makes the missing filters of data pages. Adds all entries of the pages to the prefilter, unless
   // it is null; resets it if a page is damaged.

@@ -113,9 +113,13 @@ void FlashIndex::WriteDroppedFilters() {
   const auto partitions = this->partitions();
   for (const auto& partition : partitions->all()) {
     if (!partition->HasDroppedFilters()) continue;
-    partition->WriteDroppedFilters().IgnoreError("lookups read more pages; nothing has changed");
-    partition->changed = true;
-    changed_ = true;
+    const auto written = partition->WriteDroppedFilters();
+    if (!written.ok()) {
+      written.status().IgnoreError("lookups read more pages; nothing has changed");
+    } else if (*written) {
+      partition->changed = true;
+      changed_ = true;
+    }
   }
 }
 

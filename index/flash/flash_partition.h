@@ -188,8 +188,8 @@ class FlashPartition {
   virtual uint64_t DroppedFilterBytes() const { return 0; }
   virtual Status LoadFilters() { return Status::Ok(); }
   // Writes filters that were dropped and are not on flash, if lookups would read more pages than
-  // with filters on flash. Changes the version.
-  virtual Status WriteDroppedFilters() { return Status::Ok(); }
+  // with filters on flash. Returns whether the version has changed.
+  virtual Result<bool> WriteDroppedFilters() { return false; }
 
   // Structures that save fewer reads for their memory than the filters. FlashIndex drops them
   // before any filter, and loads them after all filters. Their memory, too, is part of

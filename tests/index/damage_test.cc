@@ -9,7 +9,6 @@
 #include "store/env/files.h"
 #include "store/env/sim_env.h"
 #include "tests/support/catch.h"
-#include "tests/support/crash_points.h"
 
 namespace siltfs::testing {
 namespace {
@@ -76,9 +75,7 @@ void CheckNewPutsGoIn(std::unique_ptr<ChunkIndex> index, const Engine& engine, E
   const uint64_t at_opening = index->stats().damaged_pages;  // in logs; opening dropped them
   Random random(7);
   std::map<ChunkName, Location> put;
-  // Enough for merges of the tiny engines; a build with a sanitizer is many times slower.
-  constexpr uint64_t kPuts = kIsSanitized ? 300 : 1200;
-  for (uint64_t i = 0; i < kPuts; ++i) {
+  for (uint64_t i = 0; i < 1200; ++i) {
     const IndexEntry entry{NameOf(50'000 + i), RandomLocation(random)};
     REQUIRE_OK(index->Put({&entry, 1}, sequence + i));
     put[entry.name] = entry.location;
@@ -165,18 +162,13 @@ TEST_CASE("a flipped byte anywhere, or the loss of entries that it causes, is re
   History history;
   const Files files = MakeFiles(engine, history);
   Random random(22);
-  // Some engines have dozens of similar files. A build with a sanitizer tries fewer places in each.
-  constexpr size_t kMostTries = 24;
-  const size_t of_file =
-      kIsSanitized ? std::clamp<size_t>(200 / files.size(), 3, kMostTries) : kMostTries;
   for (const auto& [name, contents] : files) {
-    const size_t tries = std::min(contents.size(), of_file);
+    const size_t tries = std::min<size_t>(contents.size(), 24);
     for (size_t i = 0; i < tries; ++i) {
       // Headers and ends of files are the critical places.
-      const size_t kind = (i * kMostTries + random.Below(kMostTries)) / tries;
-      const size_t place = kind < 8    ? random.Below(std::min<size_t>(contents.size(), 64))
-                           : kind < 12 ? contents.size() - 1 - random.Below(16)
-                                       : random.Below(contents.size());
+      const size_t place = i < 8    ? random.Below(std::min<size_t>(contents.size(), 64))
+                           : i < 12 ? contents.size() - 1 - random.Below(16)
+                                    : random.Below(contents.size());
       INFO(engine.name << ", " << name << ", byte " << place);
       Files damaged = files;
       damaged[name][place] ^= static_cast<char>(1U << random.Below(8));

@@ -53,6 +53,13 @@ struct Fixture {
     REQUIRE_OK(opened);
     return std::move(*opened);
   }
+  // The manifest of an index that is not open, to be forged.
+  std::unique_ptr<StateMap> OpenManifest() {
+    auto manifest = std::make_unique<StateMap>(env, kDirectory);
+    REQUIRE_OK(manifest->Read());
+    REQUIRE_OK(manifest->FinishRead());
+    return manifest;
+  }
   static IndexEntry Numbered(uint64_t number, uint32_t version) {
     return {NameOf(number), {.segment = static_cast<SegmentId>(number + 1), .ordinal = version}};
   }
@@ -293,14 +300,12 @@ TEST_CASE("a log of puts with more entries than the buffers have room for is ref
   fixture.index.reset();
   {
     // Forges smaller tables.
-    StateMap manifest(fixture.env, kDirectory);
-    REQUIRE_OK(manifest.Read());
-    REQUIRE_OK(manifest.FinishRead());
-    auto header = DecodeFlashHeader(AsBytes(manifest.records().at(kHeaderRecord)));
+    auto manifest = fixture.OpenManifest();
+    auto header = DecodeFlashHeader(AsBytes(manifest->records().at(kHeaderRecord)));
     REQUIRE_OK(header);
     header->parameters =
         MakeBufferHashEngine({{"table_bits", 2}, {"incarnations", 8}})->EncodeParameters();
-    REQUIRE_OK(manifest.Commit({{kHeaderRecord, EncodeFlashHeader(*header)}}));
+    REQUIRE_OK(manifest->Commit({{kHeaderRecord, EncodeFlashHeader(*header)}}));
   }
   REQUIRE_CODE(OpenFlashIndex(fixture.env, fixture.options, MakeBufferHashEngine({})), kCorruption);
 }
@@ -314,18 +319,16 @@ TEST_CASE("pages that an earlier process lost track of do not keep their files")
   const uint64_t before = fixture.index->stats().flash_bytes;
   fixture.index.reset();
   {
-    StateMap manifest(fixture.env, kDirectory);
-    REQUIRE_OK(manifest.Read());
-    REQUIRE_OK(manifest.FinishRead());
+    auto manifest = fixture.OpenManifest();
     StateMap::Changes changes;
-    for (const auto& [number, record] : manifest.records()) {
+    for (const auto& [number, record] : manifest->records()) {
       if (number < FileRecordOf(0)) continue;
       std::string forged = record;
       forged.replace(16, 4, record, 12, 4);  // all pages are in use
       changes.emplace_back(number, forged);
     }
     REQUIRE(changes.size() > 5);
-    REQUIRE_OK(manifest.Commit(changes));
+    REQUIRE_OK(manifest->Commit(changes));
   }
   fixture.index = fixture.Open();
   fixture.Check();
@@ -341,13 +344,11 @@ TEST_CASE("an index that contradicts itself is refused when it is opened again")
   REQUIRE_OK(fixture.index->Close());
   fixture.index.reset();
   {
-    StateMap manifest(fixture.env, kDirectory);
-    REQUIRE_OK(manifest.Read());
-    REQUIRE_OK(manifest.FinishRead());
+    auto manifest = fixture.OpenManifest();
     std::vector<PageLogSpec> logs = MakeBufferHashEngine({})->Logs(kDirectory);
     logs.push_back({.directory = kDirectory, .pages_per_file = PutLog::kPagesPerFile});
     PageFiles forged(fixture.env, logs, false);
-    auto state = DecodeFlashState(manifest.records(), forged);
+    auto state = DecodeFlashState(manifest->records(), forged);
     REQUIRE_OK(state);
     REQUIRE_OK(forged.Open());
     REQUIRE_OK(forged.RemoveLeftovers());
@@ -361,7 +362,7 @@ TEST_CASE("an index that contradicts itself is refused when it is opened again")
     REQUIRE_OK(forged.Sync());
     StateMap::Changes changes;
     for (auto& [id, change] : forged.changes()) changes.emplace_back(FileRecordOf(id), change);
-    REQUIRE_OK(manifest.Commit(changes));
+    REQUIRE_OK(manifest->Commit(changes));
   }
   fixture.index = fixture.Open();
   const Status put = fixture.TryPut(10, 200);
