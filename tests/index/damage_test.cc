@@ -75,10 +75,13 @@ void CheckNewPutsGoIn(std::unique_ptr<ChunkIndex> index, const Engine& engine, E
   const uint64_t at_opening = index->stats().damaged_pages;  // in logs; opening dropped them
   Random random(7);
   std::map<ChunkName, Location> put;
+  std::vector<IndexEntry> batch;
   for (uint64_t i = 0; i < 1200; ++i) {
-    const IndexEntry entry{NameOf(50'000 + i), RandomLocation(random)};
-    REQUIRE_OK(index->Put({&entry, 1}, sequence + i));
-    put[entry.name] = entry.location;
+    batch.push_back({NameOf(50'000 + i), RandomLocation(random)});
+    put[batch.back().name] = batch.back().location;
+    if (i % 16 != 15) continue;
+    REQUIRE_OK(index->Put(batch, sequence + i));
+    batch.clear();
   }
   for (const auto& [name, location] : put) {
     auto got = index->Get(name);
