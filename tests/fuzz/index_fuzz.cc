@@ -2,8 +2,7 @@
 // the directory, or answer lookups, verify the index, take new entries and open the index again.
 // Memory must stay bounded.
 //
-// The input: the engine, then the files. Each file is the length of its name, its name, its size in
-// three bytes, and its bytes.
+// The input: the engine, then the files (tests/fuzz/fuzz_files.h).
 #include <array>
 #include <map>
 #include <memory>
@@ -14,8 +13,8 @@
 #include "index/open_index.h"
 #include "index/silt/silt_index.h"
 #include "store/base/coding.h"
-#include "store/env/files.h"
 #include "store/env/sim_env.h"
+#include "tests/fuzz/fuzz_files.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace siltfs::testing {
@@ -135,30 +134,13 @@ void Write(ChunkIndex& index) {
   index.Close().IgnoreError("it may be too damaged");
 }
 
-void PutFiles(SimEnv& env, FuzzInput& input) {
-  MustHold(env.CreateDirectory(kDirectory).ok(), "there is a place for the index");
-  while (!input.empty()) {
-    const std::string name(AsText(input.Take(input.Number(1))));
-    const ByteView bytes = input.Take(input.Number(3));
-    if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
-        name.find('\0') != std::string::npos)
-      continue;
-    auto file = env.OpenFile(JoinPath(kDirectory, name), {.mode = OpenMode::kCreate});
-    if (file.ok()) {
-      (*file)->Write(0, bytes).IgnoreError("the device is full");
-    } else {
-      file.status().IgnoreError("the name is taken");
-    }
-  }
-}
-
 }  // namespace
 
 void RunIndex(FuzzInput input) {
   const auto kind = static_cast<uint8_t>(input.Number(1) % Kinds());
   SimEnv env;
   env.SetCapacity(kMostBytes);
-  PutFiles(env, input);
+  PutFiles(env, kDirectory, input);
   for (const bool read_only : {true, false, false}) {
     const auto index = Open(env, kind, read_only);
     if (!index.ok()) {
@@ -187,14 +169,7 @@ std::vector<Bytes> FuzzSeeds() {
       }
       MustHold(index->Close().ok(), "the index is closed");
       Encoder out;
-      out.U8(kind);
-      const std::vector<DirectoryEntry> files = Must(env.ListDirectory(kDirectory));
-      for (const DirectoryEntry& entry : files) {
-        const std::string file =
-            Must(ReadWholeFile(env, JoinPath(kDirectory, entry.name), kMostBytes));
-        out.U8(static_cast<uint8_t>(entry.name.size())).Raw(entry.name);
-        out.U24(static_cast<uint32_t>(file.size())).Raw(file);
-      }
+      out.U8(kind).Raw(FilesAsInput(env, kDirectory));
       seeds.emplace_back(out.view().begin(), out.view().end());
     }
   }

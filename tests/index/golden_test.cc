@@ -1,6 +1,7 @@
 // Files of past versions are still read correctly, and the present version still writes the same
 // bytes. After a deliberate change of format (with a new version number), write the files again:
 // silt_index_test "[.write-golden]".
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -12,6 +13,7 @@
 #include "index/map/map_index.h"
 #include "index/silt/silt_index.h"
 #include "index/skimpy_stash/skimpy_stash_engine.h"
+#include "index/slice_bloom/slice_bloom.h"
 #include "index/slice_hash/slice_hash_engine.h"
 #include "store/env/files.h"
 #include "store/env/posix_env.h"
@@ -173,6 +175,54 @@ void WriteGolden(const Golden& golden_index) {
   Write(**index, golden_index.names);
 }
 
+// A SliceBloom is no index, so it has functions of its own.
+const std::string kSliceBloomName = "slice_bloom-1";
+
+Result<std::unique_ptr<SliceBloom>> OpenSliceBloom(Env& env, const std::string& directory) {
+  return SliceBloom::Open(env, {.directory = directory,
+                                .shape = {.partition_bits = 1,
+                                          .names_per_group = 20,
+                                          .bits_per_name = 16,
+                                          .probes = 3,
+                                          .groups_per_filter = 9},
+                                .secret = 0x5eed5eed5eed5eed});
+}
+
+std::vector<uint64_t> PrefixesOf(SegmentId segment) {
+  std::vector<uint64_t> prefixes;
+  for (uint64_t i = 0; i < 10; ++i) prefixes.push_back(NameOf(segment * 10 + i).Prefix64());
+  return prefixes;
+}
+
+// 12 groups in two slicefilters, and a saved group. One segment is removed, and one moves.
+void WriteSliceBloom(Env& env, const std::string& directory) {
+  auto bloom = OpenSliceBloom(env, directory);
+  REQUIRE_OK(bloom);
+  for (SegmentId segment = 1; segment <= 24; ++segment) {
+    REQUIRE_OK((*bloom)->Add(segment, PrefixesOf(segment)));
+  }
+  REQUIRE_OK((*bloom)->Remove(5));
+  REQUIRE_OK((*bloom)->Add(8, PrefixesOf(8)));
+  REQUIRE_OK((*bloom)->Close());
+}
+
+void CheckSliceBloom(Env& env, const std::string& directory) {
+  auto bloom = OpenSliceBloom(env, directory);
+  REQUIRE_OK(bloom);
+  for (SegmentId segment = 1; segment <= 24; ++segment) {
+    REQUIRE((*bloom)->Covers(segment) == (segment != 5));
+    std::vector<std::vector<SegmentId>> found;
+    REQUIRE_OK((*bloom)->Find(PrefixesOf(segment), found));
+    for (const auto& segments : found) {
+      REQUIRE(std::ranges::count(segments, segment) == (segment == 5 ? 0 : 1));
+    }
+  }
+  const SliceBloomStats stats = (*bloom)->stats();
+  CHECK(stats.groups == 12);
+  CHECK(stats.filters == 4);
+  CHECK(stats.damaged_pages == 0);
+}
+
 }  // namespace
 
 TEST_CASE("the map's snapshot is unchanged since version 1") { CheckGolden(kMap); }
@@ -193,11 +243,28 @@ TEST_CASE("the page files and manifests of the other engines are unchanged since
   for (const Golden& golden : kPageFiles) CheckGolden(golden);
 }
 
+TEST_CASE("the page files and the manifest of a SliceBloom are unchanged since version 1") {
+  auto env = NewPosixEnv();
+  const std::string golden = kGolden + "/" + kSliceBloomName;
+  const auto expected = FilesIn(*env, golden);
+  REQUIRE_FALSE(expected.empty());
+  TemporaryDirectory written;
+  WriteSliceBloom(*env, written.path());
+  CHECK((FilesIn(*env, written.path()) == expected));
+  TemporaryDirectory copy;
+  std::filesystem::copy(golden, copy.path());
+  CheckSliceBloom(*env, copy.path());
+}
+
 TEST_CASE("writes the golden files again", "[.write-golden]") {
   WriteGolden(kMap);
   WriteGolden(kSilt);
   WriteGolden(kSiltRuns);
   for (const Golden& golden : kPageFiles) WriteGolden(golden);
+  const std::string slice_bloom = kGolden + "/" + kSliceBloomName;
+  std::filesystem::remove_all(slice_bloom);
+  std::filesystem::create_directories(slice_bloom);
+  WriteSliceBloom(*NewPosixEnv(), slice_bloom);
 }
 
 }  // namespace siltfs::testing
