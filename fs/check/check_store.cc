@@ -73,6 +73,7 @@ Result<CheckReport> CheckLockedStore(Env& env, const CheckOptions& options) {
   SILTFS_RETURN_IF_ERROR(CheckAllSegments(context, finder));
   begin("index");
   SILTFS_RETURN_IF_ERROR(CheckIndex(context));
+  SILTFS_RETURN_IF_ERROR(CheckGuide(context));
   begin("contents");
   SILTFS_RETURN_IF_ERROR(CheckContents(context, finder));
   return context.report();

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "fs/guide/segment_guide.h"
 #include "fs/open/store_index.h"
 #include "fs/open/store_layout.h"
 #include "index/open_index.h"
@@ -58,6 +59,24 @@ Status OpenCheckedIndex(CheckContext& context) {
                                          "rebuilds it from the segments: {}",
                                          failure.ToString())});
   return Status::Ok();
+}
+
+Status CheckGuide(CheckContext& context) {
+  const std::string directory = GuidePath(context.store());
+  const auto info = context.env.GetFileInfo(directory);
+  if (info.status().Is(StatusCode::kNotFound)) return Status::Ok();
+  // A mount that was not ended may have left nothing yet.
+  const auto report = [&](const std::string& sentence) {
+    context.Report({.code = "guide",
+                    .path = directory,
+                    .message = fmt::format("the segment guide is damaged; it can be removed, and "
+                                           "the next mount makes it again: {}",
+                                           sentence)});
+  };
+  const auto guide = SegmentGuide::Open(
+      context.env, {.directory = directory, .read_only = true, .report = report}, {});
+  SILTFS_RETURN_IF_ERROR(guide->Verify(report));
+  return context.Continue();
 }
 
 Status CheckIndex(CheckContext& context) {

@@ -10,6 +10,9 @@ namespace siltfs {
 // finding. But if its engine or format is of a later version, the check fails with kNeedsNewer.
 Status OpenCheckedIndex(CheckContext& context);
 
+// Reports damage of the segment guide, which no mount needs (fs/guide/segment_guide.h).
+Status CheckGuide(CheckContext& context);
+
 // Reports the findings of the index's own verification, and counts entries without a chunk.
 Status CheckIndex(CheckContext& context);
 

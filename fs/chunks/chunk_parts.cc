@@ -106,7 +106,7 @@ void ChunkParts::OpenLog() {
   log_options.before_moved = [this](SegmentId id) { return secondary.Note(id); };
   log_options.retired = [this](SegmentId id, const SegmentRecord& record) {
     if (record.recompressed) segments->SetRecompressed(id);
-    if (sealed_to != nullptr) sealed_to->Add(id, record);
+    for (CommittedSegments* receiver : sealed_to) receiver->Add(id, record);
   };
   log = std::make_unique<SegmentLog>(env, log_options, [this](SegmentId) {
     if (sealed_since_flush_.fetch_add(1) + 1 < kSegmentsPerIndexFlush) return;
@@ -123,7 +123,11 @@ void ChunkParts::OpenReader(std::vector<IndexEntry> unindexed) {
     if (pipeline) pipeline->ForgetAppended();
   };
   ChunkReader::Options reader_options{
-      options.store, options.block_cache_bytes, std::move(unindexed), on_damage,
+      options.store,
+      options.block_cache_bytes,
+      options.guide,
+      std::move(unindexed),
+      on_damage,
       [this](const ChunkRecord& record, ByteView bytes) { return IsRight(record, bytes); }};
   reader =
       std::make_unique<ChunkReader>(*segments, index, windows, damage, std::move(reader_options));
@@ -170,6 +174,7 @@ Result<SegmentRecord> ChunkParts::ResumeOrSeal(SegmentId id, const SegmentRecord
   SILTFS_ASSIGN_OR_RETURN(SegmentRecord after,
                           RecoverSegment(env, *options.segments, identity, id, record, report));
   if (!(after == record)) log->Tell(id, after);
+  salvaged.emplace_back(id, after);
   // The names of the chunks lost at the end of the segment are unknown. Their places are listed as
   // damaged, so that an index entry that leads there does not count as stale.
   for (uint64_t begin = after.chunks; begin < std::min<uint64_t>(record.chunks, kMaxSegmentChunks);

@@ -22,7 +22,9 @@
 #include "fs/chunks/chunk_reader.h"
 #include "fs/chunks/epoch_gate.h"
 #include "fs/chunks/footer_cache.h"
+#include "fs/chunks/replay_state.h"
 #include "fs/chunks/secondary_copies.h"
+#include "fs/guide/segment_guide.h"
 #include "fs/jobs/store_activity.h"
 #include "fs/meta/commit_port.h"
 #include "fs/meta/id_allocator.h"
@@ -57,6 +59,7 @@ struct ChunkStoreOptions {
   IdAllocator* ids = nullptr;
   // For changes outside of commits. Null when read-only, and in stores without maintenance jobs.
   CommitPort* metadata = nullptr;
+  SegmentGuide* guide = nullptr;             // null: searches read all segments
   SpaceReserve* reserve = nullptr;           // null: chunks are accepted until the disk is full
   uint64_t last_commit = 0;                  // number of the last commit
   uint64_t sha1_collisions = 0;              // found so far
@@ -115,9 +118,13 @@ struct ChunkParts {
   std::unique_ptr<BlockPipeline> pipeline;
   SegmentSet victims;  // no new chunk is a duplicate of a chunk in them
   EpochGate uses;      // entered by users of chunk names, see ChunkStore::Use
-  // Gets each sealed segment when the segment's record was committed. Set this pointer before the
-  // first commit, or never.
-  CommittedSegments* sealed_to = nullptr;
+  // Each gets each sealed segment when the segment's record was committed. Set the pointers before
+  // the first commit, or never.
+  std::vector<CommittedSegments*> sealed_to;
+  // Whether the index has all entries. Chunks are stored only after that.
+  ReplayState replay;
+  // The records of segments that Open has sealed, because they were damaged.
+  SegmentRecords salvaged;
   ChunkStoreTotals base;  // of the segments as they were when the store was opened
 
  private:

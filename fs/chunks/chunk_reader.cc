@@ -44,7 +44,7 @@ ChunkReader::ChunkReader(SegmentCache& segments, ChunkIndex& index, FooterCache&
       windows_(windows),
       damage_(damage),
       store_(std::move(options.store)),
-      search_(segments),
+      search_(segments, options.guide),
       on_damage_(std::move(options.on_damage)),
       is_right_(std::move(options.is_right)),
       blocks_(options.block_cache_bytes) {
@@ -364,22 +364,31 @@ std::optional<ChunkReader::Found> ChunkReader::SearchSegments(
     const ChunkName& name, uint32_t length, const std::optional<Location>& location, Damage& damage,
     ReadCursor& read_cursor) {
   const std::vector<uint64_t> together = LostTogether(location);
-  // The search may return remembered places that are stale. Then repeat the search once.
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    const auto places = search_.Find(name.Prefix64(), together);
-    if (!places.ok()) {
-      damage.Note(places.status());
-      return std::nullopt;
+  for (const auto extent : {SegmentSearch::Extent::kGuided, SegmentSearch::Extent::kAll}) {
+    // The search may return remembered places that are stale. Then repeat the search once.
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      const auto found = search_.Find(name.Prefix64(), together, extent);
+      if (!found.ok()) {
+        damage.Note(found.status());
+        return std::nullopt;
+      }
+      bool stale = false;
+      for (const Location& place : (*found)->places) {
+        auto chunk = ReadAt(place, false, name, length, read_cursor);
+        if (chunk.ok() && *chunk) {
+          // The next chunks of the file probably lie there as well.
+          LoadWindow(place.segment, place.ordinal);
+          return std::move(chunk).value();
+        }
+        stale |= chunk.ok();
+        if (!chunk.ok()) damage.Note(std::move(chunk).status());
+      }
+      if (!stale) {
+        if ((*found)->all) return std::nullopt;
+        break;
+      }
+      search_.Forget(name.Prefix64());
     }
-    bool stale = false;
-    for (const Location& place : **places) {
-      auto found = ReadAt(place, false, name, length, read_cursor);
-      if (found.ok() && *found) return std::move(found).value();
-      stale |= found.ok();
-      if (!found.ok()) damage.Note(std::move(found).status());
-    }
-    if (!stale) break;
-    search_.Forget(name.Prefix64());
   }
   return std::nullopt;
 }

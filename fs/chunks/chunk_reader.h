@@ -5,8 +5,8 @@
 // damage, or with the name of a chunk that is in no segment; kIoError. Wrong bytes are never
 // returned: a block's checksums are verified when it is read, and its chunk table must name the
 // chunk. A damaged block is put on the damage list. Cost: if a chunk is damaged, or its index entry
-// is lost or wrong, the reader searches all footers. These have 16 bytes for each chunk of the
-// store.
+// is lost or wrong, the reader searches footers: those of a few segments with a segment guide, else
+// all. Footers have 16 bytes for each chunk of the store.
 #pragma once
 
 #include <functional>
@@ -28,6 +28,8 @@ class ChunkReader {
   struct Options {
     std::string store;
     size_t block_cache_bytes = 0;
+    // Says which segments may hold a chunk. Must outlive the reader; may be null.
+    SegmentGuide* guide = nullptr;
     // Entries that a read-only mount could not put into the index.
     std::vector<IndexEntry> unindexed;
     // Called, without a lock, when a block was put on the damage list. May be empty.
@@ -87,6 +89,8 @@ class ChunkReader {
   Result<std::optional<ChunkRecord>> RecordAt(const Location& location);
 
   uint64_t blocks_decoded() const { return blocks_.decoded(); }
+  // Segments that were read to search chunks.
+  uint64_t segments_searched() const { return search_.segments_read(); }
 
   // Loads the footer entries around a place into the footer cache. Failures are dropped, because
   // reads do not depend on the cache.
@@ -120,7 +124,7 @@ class ChunkReader {
                                     size_t expected_bytes = kUsualBlockBytes);
   // The first failure in the search for a chunk. It is reported if the chunk is not found anywhere.
   class Damage;
-  // Searches the footers of all segments. `location` is the location to which the index leads, at
+  // Searches the footers of segments. `location` is the location to which the index leads, at
   // which the chunk could not be read; empty if there is none.
   std::optional<Found> SearchSegments(const ChunkName& name, uint32_t length,
                                       const std::optional<Location>& location, Damage& damage,

@@ -77,6 +77,7 @@ Status ChunkStore::Put(SegmentKind kind, std::span<const ByteView> chunks,
                        std::span<ChunkName> names) {
   SILTFS_RETURN_IF_ERROR(parts_.CheckWritable());
   SILTFS_RETURN_IF_ERROR(CheckLengths(kind, chunks));
+  SILTFS_RETURN_IF_ERROR(WaitUntilIndexed());
   uint64_t total = 0;
   for (ByteView chunk : chunks) total += chunk.size();
   if (parts_.options.reserve != nullptr)
@@ -133,7 +134,8 @@ void ChunkStore::ForgetReads(uint64_t file) {
 }
 
 ChunkStore::ReadStats ChunkStore::read_stats() const {
-  return {parts_.reader->blocks_decoded(), readahead_->blocks_ahead()};
+  return {parts_.reader->blocks_decoded(), readahead_->blocks_ahead(),
+          parts_.reader->segments_searched()};
 }
 
 void ChunkStore::WaitForReadahead() { readahead_->WaitUntilIdle(); }

@@ -95,8 +95,9 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   // Call when the file is no longer read.
   void ForgetReads(uint64_t file);
   struct ReadStats {
-    uint64_t blocks_decoded = 0;  // since the store was opened
-    size_t blocks_ahead = 0;      // decoded ahead of sequential readers
+    uint64_t blocks_decoded = 0;     // since the store was opened
+    size_t blocks_ahead = 0;         // decoded ahead of sequential readers
+    uint64_t segments_searched = 0;  // to find chunks without the index
   };
   ReadStats read_stats() const;
   // Returns when the threads of readahead have no more work.
@@ -113,6 +114,11 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   Status failure() const;
 
   ChunkStoreTotals totals() const;
+
+  // Returns when the index has all entries (ReplayState). The functions that put chunks wait for
+  // it, too. kInterrupted if the store is closed meanwhile; the error of a failed replay.
+  Status WaitUntilIndexed() { return parts_.replay.Wait(); }
+  ReplayState::Progress replay_progress() const { return parts_.replay.progress(); }
 
   // Returns when all segments that were full before the call are sealed, or when sealing fails, for
   // example because the disk is full. After such a failure the next commit fails, too.

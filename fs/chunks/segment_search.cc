@@ -1,8 +1,10 @@
 #include "fs/chunks/segment_search.h"
 
+#include <map>
 #include <utility>
 
 #include "fs/chunks/footer_cache.h"
+#include "store/segment/segment_names.h"
 
 namespace siltfs {
 namespace {
@@ -13,22 +15,70 @@ constexpr size_t kMostPlaces = 16;
 
 }  // namespace
 
-Result<SegmentSearch::Places> SegmentSearch::Find(uint64_t prefix,
-                                                  std::span<const uint64_t> companions) {
-  if (auto places = found_.Get(prefix)) return places;
+SegmentSearch::FoundPtr SegmentSearch::Remembered(uint64_t prefix, Extent extent) {
+  FoundPtr found = found_.Get(prefix);
+  return found && (found->all || extent == Extent::kGuided) ? found : nullptr;
+}
+
+SegmentSearch::FoundPtr SegmentSearch::Remember(uint64_t prefix, Wanted wanted, bool all,
+                                                bool complete) {
+  FoundPtr sought;
+  for (auto& [name, places] : wanted) {
+    auto found = std::make_shared<const Found>(Found{std::move(places), all});
+    if (name == prefix) sought = found;
+    if (complete) found_.Put(name, found, 1 + found->places.size());
+  }
+  return sought;
+}
+
+Result<SegmentSearch::FoundPtr> SegmentSearch::Find(uint64_t prefix,
+                                                    std::span<const uint64_t> companions,
+                                                    Extent extent) {
+  if (auto found = Remembered(prefix, extent)) return found;
+  if (extent == Extent::kGuided) {
+    if (auto found = FindGuided(prefix, companions)) return found;
+  }
   MutexLock lock(mutex_);
-  if (auto places = found_.Get(prefix))
-    return places;  // found by the search that this call waited for
+  // It may have been found by the search that this call waited for.
+  if (auto found = Remembered(prefix, Extent::kAll)) return found;
   Wanted wanted{{prefix, {}}};
   for (const uint64_t companion : companions) wanted.try_emplace(companion);
   SILTFS_ASSIGN_OR_RETURN(const bool complete, SearchAll(wanted));
-  Places sought;
-  for (auto& [name, locations] : wanted) {
-    auto places = std::make_shared<const std::vector<Location>>(std::move(locations));
-    if (name == prefix) sought = places;
-    if (complete) found_.Put(name, places, 1 + places->size());
+  return Remember(prefix, std::move(wanted), /*all=*/true, complete);
+}
+
+SegmentSearch::FoundPtr SegmentSearch::FindGuided(uint64_t prefix,
+                                                  std::span<const uint64_t> companions) {
+  if (guide_ == nullptr || !guide_->usable()) return nullptr;
+  Wanted all{{prefix, {}}};
+  for (const uint64_t companion : companions) all.try_emplace(companion);
+  std::vector<uint64_t> names;
+  for (const auto& [name, places] : all) names.push_back(name);
+  std::vector<std::vector<SegmentId>> candidates;
+  std::vector<SegmentId> uncovered;
+  const Status asked = guide_->Find(names, candidates, uncovered);
+  if (!asked.ok()) {
+    asked.IgnoreError("all segments are searched instead");
+    return nullptr;
   }
-  return sought;
+  std::map<SegmentId, std::vector<uint64_t>> names_in;
+  for (const SegmentId segment : uncovered) names_in[segment] = names;
+  for (size_t i = 0; i < names.size(); ++i) {
+    for (const SegmentId segment : candidates[i]) names_in[segment].push_back(names[i]);
+  }
+  bool complete = true;
+  for (const auto& [segment, sought] : names_in) {
+    // A segment is searched for the names that it may hold, and for no others: with other names
+    // the result would depend on the companions.
+    Wanted wanted;
+    for (const uint64_t name : sought) wanted.try_emplace(name);
+    complete &= SearchSegment(segment, wanted);
+    for (const auto& [name, places] : wanted) {
+      auto& found = all[name];
+      found.insert(found.end(), places.begin(), places.end());
+    }
+  }
+  return Remember(prefix, std::move(all), /*all=*/false, complete);
 }
 
 Result<bool> SegmentSearch::SearchAll(Wanted& wanted) {
@@ -39,6 +89,7 @@ Result<bool> SegmentSearch::SearchAll(Wanted& wanted) {
 }
 
 bool SegmentSearch::SearchSegment(SegmentId segment, Wanted& wanted) {
+  ++segments_read_;
   const auto opened = segments_.Open(segment);
   if (!opened.ok()) {
     opened.status().IgnoreError("an unreadable segment is skipped");
@@ -56,23 +107,12 @@ bool SegmentSearch::SearchSegment(SegmentId segment, Wanted& wanted) {
   if (footer.status().Is(StatusCode::kInvalidArgument) && SearchOpenSegment(segment, wanted))
     return true;
   // The segment has no usable footer. Search the blocks, which have the same names.
-  const auto table = reader.ScanBlockTable();
-  if (!table.ok()) {
-    table.status().IgnoreError("an unreadable segment is skipped");
-    return !table.status().Is(StatusCode::kIoError);
-  }
-  for (const BlockPlace& place : table->blocks) {
-    const auto head = reader.ReadBlockHead(place.block_offset);
-    if (!head.ok()) {
-      head.status().IgnoreError("an unreadable block is skipped");
-      continue;
-    }
-    std::vector<FooterChunk> chunks;
-    for (const ChunkRecord& record : head->records)
-      chunks.push_back({record.name.Prefix64(), record.tag});
-    Take(segment, head->first_ordinal, chunks, wanted);
-  }
-  return true;
+  const Status scanned =
+      VisitChunksOfBlocks(reader, [&](uint32_t first, std::span<const FooterChunk> chunks) {
+        Take(segment, first, chunks, wanted);
+      });
+  scanned.IgnoreError("an unreadable segment is skipped");
+  return !scanned.Is(StatusCode::kIoError);
 }
 
 // Searches the writer's table in memory. False if the segment has no writer.

@@ -1,21 +1,28 @@
-// Finds chunks for which the index leads nowhere or to a damaged place. It reads the footers of all
-// segments, or the blocks of segments without a footer. This takes long in a large store.
+// Finds chunks for which the index leads nowhere or to a damaged place. A search reads footers of
+// segments, or the blocks of segments without a footer.
 //
-// So results are remembered, even if a chunk was not found. One search covers all chunks that were
+// With a segment guide (fs/guide/segment_guide.h), a search reads the footers of the few segments
+// that may hold the chunk. If the chunk cannot be read there, the caller asks for a search of all
+// segments, which takes long in a large store.
+//
+// Results are remembered, even if a chunk was not found. One search covers all chunks that were
 // lost together, and answers all later calls for them. If a chunk is stored later, its remembered
 // result does no harm, because callers ask the index first.
 //
-// Thread-safety: any thread. One thread searches at a time; other threads wait for its results.
-// Memory: 2 MB at most, and the footer of one segment. Errors: those of SegmentStore::List, if the
-// segments cannot be listed; an unreadable segment is skipped.
+// Thread-safety: any thread. One thread at a time searches all segments; other threads that want
+// the same wait for its results. Memory: 2 MB at most, and the footer of one segment for each
+// thread that searches. Errors: those of SegmentStore::List, if the segments cannot be listed; an
+// unreadable segment is skipped.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "fs/guide/segment_guide.h"
 #include "fs/segments/segment_cache.h"
 #include "store/base/location.h"
 #include "store/base/lru_cache.h"
@@ -26,31 +33,49 @@ namespace siltfs {
 
 class SegmentSearch {
  public:
-  // `segments` must outlive it.
-  explicit SegmentSearch(SegmentCache& segments) : segments_(segments) {}
+  // `segments` and `guide` must outlive it; `guide` may be null.
+  SegmentSearch(SegmentCache& segments, SegmentGuide* guide) : segments_(segments), guide_(guide) {}
 
-  // Returns the places, without block offsets, of all chunks with this name prefix
-  // (ChunkName::Prefix64). If Find has to search, it also searches for the prefixes in
-  // `companions`.
-  using Places = std::shared_ptr<const std::vector<Location>>;
-  Result<Places> Find(uint64_t prefix, std::span<const uint64_t> companions)
+  enum class Extent : uint8_t {
+    kGuided,  // the segments that the guide names; all segments if there is no usable guide
+    kAll,
+  };
+  struct Found {
+    // The places, without block offsets, of chunks with this name prefix.
+    std::vector<Location> places;
+    bool all = false;  // all segments were searched
+  };
+  using FoundPtr = std::shared_ptr<const Found>;
+  // Searches chunks with a name prefix (ChunkName::Prefix64). If Find has to read segments, it also
+  // searches for the prefixes in `companions`.
+  Result<FoundPtr> Find(uint64_t prefix, std::span<const uint64_t> companions, Extent extent)
       SILTFS_EXCLUDES(mutex_);
   // Call when the remembered places are no longer right. The next Find then searches again.
   void Forget(uint64_t prefix) { found_.Erase(prefix); }
 
+  // Segments whose footers or blocks were read.
+  uint64_t segments_read() const { return segments_read_; }
+
  private:
   using Wanted = std::unordered_map<uint64_t, std::vector<Location>>;
+  FoundPtr Remembered(uint64_t prefix, Extent extent);
+  // Remembers all places if `complete`. Returns those of `prefix`.
+  FoundPtr Remember(uint64_t prefix, Wanted wanted, bool all, bool complete);
+  // Null if there is no usable guide.
+  FoundPtr FindGuided(uint64_t prefix, std::span<const uint64_t> companions);
   // False if some segment could not be read for a reason that may be temporary.
-  Result<bool> SearchAll(Wanted& wanted) SILTFS_REQUIRES(mutex_);
-  bool SearchSegment(SegmentId segment, Wanted& wanted) SILTFS_REQUIRES(mutex_);
-  bool SearchOpenSegment(SegmentId segment, Wanted& wanted) SILTFS_REQUIRES(mutex_);
+  Result<bool> SearchAll(Wanted& wanted);
+  bool SearchSegment(SegmentId segment, Wanted& wanted);
+  bool SearchOpenSegment(SegmentId segment, Wanted& wanted);
   static void Take(SegmentId segment, uint32_t first_ordinal, std::span<const FooterChunk> chunks,
                    Wanted& wanted);
 
   SegmentCache& segments_;
+  SegmentGuide* const guide_;
+  std::atomic<uint64_t> segments_read_{0};
   static constexpr size_t kMostRemembered = 16'384;
-  LruCache<uint64_t, const std::vector<Location>> found_{kMostRemembered};
-  Mutex mutex_;
+  LruCache<uint64_t, const Found> found_{kMostRemembered};
+  Mutex mutex_;  // held during a search of all segments
 };
 
 }  // namespace siltfs

@@ -7,6 +7,24 @@ namespace {
 
 using Json = nlohmann::json;
 
+Json GuideToJson(const FileSystemStats& stats) {
+  if (!stats.guide) return {};
+  const SliceBloomStats& guide = *stats.guide;
+  return {{"segments", guide.segments},
+          {"uncovered_segments", stats.guide_uncovered},
+          {"names", guide.names},
+          {"groups", guide.groups},
+          {"slicefilters", guide.filters},
+          {"memory_bytes", guide.memory_bytes},
+          {"flash_bytes", guide.flash_bytes},
+          {"flash_bytes_written", guide.flash_bytes_written},
+          {"lookups", stats.guide_lookups},
+          {"segments_searched", stats.segments_searched},
+          {"flash_reads", guide.flash_reads},
+          {"flash_pages_read", guide.flash_pages_read},
+          {"damaged_pages", guide.damaged_pages}};
+}
+
 }  // namespace
 
 Json ToJson(const FileSystemStats& stats, const std::string& store,
@@ -40,6 +58,11 @@ Json ToJson(const FileSystemStats& stats, const std::string& store,
       {"read_only", stats.read_only},
       {"read_only_cause", stats.read_only_cause.empty() ? Json() : Json(stats.read_only_cause)},
       {"index", IndexSummaryToJson(stats.index)},
+      {"index_replay",
+       {{"running", stats.index_replay.running},
+        {"segments_done", stats.index_replay.segments_done},
+        {"segments_total", stats.index_replay.segments_total}}},
+      {"guide", GuideToJson(stats)},
   };
 }
 

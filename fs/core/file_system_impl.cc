@@ -21,11 +21,13 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       lock_(std::move(parts.lock)),
       superblock_(parts.superblock),
       index_(std::move(parts.index)),
+      guide_(std::move(parts.guide)),
       metadata_(std::move(parts.metadata)),
       ids_(std::move(parts.ids)),
       chunk_parts_(std::move(parts.chunk_parts)),
       chunks_(std::move(parts.chunks)),
       jobs_(std::move(parts.jobs)),
+      replay_(std::move(parts.replay)),
       store_(env_, options_, *chunks_, *metadata_, reserve_.get()),
       content_(*chunks_, std::move(parts.chunker_tables)),
       changes_(store_),
@@ -43,10 +45,11 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       writes_(store_, content_, inodes_, changes_, xattrs_, folds_, fold_thread_, overlay_memory_),
       entries_(store_, content_, ids_.get(), inodes_, lifetimes_, changes_, names_, folds_),
       contents_(store_, inodes_),
-      maintenance_(store_, std::move(parts.reserve_directory), *index_, chunk_parts_->damage,
-                   jobs_.get(), content_, changes_, lifetimes_) {}
+      maintenance_(store_, std::move(parts.reserve_directory), *index_, guide_.get(),
+                   chunk_parts_->damage, jobs_.get(), content_, changes_, lifetimes_) {}
 
 FileSystemImpl::~FileSystemImpl() {
+  if (replay_) replay_->Stop();  // the fold thread may wait for it
   fold_thread_.Stop();
   maintenance_.Stop();      // the threads of its jobs write metadata
   metadata_->EndCommits();  // commits call changes_ and chunks_
@@ -59,7 +62,11 @@ Status FileSystemImpl::Start() {
   reserve_->Enter(SpaceReserve::Phase::kInUse);
   SILTFS_RETURN_IF_ERROR(lifetimes_.RemoveOrphans());
   fold_thread_.Start();
-  maintenance_.StartInBackground();
+  if (replay_) {
+    replay_->Start([this] { maintenance_.StartInBackground(); });
+  } else {
+    maintenance_.StartInBackground();
+  }
   return Status::Ok();
 }
 
@@ -75,6 +82,7 @@ void FileSystemImpl::FoldAll() {
 }
 
 Status FileSystemImpl::Close() {
+  if (replay_) replay_->Stop();  // the fold thread may wait for it
   fold_thread_.Stop();
   maintenance_.Stop();
   if (options_.read_only) return metadata_->Close();
@@ -85,10 +93,12 @@ Status FileSystemImpl::Close() {
   SILTFS_RETURN_IF_ERROR(chunks_->Finish(last));
   jobs_->recompressor().TakeOwed(last);
   SILTFS_RETURN_IF_ERROR(index_->Close());
+  if (guide_) guide_->Close().IgnoreError("the next mount covers the segments again");
   if (!last.empty()) SILTFS_RETURN_IF_ERROR(metadata_->WriteThrough(last));
   SILTFS_RETURN_IF_ERROR(ids_->EndMount(chunks_->next_segment_id()));
   superblock_.last_commit = metadata_->last_commit();
   SILTFS_RETURN_IF_ERROR(metadata_->Close());
+  if (replay_) SILTFS_RETURN_IF_ERROR(replay_->MarkIfUnfinished());
   superblock_.clean = true;
   SILTFS_RETURN_IF_ERROR(WriteSuperblock(env_, options_.store, superblock_));
   reserve_->KeepOnly(chunks_->totals().stored_bytes / kReserveShareAtRest);

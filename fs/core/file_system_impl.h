@@ -34,8 +34,10 @@
 #include "fs/chunks/chunk_store.h"
 #include "fs/content/file_content.h"
 #include "fs/content/overlay_memory.h"
+#include "fs/core/index_replay.h"
 #include "fs/core/maintenance_jobs.h"
 #include "fs/core/store_maintenance_impl.h"
+#include "fs/guide/segment_guide.h"
 #include "fs/inodes/change_applier.h"
 #include "fs/inodes/inode_lifetimes.h"
 #include "fs/inodes/inode_store.h"
@@ -76,11 +78,13 @@ class FileSystemImpl final : public FileSystem {
     std::unique_ptr<FileLock> lock;
     Superblock superblock;
     std::unique_ptr<ChunkIndex> index;
+    std::unique_ptr<SegmentGuide> guide;  // null without one
     std::unique_ptr<MetadataStore> metadata;
     std::unique_ptr<IdAllocator> ids;  // null when read-only
     std::unique_ptr<ChunkParts> chunk_parts;
     std::unique_ptr<ChunkStore> chunks;
     std::unique_ptr<MaintenanceJobs> jobs;  // null when read-only
+    std::unique_ptr<IndexReplay> replay;    // null if the index has all entries
     std::shared_ptr<const ChunkerTables> chunker_tables;
   };
   FileSystemImpl(Env& env, FileSystemOptions options, Parts parts);
@@ -203,11 +207,13 @@ class FileSystemImpl final : public FileSystem {
   std::unique_ptr<FileLock> lock_;
   Superblock superblock_;
   std::unique_ptr<ChunkIndex> index_;
+  std::unique_ptr<SegmentGuide> guide_;
   std::unique_ptr<MetadataStore> metadata_;
   std::unique_ptr<IdAllocator> ids_;
   std::unique_ptr<ChunkParts> chunk_parts_;
   std::unique_ptr<ChunkStore> chunks_;
   std::unique_ptr<MaintenanceJobs> jobs_;  // null when read-only
+  std::unique_ptr<IndexReplay> replay_;
 
   // The operations, in the order of their dependencies.
   const StoreContext store_;

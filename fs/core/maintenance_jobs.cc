@@ -72,13 +72,20 @@ MaintenanceJobs::MaintenanceJobs(ChunkParts& parts, NodeStore& nodes, const Segm
                  parts.activity, *parts.options.metadata},
                 ScrubOptions(parts, options)) {
   for (const auto& [id, record] : records) recompressor_.Add(id, record);
-  parts.sealed_to = &recompressor_;
+  parts.sealed_to.push_back(&recompressor_);
+  SegmentGuide* const guide = parts.options.guide;
+  if (guide == nullptr || !guide->usable()) return;
+  guide_updater_ = std::make_unique<GuideUpdater>(
+      parts.env, *guide, parts.segments->store(), *parts.gone,
+      GuideUpdater::Options{.store = parts.options.store, .uuid = parts.options.superblock.uuid});
+  parts.sealed_to.push_back(guide_updater_.get());
 }
 
 void MaintenanceJobs::Stop() {
   scrubber_.Stop();
   recompressor_.Stop();  // before collector_, because a collection may wait for recompression
   collector_.Stop();
+  if (guide_updater_) guide_updater_->Stop();  // after collector_, which removes segments
 }
 
 }  // namespace siltfs

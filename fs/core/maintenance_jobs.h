@@ -1,5 +1,5 @@
 // The jobs that maintain a writable store, in the background or when called: recompression, garbage
-// collection and scrub.
+// collection, scrub and the update of the segment guide.
 //
 // Thread-safety: every call from any thread. Ownership: borrows the parts and the nodes, which must
 // outlive it. The jobs write metadata, so stop or destroy them while metadata still takes writes.
@@ -7,12 +7,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "fs/chunks/chunk_parts.h"
 #include "fs/gc/garbage_collector.h"
+#include "fs/guide/guide_updater.h"
 #include "fs/recipe/recipe_node.h"
 #include "fs/recompression/recompressor.h"
 #include "fs/records/scrub_record.h"
@@ -38,6 +40,8 @@ class MaintenanceJobs {
   Recompressor& recompressor() { return recompressor_; }
   GarbageCollector& collector() { return collector_; }
   Scrubber& scrubber() { return scrubber_; }
+  // Null if the store has no segment guide.
+  GuideUpdater* guide_updater() { return guide_updater_.get(); }
 
   // Interrupts all jobs, and returns when they have ended. No job begins afterwards.
   void Stop();
@@ -47,6 +51,7 @@ class MaintenanceJobs {
   Recompressor recompressor_;
   GarbageCollector collector_;
   Scrubber scrubber_;
+  std::unique_ptr<GuideUpdater> guide_updater_;
 };
 
 }  // namespace siltfs

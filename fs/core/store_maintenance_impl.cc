@@ -20,6 +20,7 @@ constexpr size_t kMostNamed = 1000;
 }  // namespace
 
 void StoreMaintenanceImpl::StartInBackground() {
+  if (jobs_->guide_updater() != nullptr) jobs_->guide_updater()->StartInBackground();
   if (store_.options().recompress_in_background) jobs_->recompressor().StartInBackground();
   if (store_.options().collect_in_background) jobs_->collector().StartInBackground();
 }
@@ -68,6 +69,16 @@ Result<FileSystemStats> StoreMaintenanceImpl::GetStats() {
   stats.metadata_bytes = store_.metadata().DiskBytes();
   stats.index = index_.stats();
   stats.index_bytes = stats.index.flash_bytes;
+  if (guide_ != nullptr && guide_->usable()) {
+    const SegmentGuideStats guide = guide_->stats();
+    stats.guide = guide.filters;
+    stats.guide_lookups = guide.lookups;
+    stats.guide_uncovered = guide.uncovered;
+    stats.index_bytes += guide.filters.flash_bytes;
+  }
+  stats.segments_searched = store_.chunks().read_stats().segments_searched;
+  const ReplayState::Progress replay = store_.chunks().replay_progress();
+  stats.index_replay = {replay.running, replay.done, replay.total};
   SILTFS_ASSIGN_OR_RETURN(stats.reserve_bytes,
                           SpaceReserve::BytesIn(store_.env(), reserve_directory_));
   stats.last_commit = store_.metadata().last_commit();
@@ -82,11 +93,18 @@ Result<FileSystemStats> StoreMaintenanceImpl::GetStats() {
   return stats;
 }
 
+void StoreMaintenanceImpl::UpdateGuide() {
+  if (jobs_->guide_updater() == nullptr) return;
+  jobs_->guide_updater()->Update().IgnoreError("the guide is brought up to date later");
+}
+
 Result<RecompressionReport> StoreMaintenanceImpl::Recompress() {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
+  SILTFS_RETURN_IF_ERROR(store_.chunks().WaitUntilIndexed());
   // Segments can be recompressed only after metadata knows that they are sealed. This takes a
   // commit, even if nothing else changed.
   SILTFS_RETURN_IF_ERROR(CommitSealed());
+  UpdateGuide();
   SILTFS_ASSIGN_OR_RETURN(const RecompressionOutcome outcome, jobs_->recompressor().Recompress());
   return RecompressionReport{
       .segments_rewritten = outcome.segments,
@@ -99,10 +117,12 @@ Result<RecompressionReport> StoreMaintenanceImpl::Recompress() {
 
 Result<GarbageReport> StoreMaintenanceImpl::CollectGarbage(bool dry_run) {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
+  SILTFS_RETURN_IF_ERROR(store_.chunks().WaitUntilIndexed());
   lifetimes_.AwaitRemovals(store_.options().deletion_patience);
   store_.chunks().WaitUntilSealed();
   SILTFS_ASSIGN_OR_RETURN(const GarbageOutcome outcome,
                           dry_run ? jobs_->collector().Estimate() : jobs_->collector().Collect());
+  UpdateGuide();
   store_.reserve()->Fill().IgnoreError("there was too little garbage to fill it");
   return GarbageReport{.dry_run = dry_run,
                        .segments_checked = outcome.segments,

@@ -6,6 +6,7 @@
 
 #include "fs/content/file_content.h"
 #include "fs/core/maintenance_jobs.h"
+#include "fs/guide/segment_guide.h"
 #include "fs/inodes/change_applier.h"
 #include "fs/inodes/inode_lifetimes.h"
 #include "fs/inodes/store_context.h"
@@ -18,13 +19,15 @@ namespace siltfs {
 
 class StoreMaintenanceImpl final : public StoreMaintenance {
  public:
-  // `jobs` is null when read-only.
+  // `jobs` is null when read-only; `guide` is null if the store is used without one.
   StoreMaintenanceImpl(const StoreContext& store, std::string reserve_directory, ChunkIndex& index,
-                       const DamageList& damage, MaintenanceJobs* jobs, const FileContent& content,
-                       ChangeApplier& changes, InodeLifetimes& lifetimes)
+                       const SegmentGuide* guide, const DamageList& damage, MaintenanceJobs* jobs,
+                       const FileContent& content, ChangeApplier& changes,
+                       InodeLifetimes& lifetimes)
       : store_(store),
         reserve_directory_(std::move(reserve_directory)),
         index_(index),
+        guide_(guide),
         damage_(damage),
         jobs_(jobs),
         content_(content),
@@ -49,12 +52,15 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
   // Waits until all full segments are sealed. Then makes a commit, even if nothing changed, so that
   // metadata records them as sealed.
   Status CommitSealed();
+  // Enters sealed segments into the segment guide, and drops removed ones.
+  void UpdateGuide();
   // Finds and reports the files that use chunks known to be damaged.
   Status NameDamagedFiles(ScrubReport& report);
 
   const StoreContext& store_;
   const std::string reserve_directory_;
   ChunkIndex& index_;
+  const SegmentGuide* const guide_;
   const DamageList& damage_;
   MaintenanceJobs* const jobs_;
   const FileContent& content_;

@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "index/slice_bloom/slice_bloom.h"
 #include "store/base/bytes.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
@@ -173,6 +174,18 @@ struct FileSystemOptions {
   // Keeps disk space allocated as a reserve for a full disk (store/env/space_reserve.h). Without
   // the reserve, the store only leaves a part of the disk free.
   bool keep_reserve = false;
+  // Keeps a segment guide (fs/guide/segment_guide.h), which finds chunks without the index.
+  bool keep_guide = false;
+  // The shape of a new segment guide. With smaller groups, a search reads fewer footers and more
+  // pages of the guide. With fewer groups in a slicefilter, it reads more pages, and new segments
+  // write less: with 64 groups, 144 bytes for each name.
+  SliceBloomShape guide_shape{.groups_per_filter = 64};
+  // With a segment guide: if the index lacks the entries of more chunks than this, they are put in
+  // the background, and the store is opened at once. Reads find their chunks meanwhile; calls that
+  // store chunks wait. A store that is opened for reading only then leaves the entries away.
+  uint64_t most_replayed_at_open = uint64_t{1} << 18;
+  // Called after each segment whose entries were put in the background. May be empty.
+  std::function<void(uint64_t segments_done, uint64_t segments_total)> on_index_progress;
   // Polled while the store is opened. True ends the opening with kInterrupted and leaves the store
   // as a crash would. May be empty.
   std::function<bool()> interrupted;

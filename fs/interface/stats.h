@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "index/chunk_index.h"
+#include "index/slice_bloom/slice_bloom.h"
 
 namespace siltfs {
 
@@ -17,8 +19,8 @@ struct FileSystemStats {
   uint64_t dead_bytes = 0;  // as far as known
   uint64_t reserve_bytes = 0;
   uint64_t metadata_bytes = 0;
-  uint64_t index_bytes = 0;
-  uint64_t files = 0;  // inodes that are not directories
+  uint64_t index_bytes = 0;  // of the chunk index and the segment guide
+  uint64_t files = 0;        // inodes that are not directories
   uint64_t directories = 0;
   uint64_t chunks_logical = 0;  // references from files to chunks
   uint64_t chunks_unique = 0;
@@ -36,6 +38,19 @@ struct FileSystemStats {
   bool read_only = false;
   std::string read_only_cause;  // empty unless a failure made the store read-only
   IndexStats index;
+  // The segment guide (fs/guide/segment_guide.h); empty if the store is used without one.
+  std::optional<SliceBloomStats> guide;
+  uint64_t guide_lookups = 0;    // names, since the mount
+  uint64_t guide_uncovered = 0;  // segments that it does not cover
+  // Segments that were read to search chunks without the index, since the mount.
+  uint64_t segments_searched = 0;
+  // The entries of segments that are put into the index in the background.
+  struct IndexReplay {
+    bool running = false;
+    uint64_t segments_done = 0;
+    uint64_t segments_total = 0;
+  };
+  IndexReplay index_replay;
 
   // Each ratio is 1 if one of its sides is 0.
   double DedupRatio() const;        // logical / unique

@@ -8,7 +8,10 @@
 #include "fs/chunks/chunk_parts.h"
 #include "fs/chunks/index_comparison.h"
 #include "fs/core/file_system_impl.h"
+#include "fs/core/index_replay.h"
 #include "fs/core/maintenance_jobs.h"
+#include "fs/guide/guide_updater.h"
+#include "fs/guide/segment_guide.h"
 #include "fs/mark/reference_sorter.h"
 #include "fs/meta/open_kv_store.h"
 #include "fs/open/missing_index.h"
@@ -92,6 +95,7 @@ ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const StoreReco
   chunk_options.ids = parts.ids.get();
   chunk_options.metadata = options.read_only ? nullptr : parts.metadata.get();
   chunk_options.reserve = parts.reserve.get();
+  chunk_options.guide = parts.guide.get();
   chunk_options.last_commit = records.last_commit;
   chunk_options.sha1_collisions = records.collisions;
   chunk_options.garbage = records.garbage;
@@ -180,11 +184,56 @@ Status GoOn(const FileSystemOptions& options) {
   return Status(StatusCode::kInterrupted, "opening the store was interrupted").At(options.store);
 }
 
+uint64_t ChunksAfter(const SegmentRecords& records, uint64_t sequence) {
+  uint64_t chunks = 0;
+  for (const auto& [id, record] : records) {
+    if (record.last_sequence > sequence) chunks += record.chunks;
+  }
+  return chunks;
+}
+
+std::unique_ptr<SegmentGuide> OpenGuide(Env& disk, const FileSystemOptions& options,
+                                        const StoreRecords& records) {
+  if (!options.keep_guide) return nullptr;
+  // Not with the Env that takes space from the reserve, because a store works without the guide.
+  SegmentGuide::Options guide;
+  guide.directory = GuidePath(options.store);
+  guide.read_only = options.read_only;
+  guide.report = options.report;
+  guide.filters.shape = options.guide_shape;
+  return SegmentGuide::Open(disk, std::move(guide), records.segments);
+}
+
+// Whether a writable mount can be ready before the index has the entries of all blocks. Makes the
+// guide cover all segments, so that reads find all chunks. This reads only footers.
+Result<bool> CanReplayLater(const FileSystemOptions& options, const StoreIdentity& identity,
+                            SegmentStore& segments, SegmentGuide* guide,
+                            const ReportFinding& report) {
+  if (guide == nullptr || !guide->usable() || options.read_only) return false;
+  const Status covered =
+      CoverWaiting(*guide, segments, identity.uuid, [&options](uint64_t) { return GoOn(options); });
+  if (covered.Is(StatusCode::kInterrupted)) return covered;
+  if (!covered.ok()) {
+    report(
+        fmt::format("the mount waits for the rebuild of the chunk index: {}", covered.ToString()));
+  }
+  return covered.ok();
+}
+
+// The segments whose entries a read-only mount needs in memory: those that the guide does not find.
+SegmentRecords OnlyUncovered(const SegmentRecords& records, const SegmentGuide& guide) {
+  SegmentRecords uncovered;
+  for (const auto& numbered : records) {
+    if (!guide.Covers(numbered.first)) uncovered.push_back(numbered);
+  }
+  return uncovered;
+}
+
 // Puts back the entries of blocks that the index lost in a crash, or returns them if the mount is
 // read-only. Blocks that cannot be read are added to the damage list.
 Result<std::vector<IndexEntry>> Replay(SegmentStore& segments, const FileSystemOptions& options,
                                        const StoreIdentity& identity, StoreRecords& records,
-                                       KvStore& kv, ChunkIndex& index,
+                                       KvStore& kv, ChunkIndex& index, const SegmentGuide* guide,
                                        const ReportFinding& report) {
   std::vector<IndexEntry> aside;
   DamageList damage(records.damage);
@@ -203,9 +252,24 @@ Result<std::vector<IndexEntry>> Replay(SegmentStore& segments, const FileSystemO
     damage.Add(lost);
     return options.read_only ? Status::Ok() : WriteDamage(damage, kv);
   };
-  SILTFS_RETURN_IF_ERROR(ReplayBlocks(segments, identity, records.segments, replay));
+  const bool guided =
+      options.read_only && guide != nullptr && guide->usable() &&
+      ChunksAfter(records.segments, replay.durable_sequence) > options.most_replayed_at_open;
+  SILTFS_RETURN_IF_ERROR(
+      ReplayBlocks(segments, identity,
+                   guided ? OnlyUncovered(records.segments, *guide) : records.segments, replay));
   records.damage = damage.All();
   return aside;
+}
+
+// Compares copies with the index when it has the entries of all blocks. The function may be called
+// later, from another thread.
+std::function<Status()> CompareCopies(ChunkParts& parts, const StoreRecords& records) {
+  return [&parts, notes_kept = records.notes_kept, victims = records.victims,
+          crashed = !records.ids.clean, segments = records.segments]() -> Status {
+    if (!notes_kept) return BeginNotes(parts, segments);
+    return victims.empty() ? Status::Ok() : CompareVictims(parts, victims, crashed);
+  };
 }
 
 // Fills the reserve again with the space that a failed attempt to open the store took from it and
@@ -274,8 +338,18 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
 
   SILTFS_RETURN_IF_ERROR(GoOn(options));
   SILTFS_ASSIGN_OR_RETURN(parts.index, OpenStoreIndex(env, options, parts.superblock, report));
-  SILTFS_ASSIGN_OR_RETURN(std::vector<IndexEntry> unindexed,
-                          Replay(*segments, options, identity, records, *kv, *parts.index, report));
+  parts.guide = OpenGuide(disk, options, records);
+  bool replay_later = ChunksAfter(records.segments, parts.index->durable_sequence()) >
+                      options.most_replayed_at_open;
+  if (replay_later) {
+    SILTFS_ASSIGN_OR_RETURN(
+        replay_later, CanReplayLater(options, identity, *segments, parts.guide.get(), report));
+  }
+  std::vector<IndexEntry> unindexed;
+  if (!replay_later) {
+    SILTFS_ASSIGN_OR_RETURN(unindexed, Replay(*segments, options, identity, records, *kv,
+                                              *parts.index, parts.guide.get(), report));
+  }
 
   SILTFS_ASSIGN_OR_RETURN(parts.metadata,
                           OpenMetadata(disk, options, parts.superblock, std::move(kv)));
@@ -299,17 +373,21 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
     parts.jobs =
         std::make_unique<MaintenanceJobs>(*parts.chunk_parts, *parts.chunks, records.segments,
                                           JobOptions(options, records, *parts.reserve));
-    if (!records.notes_kept) {
-      SILTFS_RETURN_IF_ERROR(BeginNotes(*parts.chunk_parts, records.segments));
-    } else if (!records.victims.empty()) {
-      SILTFS_RETURN_IF_ERROR(CompareVictims(*parts.chunk_parts, records.victims,
-                                            /*crashed=*/!records.ids.clean));
+    const std::function<Status()> compare = CompareCopies(*parts.chunk_parts, records);
+    if (replay_later) {
+      IndexReplay::Options replay;
+      replay.identity = identity;
+      replay.secondary = records.secondary;
+      replay.finish = compare;
+      replay.mark_unfinished = [&env, store = options.store] { return MarkRebuild(env, store); };
+      replay.on_progress = options.on_index_progress;
+      parts.replay =
+          std::make_unique<IndexReplay>(*parts.chunk_parts, records.segments, std::move(replay));
+    } else {
+      SILTFS_RETURN_IF_ERROR(compare());
     }
-  }
-
-  // If this process is killed from now on, the next mount puts the entries that the index lacks. So
-  // the mark of an unfinished rebuild is removed.
-  if (!read_only) {
+    // If this process is killed from now on, the next mount puts the entries that the index lacks.
+    // So the mark of an unfinished rebuild is removed.
     SILTFS_RETURN_IF_ERROR(FinishRebuild(env, options.store));
     // Set the participant before the first operation, which FileSystemImpl::Start may make, but
     // after the steps that may fail. If such a step fails, no commit calls the chunk store, so the

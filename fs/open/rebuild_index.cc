@@ -1,9 +1,13 @@
 #include "fs/open/rebuild_index.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "fs/guide/guide_updater.h"
+#include "fs/guide/segment_guide.h"
 #include "fs/interface/file_system.h"
 #include "fs/open/segment_check.h"
 #include "fs/open/store_index.h"
@@ -87,6 +91,7 @@ class Rebuild {
     if (kv_) SILTFS_RETURN_IF_ERROR(kv_->CloseCleanly());
     SILTFS_RETURN_IF_ERROR(index->Close());
     SILTFS_RETURN_IF_ERROR(FinishRebuild(env_, known_.identity.store));
+    SILTFS_RETURN_IF_ERROR(MakeGuide());
     const IndexStats stats = index->stats();
     rebuilt_.engine = stats.engine;
     rebuilt_.entries = stats.entries;
@@ -94,6 +99,25 @@ class Rebuild {
   }
 
  private:
+  // The guide is made again, too. A store works without it, so only an interruption is an error.
+  Status MakeGuide() {
+    const std::string directory = GuidePath(known_.identity.store);
+    SegmentGuide::Options guide_options{.directory = directory, .report = options_.report};
+    Status made = EmptyGuideDirectory(env_, directory);
+    if (made.ok()) {
+      const auto guide = SegmentGuide::Open(env_, std::move(guide_options), known_.segments);
+      made = CoverWaiting(*guide, segments_, known_.identity.uuid,
+                          [this](uint64_t) { return Continue(); });
+      // What was covered is kept, also after an interruption.
+      guide->Close().IgnoreError("the next mount covers the segments again");
+    }
+    if (made.ok() || made.Is(StatusCode::kInterrupted)) return made;
+    if (options_.report) {
+      options_.report(fmt::format("the segment guide was not made: {}", made.ToString()));
+    }
+    return Status::Ok();
+  }
+
   Status Continue() const {
     if (!options_.interrupted || !options_.interrupted()) return Status::Ok();
     return Status(StatusCode::kInterrupted,

@@ -1,5 +1,6 @@
 // Rebuilds the chunk index of a store from its segments, for `siltfs index rebuild` and for
-// repairs. Uses the same replay of blocks as a mount without an index.
+// repairs. Uses the same replay of blocks as a mount without an index. Then makes the segment guide
+// again from the footers.
 //
 // The old index is removed first, so the disk needs no room for two indexes. An interrupted rebuild
 // leaves an index that is complete up to some block and records the sequence of this block; the

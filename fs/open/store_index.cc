@@ -110,8 +110,12 @@ Status FinishRebuild(Env& env, const std::string& store) {
   return env.SyncDirectory(store);
 }
 
+Status MarkRebuild(Env& env, const std::string& store) {
+  return CreateDirectoryDurably(env, store, IndexRebuildPath(store));
+}
+
 Status EmptyIndexDirectory(Env& env, const std::string& store) {
-  SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(env, store, IndexRebuildPath(store)));
+  SILTFS_RETURN_IF_ERROR(MarkRebuild(env, store));
   const std::string directory = IndexPath(store);
   const auto entries = ListOrClear(env, directory);
   if (!entries.ok()) {

@@ -52,6 +52,10 @@ Result<StoreIndex> OpenStoreIndexForWriting(Env& env, const std::string& store);
 // lacks entries. The mark is durable before anything is removed. The caller holds the store's lock.
 Status EmptyIndexDirectory(Env& env, const std::string& store);
 
+// Makes the mark of EmptyIndexDirectory, durably, if it is not there: the store is going to be
+// closed before the index has all entries. The caller holds the store's lock.
+Status MarkRebuild(Env& env, const std::string& store);
+
 // Removes the mark of EmptyIndexDirectory, durably, if it is there. Call it once the index has all
 // entries of the segments. A mount may call it earlier, once metadata says that the store is
 // mounted: after a crash, the next mount then puts the missing entries. The caller holds the

@@ -34,6 +34,8 @@ inline std::string IndexPath(const std::string& store) { return JoinPath(store, 
 inline std::string IndexRebuildPath(const std::string& store) {
   return JoinPath(store, "index.rebuild");
 }
+// The segment guide (fs/guide/segment_guide.h).
+inline std::string GuidePath(const std::string& store) { return JoinPath(store, "index.guide"); }
 // Data that garbage collection sorts and cannot keep in memory. It is useless after the collection.
 inline std::string SpillPath(const std::string& store) { return JoinPath(store, "gc"); }
 

@@ -9,6 +9,7 @@ Result<FileSystemStats> ReadStoreStats(Env& env, const std::string& store) {
   FileSystemOptions options;
   options.store = store;
   options.read_only = true;
+  options.keep_guide = true;
   SILTFS_ASSIGN_OR_RETURN(auto file_system, FileSystem::Open(env, options));
   SILTFS_ASSIGN_OR_RETURN(FileSystemStats stats, file_system->maintenance().GetStats());
   stats.read_only = false;  // only this function has opened the store read-only

@@ -104,7 +104,8 @@ void FoldOps::FoldAndLog(InodeNumber number) {
     return;
   }
   const auto& report = store_.options().report;
-  if (!status.ok() && !status.Is(StatusCode::kStale) && report) {
+  const bool expected = status.Is(StatusCode::kStale) || status.Is(StatusCode::kInterrupted);
+  if (!status.ok() && !expected && report) {
     report(fmt::format("inode {} was not folded: {}", number, status.ToString()));
   }
 }

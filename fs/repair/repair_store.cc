@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "fs/guide/segment_guide.h"
 #include "fs/interface/file_system.h"
 #include "fs/open/rebuild_index.h"
 #include "fs/open/segment_check.h"
@@ -321,6 +322,10 @@ Result<bool> Repair::RepairInside(const CheckFindings& found) {
   if (index) {
     SILTFS_ASSIGN_OR_RETURN(const bool made, RepairIndex());
     changed |= made;
+  } else if (found.Has("guide")) {
+    // The next mount fills it again.
+    SILTFS_RETURN_IF_ERROR(EmptyGuideDirectory(env_, GuidePath(store_)));
+    changed = true;
   }
   return changed;
 }

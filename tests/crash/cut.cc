@@ -94,7 +94,7 @@ class CutCheck {
       if (options_.close) stepper.ReleaseAll();
     }
     if (options_.close) {
-      SILTFS_RETURN_IF_ERROR(fs_->Close());
+      SILTFS_RETURN_IF_ERROR(CloseStore(*fs_));
       Marks::AllDurable(device_);
     } else if (options_.cut_again) {
       SILTFS_RETURN_IF_ERROR(fs_->SyncAll());

@@ -95,7 +95,7 @@ Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& r
     return synced;
   }
   for (Stepper& stepper : steppers) stepper.ReleaseAll();
-  const Status closed = fs->Close();
+  const Status closed = CloseStore(*fs);
   if (closed.ok()) Marks::AllDurable(env);
   return plan.fault ? Status::Ok() : closed;  // the store may have turned read-only
 }
@@ -147,8 +147,21 @@ Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, std::chrono::millisecond
   options.read_only = read_only;
   options.commit_interval = commit_interval;
   options.group_bytes = group_bytes;
+  // After some crashes the index lacks more entries than this. They are then put in the background,
+  // while the tree is compared.
+  options.keep_guide = true;
+  options.guide_shape.names_per_group = 48;
+  options.most_replayed_at_open = 24;
   options.report = [&findings](const std::string& finding) { findings.Add(finding); };
   return FileSystem::Open(env, std::move(options));
+}
+
+Status CloseStore(FileSystem& fs) {
+  for (;;) {
+    const auto stats = fs.maintenance().GetStats();
+    if (!stats.ok() || !stats->index_replay.running) return fs.Close();
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
 }
 
 Status TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenerator& generator,

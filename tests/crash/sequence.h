@@ -61,6 +61,9 @@ class FindingLog;
 Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, std::chrono::milliseconds commit_interval,
                                               FindingLog& findings, bool read_only = false,
                                               size_t group_bytes = 4u << 20);
+// Closes the store when its index has all entries. Otherwise a check would report the unfinished
+// rebuild of the index.
+Status CloseStore(FileSystem& fs);
 
 // Collects the findings that a store reported. Thread-safe.
 class FindingLog {

@@ -71,6 +71,33 @@ TEST_CASE("bench trie reports speed and size of every mode") {
   }
 }
 
+TEST_CASE("bench slicebloom finds every name, and compares its false positives with the theory") {
+  const TemporaryDirectory directory;
+  const BenchOutcome outcome = Bench(
+      {"slicebloom", "--names", "40000",          "--groups", "20",   "--bits", "15",   "--probes",
+       "8",          "--get",   "20000",          "--batch",  "5000", "--mix",  "4000", "--rounds",
+       "1",          "--dir",   directory.path(), "--json"});
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  const auto statistics = nlohmann::json::parse(outcome.out);
+  CHECK(statistics["names"] == 40000);
+  CHECK(statistics["groups"] == 20);
+  CHECK(statistics["slicefilters"] == 16);
+  CHECK(statistics["verified"] == true);
+  CHECK(statistics["filter_bits_per_name"] == Approx(15.0 / 20));
+  for (const char* figure :
+       {"adds_per_s", "hits_per_s", "misses_per_s", "reads_per_hit", "mixed_operations_per_s",
+        "mixed_operations_per_s_without_order", "memory_bits_per_name", "written_bytes_per_name"}) {
+    INFO(figure);
+    CHECK(statistics[figure] > 0);
+  }
+  CHECK(statistics["reads_per_hit"] <= 8);
+  CHECK(statistics["false_positives"].get<double>() ==
+        Approx(statistics["false_positives_theory"].get<double>()).epsilon(0.3));
+  CHECK(statistics["memory_filter"]["memory_bytes"] == 40000 * 15 / 8);
+  CHECK(std::filesystem::is_empty(directory.path()));
+}
+
 TEST_CASE("bench mark makes a store, marks it, and removes it") {
   const TemporaryDirectory directory;
   const bool no_spill = GENERATE(false, true);

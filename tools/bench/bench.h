@@ -27,6 +27,7 @@ std::function<nlohmann::ordered_json()> ConfigureCuckooBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureIndexBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureMarkBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureOpenBench(CLI::App& app);
+std::function<nlohmann::ordered_json()> ConfigureSliceBloomBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureStoresBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureTraceBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureTrieBench(CLI::App& app);

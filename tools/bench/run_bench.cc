@@ -37,6 +37,8 @@ constexpr std::array kBenches = {
           ConfigureMarkBench},
     Bench{"open", "The times until an opened index gives its first answer and has full speed",
           ConfigureOpenBench},
+    Bench{"slicebloom", "SliceBloom: additions, lookups, memory and false positives",
+          ConfigureSliceBloomBench},
     Bench{"stores", "Each kind of SILT's stores alone: building, lookups, memory",
           ConfigureStoresBench},
     Bench{"trace",

@@ -110,6 +110,7 @@ FileSystemOptions ToFileSystemOptions(const DaemonOptions& options, const Log& l
   made.index_merge_rate = options.mount.index_merge_rate;
   made.dense_when_idle = true;
   made.keep_reserve = true;
+  made.keep_guide = true;
   made.recompress_in_background = true;
   made.collect_in_background = !options.mount.no_background_gc;
   made.quiet_interval = kQuietInterval;

@@ -126,6 +126,23 @@ void AddIndex(const Json& index, Table& table) {
   }
 }
 
+void AddGuide(const Json& guide, Table& table) {
+  table.Section("Segment guide");
+  table.Row("segments", Grouped(Number(guide, "segments")),
+            fmt::format("covered, {} others", Grouped(Number(guide, "uncovered_segments"))));
+  table.Row("names", Grouped(Number(guide, "names")),
+            fmt::format("in {} groups", Grouped(Number(guide, "groups"))));
+  table.Row("memory", FormatSize(Number(guide, "memory_bytes")));
+  table.Row("flash", FormatSize(Number(guide, "flash_bytes")),
+            fmt::format("{} slicefilters", Grouped(Number(guide, "slicefilters"))));
+  table.Row("lookups", Grouped(Number(guide, "lookups")),
+            fmt::format("since the mount, {} segments searched",
+                        Grouped(Number(guide, "segments_searched"))));
+  table.Row("flash reads", Grouped(Number(guide, "flash_reads")));
+  table.Row("flash written", FormatSize(Number(guide, "flash_bytes_written")));
+  table.Row("damaged pages", Grouped(Number(guide, "damaged_pages")), "met since the mount");
+}
+
 }  // namespace
 
 std::string FormatStatReport(const Json& statistics) {
@@ -148,10 +165,16 @@ std::string FormatStatReport(const Json& statistics) {
     head += cause.is_null() ? "Read-only   yes\n"
                             : fmt::format("Read-only   {}\n", text("read_only_cause"));
   }
+  const Json& replay = statistics.at("index_replay");
+  if (replay.at("running").get<bool>()) {
+    head += fmt::format("Index       is being rebuilt: {} of {} segments; writes wait\n",
+                        Number(replay, "segments_done"), Number(replay, "segments_total"));
+  }
   Table table;
   AddSpace(statistics, table);
   AddContents(statistics, table);
   AddIndex(statistics.at("index"), table);
+  if (!statistics.at("guide").is_null()) AddGuide(statistics.at("guide"), table);
   return head + "\n" + table.Text();
 }
 

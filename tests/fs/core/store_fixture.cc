@@ -46,6 +46,7 @@ FileSystemOptions StoreFixture::Options(bool read_only) {
     MutexLock lock(findings_mutex_);
     findings_.push_back(finding);
   };
+  if (adjust) adjust(options);
   return options;
 }
 

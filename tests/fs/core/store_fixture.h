@@ -1,6 +1,7 @@
 // A store in a temporary directory that a test opens, closes and crashes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ class StoreFixture {
     Close();
     Open();
   }
+
+  // Changes the options of all later openings. May be empty.
+  std::function<void(FileSystemOptions&)> adjust;
 
   FaultEnv& env() { return env_; }
   const std::string& path() const { return path_; }
