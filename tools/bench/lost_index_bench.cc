@@ -19,6 +19,7 @@
 #include "fs/open/store_index.h"
 #include "fs/open/store_layout.h"
 #include "store/base/random.h"
+#include "store/env/daemon.h"
 #include "store/env/files.h"
 #include "store/env/page_allocator.h"
 #include "store/env/posix_env.h"
