@@ -4,7 +4,10 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "fs/check/check_store.h"
