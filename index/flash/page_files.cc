@@ -75,6 +75,8 @@ Status PageFiles::Verify(
     const std::function<void(const std::string& path, uint64_t offset)>& report) const {
   for (const FileUse& use : Uses()) {
     const FilePin pin = Pin();
+    // A file that was removed before this pin may be closed at any moment.
+    if (IsRemoved(use.id)) continue;
     const PageAddress first = PageAddress::Of(use.id, 0);
     const auto place = Resolve(first);
     if (!place) continue;
@@ -499,6 +501,12 @@ std::vector<PageFiles::FileUse> PageFiles::Uses() const {
                     .ended = file->ended});
   }
   return uses;
+}
+
+bool PageFiles::IsRemoved(uint64_t id) const {
+  ReaderLock lock(mutex_);
+  const auto found = files_.find(id);
+  return found == files_.end() || found->second->removed;
 }
 
 uint32_t PageFiles::PagesOf(uint64_t id) const {

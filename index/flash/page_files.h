@@ -164,6 +164,7 @@ class PageFiles {
   // None if there is no such directory.
   Result<std::vector<StoreFileId>> FilesIn(const std::string& directory) const;
   OneFile* Find(uint64_t id) const;
+  bool IsRemoved(uint64_t id) const;
   Result<OneFile*> TailFor(size_t log, uint64_t stream, uint32_t pages);
   void Retire(std::shared_ptr<File> file, uint64_t removed_id, bool removed);
   Status RemoveFiles();

@@ -235,6 +235,32 @@ TEST_CASE("a reader that verifies keeps files that are cut off") {
   REQUIRE_OK(files.Verify([](const std::string& path, uint64_t) { FAIL(path); }));
 }
 
+TEST_CASE("files that are removed while a reader verifies are not read") {
+  Fixture fixture;
+  PageFiles files(fixture.env, fixture.logs, false);
+  const PageAddress first = fixture.Append(files, 1, 4);
+  const PageAddress second = fixture.Append(files, 2, 4);
+  Fixture::Checkpoint(files);
+  // Damages a page of each file.
+  auto entries = fixture.env.ListDirectory(kDirectory);
+  REQUIRE_OK(entries);
+  REQUIRE(entries->size() == 2);
+  for (const auto& entry : *entries) {
+    auto file = fixture.env.OpenFile(std::string(kDirectory) + "/" + entry.name,
+                                     {.mode = OpenMode::kReadWrite});
+    REQUIRE_OK(file);
+    REQUIRE_OK((*file)->Write(kPageSize + 100, Bytes{1}));
+  }
+  size_t reported = 0;
+  REQUIRE_OK(files.Verify([&](const std::string&, uint64_t) {
+    if (++reported > 1) return;
+    files.Release(second, 4);
+    Fixture::Checkpoint(files);  // the reader still uses the first file
+  }));
+  CHECK(reported == 1);
+  CHECK(Fixture::Kinds(files, first, 1) == std::vector<int>{1});
+}
+
 TEST_CASE("a removed file gives its space back when its last reader has ended") {
   Fixture fixture;
   PageFiles files(fixture.env, fixture.logs, false);
