@@ -84,8 +84,7 @@ Status IndexReplay::Replay() {
     if (!parts_.damage.Add(lost)) return Status::Ok();
     return parts_.options.metadata->WriteThrough(parts_.damage.Changes());
   };
-  return ReplayBlocks(parts_.options.segments ? *parts_.options.segments : parts_.segments->store(),
-                      options_.identity, records_, replay);
+  return ReplayBlocks(parts_.segments->store(), options_.identity, records_, replay);
 }
 
 }  // namespace siltfs

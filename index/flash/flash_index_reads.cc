@@ -7,13 +7,6 @@
 #include "index/flash/lookup_batch.h"
 
 namespace siltfs {
-namespace {
-
-// Batches of at most this many names are not worth a queue.
-constexpr size_t kFewLookups = 3;
-
-}  // namespace
-
 class FlashIndex::GetBatch final : public LookupBatch<FlashLookup> {
  public:
   GetBatch(FlashIndex& index, std::span<const ChunkName> names,
@@ -79,18 +72,7 @@ class FlashIndex::GetBatch final : public LookupBatch<FlashLookup> {
 Status FlashIndex::GetImpl(std::span<const ChunkName> names,
                            std::span<std::optional<Location>> results) {
   GetBatch batch(*this, names, results);
-  if (names.size() <= kFewLookups) {
-    for (size_t i = 0; i < names.size(); ++i) {
-      FlashLookup lookup = batch.Prepare(i);
-      batch.Begin(lookup);
-      FinishLookup(lookup);
-      batch.End(i, lookup);
-    }
-  } else {
-    SILTFS_ASSIGN_OR_RETURN(LookupReader reader, readers_.Take());
-    RunLookups(batch, reader);
-    readers_.Return(std::move(reader));
-  }
+  SILTFS_RETURN_IF_ERROR(RunBatch(batch, readers_));
   return batch.TakeStatus();
 }
 

@@ -15,8 +15,6 @@
 namespace siltfs {
 namespace {
 
-// Batches of at most this many names are not worth a queue.
-constexpr size_t kFewLookups = 3;
 // Threads that sync logs. A sync waits for the device; on a busy machine it also waits for a
 // processor.
 constexpr size_t kSyncingThreads = 8;

@@ -4,13 +4,6 @@
 #include "index/slice_bloom/slice_bloom_impl.h"
 
 namespace siltfs {
-namespace {
-
-// Batches of at most this many names are not worth a queue.
-constexpr size_t kFewLookups = 3;
-
-}  // namespace
-
 class SliceBloomImpl::FindBatch final : public LookupBatch<SliceBloomLookup> {
  public:
   FindBatch(SliceBloomImpl& bloom, std::span<const uint64_t> names,
@@ -105,18 +98,7 @@ Status SliceBloomImpl::Find(std::span<const uint64_t> names,
                             std::vector<std::vector<SegmentId>>& segments) {
   segments.assign(names.size(), {});
   FindBatch batch(*this, names, segments);
-  if (names.size() <= kFewLookups) {
-    for (size_t i = 0; i < names.size(); ++i) {
-      SliceBloomLookup lookup = batch.Prepare(i);
-      batch.Begin(lookup);
-      FinishLookup(lookup);
-      batch.End(i, lookup);
-    }
-  } else {
-    SILTFS_ASSIGN_OR_RETURN(LookupReader reader, readers_.Take());
-    RunLookups(batch, reader);
-    readers_.Return(std::move(reader));
-  }
+  SILTFS_RETURN_IF_ERROR(RunBatch(batch, readers_));
   return batch.TakeStatus();
 }
 
