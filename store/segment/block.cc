@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -35,20 +36,46 @@ void BlockBuilder::Clear() {
 
 PlainBlock BlockBuilder::Take() { return std::exchange(block_, {}); }
 
-DecodedBlock::DecodedBlock(BlockHead head, Buffer plain)
-    : head_(std::move(head)), plain_(std::move(plain)) {
-  offsets_.reserve(head_.records.size());
+DecodedBlock::DecodedBlock(BlockHead head, Buffer plain) : head_(std::move(head)) {
+  chunks_.bytes = std::move(plain);
+  chunks_.offsets.reserve(head_.records.size());
   uint32_t offset = 0;
   for (const ChunkRecord& record : head_.records) {
-    offsets_.push_back(offset);
+    chunks_.offsets.push_back(offset);
     offset += record.length;
   }
-  assert(offset == plain_.size());
+  assert(offset == chunks_.bytes.size());
+}
+
+DecodedBlock::DecodedBlock(BlockHead head, Chunks chunks)
+    : head_(std::move(head)), chunks_(std::move(chunks)) {
+  assert(chunks_.offsets.size() == head_.records.size());
+  assert(chunks_.failures.size() == chunks_.bases.size());
+  for (const Status& failure : chunks_.failures)
+    failure.IgnoreError("callers of missing() look at it, if they need the chunk");
+  for (const uint32_t offset : chunks_.offsets) any_missing_ |= offset == Chunks::kMissing;
+}
+
+ByteView DecodedBlock::chunk(size_t i) const {
+  const uint32_t offset = chunks_.offsets[i];
+  if (offset == Chunks::kMissing) return {};
+  return ByteView(chunks_.bytes).subspan(offset, head_.records[i].length);
+}
+
+const Status* DecodedBlock::missing(size_t i) const {
+  if (chunks_.offsets[i] != Chunks::kMissing) return nullptr;
+  const auto entry =
+      std::lower_bound(chunks_.bases.begin(), chunks_.bases.end(), i,
+                       [](const DeltaBase& delta, size_t at) { return delta.position < at; });
+  assert(entry != chunks_.bases.end() && entry->position == i);
+  return &chunks_.failures[static_cast<size_t>(entry - chunks_.bases.begin())];
 }
 
 size_t DecodedBlock::memory_bytes() const {
   return sizeof *this + head_.records.capacity() * sizeof(ChunkRecord) +
-         offsets_.capacity() * sizeof(uint32_t) + plain_.capacity();
+         chunks_.offsets.capacity() * sizeof(uint32_t) +
+         chunks_.bases.capacity() * sizeof(DeltaBase) +
+         chunks_.failures.capacity() * sizeof(Status) + chunks_.bytes.capacity();
 }
 
 }  // namespace siltfs

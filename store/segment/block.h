@@ -14,6 +14,10 @@
 //                                               +---------------------------+---------------------+
 // clang-format on
 //
+// The payload of a block with deltas has a form of its own (delta_payload.h). Decoding needs the
+// bases of the deltas. If a base cannot be had, the chunks that depend on it are missing in the
+// DecodedBlock, and all other chunks are there.
+//
 // All forms are plain values; a DecodedBlock is shared and immutable.
 #pragma once
 
@@ -24,6 +28,7 @@
 #include "store/base/buffer.h"
 #include "store/base/bytes.h"
 #include "store/base/result.h"
+#include "store/segment/base_ref.h"
 #include "store/segment/block_head.h"
 
 namespace siltfs {
@@ -74,25 +79,40 @@ struct EncodedBlock {
 // A block that was read and verified. Immutable; shared between caches and readers.
 class DecodedBlock {
  public:
-  // The record lengths in `head` must add up to plain.size().
+  // The chunks of a block with deltas, in one buffer.
+  struct Chunks {
+    static constexpr uint32_t kMissing = UINT32_MAX;
+
+    Buffer bytes;
+    std::vector<uint32_t> offsets;  // of each chunk in `bytes`; kMissing for a missing chunk
+    std::vector<DeltaBase> bases;   // ascending by position
+    std::vector<Status> failures;   // by entry of `bases`; OK unless the chunk is missing
+  };
+
+  // A block without deltas. The record lengths in `head` must add up to plain.size().
   DecodedBlock(BlockHead head, Buffer plain);
+  // A block with deltas. Only chunks with an entry in `bases` may be missing.
+  DecodedBlock(BlockHead head, Chunks chunks);
 
   const BlockHead& head() const { return head_; }
   const std::vector<ChunkRecord>& records() const { return head_.records; }
   size_t chunk_count() const { return head_.records.size(); }
-  ByteView plain() const { return plain_; }
-  // The i-th chunk's bytes, i < chunk_count(); valid as long as the block.
-  ByteView chunk(size_t i) const {
-    return ByteView(plain_).subspan(offsets_[i], head_.records[i].length);
-  }
-  // Offset of the i-th chunk in plain().
-  uint32_t chunk_offset(size_t i) const { return offsets_[i]; }
+  // The i-th chunk's bytes, i < chunk_count(); valid as long as the block. Empty if the chunk is
+  // missing: no chunk has no bytes.
+  ByteView chunk(size_t i) const;
+  // Null if the i-th chunk is there. Otherwise the reason: the failure of BaseSource::ReadBase with
+  // its code, kCorruption if the delta doesn't decompress, or kNotFound if ReadBlock was called
+  // without a source of bases. The message names the chunk and its base.
+  const Status* missing(size_t i) const;
+  bool any_missing() const { return any_missing_; }
+  // The chunks that are stored as deltas, ascending by position; also those that are missing.
+  const std::vector<DeltaBase>& bases() const { return chunks_.bases; }
   size_t memory_bytes() const;
 
  private:
   BlockHead head_;
-  std::vector<uint32_t> offsets_;
-  Buffer plain_;
+  Chunks chunks_;
+  bool any_missing_ = false;
 };
 
 using DecodedBlockPtr = std::shared_ptr<const DecodedBlock>;

@@ -108,7 +108,7 @@ Result<BlockHead> DecodeBlockHead(ByteView bytes, const SegmentIdentity& identit
   uint8_t codec = in.U8();
   uint8_t flags = in.U8();
   uint16_t count = in.U16();
-  if (codec > static_cast<uint8_t>(BlockCodecId::kZstd) || flags != 0) {
+  if (codec > static_cast<uint8_t>(BlockCodecId::kZstdDelta) || flags != 0) {
     return Status(StatusCode::kNeedsNewer,
                   fmt::format("block has codec {} and flags {}, which this siltfs doesn't know",
                               codec, flags));

@@ -21,6 +21,7 @@ inline constexpr uint32_t kMaxBlockHeadSize =
 enum class BlockCodecId : uint8_t {
   kNone = 0,  // the payload is the uncompressed bytes
   kZstd = 1,
+  kZstdDelta = 2,  // some chunks are deltas against bases (delta_payload.h)
 };
 
 // One entry of a chunk table: all that a segment records about a chunk.

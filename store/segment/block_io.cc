@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/segment/delta_payload.h"
+
 namespace siltfs {
 namespace {
 
@@ -92,6 +94,25 @@ Result<BlockHead> ReadBlockHeadAt(const ReadableFile& file, const SegmentIdentit
 
 Result<Bytes> ReadPayloadAt(const ReadableFile& file, const BlockHead& head, uint64_t offset) {
   return At(ReadPayload(file, head, offset), file, offset);
+}
+
+Result<std::vector<DeltaBase>> ReadDeltaBasesAt(const ReadableFile& file, const BlockHead& head,
+                                                uint64_t offset) {
+  if (head.codec != BlockCodecId::kZstdDelta) return std::vector<DeltaBase>();
+  SILTFS_ASSIGN_OR_RETURN(const Bytes payload, ReadPayloadAt(file, head, offset));
+  SILTFS_ASSIGN_OR_RETURN(DeltaPayload parts, At(DecodeDeltaPayload(head, payload), file, offset));
+  return std::move(parts.deltas);
+}
+
+Status AddBasesAt(const ReadableFile& file, const BlockHead& head, uint64_t offset,
+                  SegmentFooter& footer) {
+  const auto deltas = ReadDeltaBasesAt(file, head, offset);
+  if (deltas.ok()) {
+    footer.AddBases(*deltas);
+  } else if (!deltas.status().Is(StatusCode::kCorruption)) {
+    return deltas.status();
+  }
+  return Status::Ok();
 }
 
 Result<StoredBlock> ReadStoredBlockAt(const ReadableFile& file, const SegmentIdentity& identity,

@@ -5,13 +5,16 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "store/base/buffer.h"
 #include "store/base/bytes.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
+#include "store/segment/base_ref.h"
 #include "store/segment/block_codec.h"
 #include "store/segment/block_head.h"
+#include "store/segment/segment_footer.h"
 
 namespace siltfs {
 
@@ -21,6 +24,16 @@ Result<BlockHead> ReadBlockHeadAt(const ReadableFile& file, const SegmentIdentit
 
 // The verified payload of the block at `offset`, as stored.
 Result<Bytes> ReadPayloadAt(const ReadableFile& file, const BlockHead& head, uint64_t offset);
+
+// The bases of the deltas in the block at `offset`, from its verified payload. Empty, without a
+// read, for a block without deltas.
+Result<std::vector<DeltaBase>> ReadDeltaBasesAt(const ReadableFile& file, const BlockHead& head,
+                                                uint64_t offset);
+
+// Adds the bases of the deltas in the block at `offset` to the footer. Adds none if the payload is
+// damaged, because then the block's deltas are lost anyway.
+Status AddBasesAt(const ReadableFile& file, const BlockHead& head, uint64_t offset,
+                  SegmentFooter& footer);
 
 struct StoredBlock {
   BlockHead head;

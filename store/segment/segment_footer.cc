@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kTrailerMagic = "SILTSEAL";
 constexpr uint16_t kFooterVersion = 1;
+constexpr uint16_t kFooterVersionWithBases = 2;
 constexpr size_t kChecksumOffset = 56;
 
 static_assert(kChecksumOffset + 8 == kSegmentTrailerSize);
@@ -28,6 +29,10 @@ Status CheckSizes(const SegmentTrailer& trailer, uint64_t file_size) {
       trailer.chunk_count > kMaxSegmentChunks || trailer.data_end < least_end) {
     return Corrupt(fmt::format("footer claims {} chunks in {} blocks in {} bytes",
                                trailer.chunk_count, trailer.block_count, trailer.data_end));
+  }
+  if (trailer.base_count > trailer.chunk_count) {
+    return Corrupt(fmt::format("footer claims {} bases for {} chunks", trailer.base_count,
+                               trailer.chunk_count));
   }
   if (trailer.file_size() != file_size) {
     return Corrupt(fmt::format("footer is for a file of {} bytes, this one has {}",
@@ -51,10 +56,25 @@ Status CheckBlocks(const SegmentTrailer& trailer, const std::vector<BlockPlace>&
   return Status::Ok();
 }
 
+// The entries of a base table that fills the file. 0 if there is no room for any; CheckSizes
+// compares the sizes.
+uint32_t BaseCount(const SegmentTrailer& trailer, uint64_t file_size) {
+  const uint64_t others = trailer.file_size() + kBaseTableChecksumSize;
+  if (file_size <= others) return 0;
+  return static_cast<uint32_t>(std::min<uint64_t>((file_size - others) / kBaseRefSize, UINT32_MAX));
+}
+
+void EncodeBases(const std::vector<BaseRef>& bases, const SegmentIdentity& identity, Encoder& out) {
+  if (bases.empty()) return;
+  Encoder table;
+  for (const BaseRef& base : bases) EncodeBaseRef(base, table);
+  out.Raw(table.view()).U64(Checksum(table.view(), identity.ChecksumSeed()));
+}
+
 }  // namespace
 
 uint64_t LastDataEnd(uint64_t sealed_length, uint64_t chunk_count) {
-  // A footer lists at least one block.
+  // A footer lists at least one block. It may have no base table, which makes the bound higher.
   const uint64_t footer = kSegmentTrailerSize + kFooterBlockSize + chunk_count * kFooterChunkSize;
   return sealed_length - std::min(sealed_length, footer);
 }
@@ -101,6 +121,10 @@ void SegmentFooter::Add(const BlockPlace& place, const std::vector<ChunkRecord>&
   trailer.data_end = static_cast<uint32_t>(end_offset);
 }
 
+void SegmentFooter::AddBases(const std::vector<DeltaBase>& deltas) {
+  for (const DeltaBase& delta : deltas) bases.push_back(delta.base);
+}
+
 std::optional<BlockPlace> SegmentFooter::FindBlock(uint32_t ordinal) const {
   if (ordinal >= chunks.size()) return std::nullopt;
   return FindBlockPlace(blocks, ordinal);
@@ -108,16 +132,20 @@ std::optional<BlockPlace> SegmentFooter::FindBlock(uint32_t ordinal) const {
 
 std::string EncodeSegmentFooter(SegmentFooter& footer, const SegmentIdentity& identity) {
   SegmentTrailer& trailer = footer.trailer;
+  std::sort(footer.bases.begin(), footer.bases.end());
+  footer.bases.erase(std::unique(footer.bases.begin(), footer.bases.end()), footer.bases.end());
   Encoder out;
   for (const FooterChunk& chunk : footer.chunks) out.BigU64(chunk.name_prefix).U64(chunk.tag);
   for (const BlockPlace& block : footer.blocks)
     out.U32(block.block_offset).U32(block.first_ordinal);
+  EncodeBases(footer.bases, identity, out);
+  trailer.base_count = static_cast<uint32_t>(footer.bases.size());
   trailer.chunk_count = static_cast<uint32_t>(footer.chunks.size());
   trailer.block_count = static_cast<uint32_t>(footer.blocks.size());
   trailer.tables_checksum = Checksum(out.view(), identity.ChecksumSeed());
   Encoder end;
   end.Raw(kTrailerMagic)
-      .U16(kFooterVersion)
+      .U16(footer.bases.empty() ? kFooterVersion : kFooterVersionWithBases)
       .U8(static_cast<uint8_t>(trailer.kind))
       .U8(0)  // flags
       .U32(trailer.chunk_count)
@@ -149,8 +177,9 @@ Result<SegmentTrailer> DecodeSegmentTrailer(ByteView bytes, const SegmentIdentit
   uint16_t version = in.U16();
   uint8_t kind = in.U8();
   uint8_t flags = in.U8();
-  if (version != kFooterVersion || kind > static_cast<uint8_t>(SegmentKind::kRecipeNodes) ||
-      flags != 0) {
+  const bool with_bases = version == kFooterVersionWithBases;
+  if ((version != kFooterVersion && !with_bases) ||
+      kind > static_cast<uint8_t>(SegmentKind::kRecipeNodes) || flags != 0) {
     return Status(StatusCode::kNeedsNewer,
                   fmt::format("footer has version {}, kind {} and flags {}, which this "
                               "siltfs doesn't know",
@@ -165,6 +194,10 @@ Result<SegmentTrailer> DecodeSegmentTrailer(ByteView bytes, const SegmentIdentit
   trailer.last_sequence = in.U64();
   trailer.plain_bytes = in.U64();
   trailer.tables_checksum = in.U64();
+  if (with_bases) {
+    trailer.base_count = BaseCount(trailer, file_size);
+    if (trailer.base_count == 0) return Corrupt("footer of version 2 has no base table");
+  }
   SILTFS_RETURN_IF_ERROR(CheckSizes(trailer, file_size));
   return trailer;
 }
@@ -191,6 +224,28 @@ std::vector<BlockPlace> DecodeFooterBlocks(ByteView bytes) {
   return blocks;
 }
 
+Result<std::vector<BaseRef>> DecodeBaseTable(const SegmentTrailer& trailer, ByteView bytes,
+                                             const SegmentIdentity& identity) {
+  if (bytes.size() != trailer.base_table_bytes())
+    return Corrupt(fmt::format("footer's base table is cut off after {} bytes", bytes.size()));
+  std::vector<BaseRef> bases(trailer.base_count);
+  if (bases.empty()) return bases;
+  const ByteView table = bytes.first(bytes.size() - kBaseTableChecksumSize);
+  Decoder stored(bytes.subspan(table.size()));
+  if (stored.U64() != Checksum(table, identity.ChecksumSeed()))
+    return Corrupt("footer's base table has a wrong checksum");
+  Decoder in(table);
+  for (BaseRef& base : bases) {
+    base = DecodeBaseRef(in);
+    if (!IsBaseLength(base.length))
+      return Corrupt(fmt::format("footer's base table has a base of {} bytes", base.length));
+  }
+  auto out_of_order = [](const BaseRef& a, const BaseRef& b) { return a >= b; };
+  if (std::adjacent_find(bases.begin(), bases.end(), out_of_order) != bases.end())
+    return Corrupt("footer's base table is out of order");
+  return bases;
+}
+
 Result<SegmentFooter> DecodeSegmentFooter(const SegmentTrailer& trailer, ByteView tables,
                                           const SegmentIdentity& identity) {
   if (tables.size() != trailer.trailer_offset() - trailer.data_end) {
@@ -200,9 +255,12 @@ Result<SegmentFooter> DecodeSegmentFooter(const SegmentTrailer& trailer, ByteVie
     return Corrupt("footer's tables have a wrong checksum");
   }
   size_t chunk_bytes = size_t{trailer.chunk_count} * kFooterChunkSize;
+  const size_t block_bytes = size_t{trailer.block_count} * kFooterBlockSize;
   SegmentFooter footer{trailer, DecodeFooterChunks(tables.first(chunk_bytes)),
-                       DecodeFooterBlocks(tables.subspan(chunk_bytes))};
+                       DecodeFooterBlocks(tables.subspan(chunk_bytes, block_bytes))};
   SILTFS_RETURN_IF_ERROR(CheckBlocks(trailer, footer.blocks));
+  SILTFS_ASSIGN_OR_RETURN(
+      footer.bases, DecodeBaseTable(trailer, tables.subspan(chunk_bytes + block_bytes), identity));
   return footer;
 }
 

@@ -5,6 +5,9 @@
 // When the index has found a duplicate, the part of the footer's chunk table around the duplicate's
 // entry is cached (duplicate locality, fs/chunks/deduplicator.h). In this cache, 64 bits of name
 // and 64 bits of tag identify a chunk; the chunk table of the block is authoritative.
+//
+// The footer of a segment with deltas has version 2: a table of the bases of these deltas follows
+// the block table. Garbage collection reads only this table, so it has its own checksum.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +18,7 @@
 #include "store/base/bytes.h"
 #include "store/base/chunk_name.h"
 #include "store/base/result.h"
+#include "store/segment/base_ref.h"
 #include "store/segment/block_head.h"
 #include "store/segment/segment_format.h"
 
@@ -23,6 +27,7 @@ namespace siltfs {
 inline constexpr uint32_t kFooterChunkSize = 16;
 inline constexpr uint32_t kFooterBlockSize = 8;
 inline constexpr uint32_t kSegmentTrailerSize = 64;
+inline constexpr uint32_t kBaseTableChecksumSize = 8;
 
 struct FooterChunk {
   uint64_t name_prefix = 0;  // ChunkName::Prefix64
@@ -49,14 +54,22 @@ struct SegmentTrailer {
   uint64_t last_sequence = 0;
   uint64_t plain_bytes = 0;
   uint64_t tables_checksum = 0;
+  // Entries of the base table; 0 for a segment without deltas, whose footer has version 1. Not
+  // stored: it follows from the size of the file.
+  uint32_t base_count = 0;
 
   uint64_t chunk_table_offset() const { return data_end; }
   uint64_t block_table_offset() const {
     return data_end + uint64_t{chunk_count} * kFooterChunkSize;
   }
-  uint64_t trailer_offset() const {
+  uint64_t base_table_offset() const {
     return block_table_offset() + uint64_t{block_count} * kFooterBlockSize;
   }
+  // With the checksum; 0 without bases.
+  uint64_t base_table_bytes() const {
+    return base_count == 0 ? 0 : uint64_t{base_count} * kBaseRefSize + kBaseTableChecksumSize;
+  }
+  uint64_t trailer_offset() const { return base_table_offset() + base_table_bytes(); }
   uint64_t file_size() const { return trailer_offset() + kSegmentTrailerSize; }
 
   bool operator==(const SegmentTrailer&) const = default;
@@ -93,17 +106,21 @@ struct SegmentFooter {
   SegmentTrailer trailer;
   std::vector<FooterChunk> chunks;  // by ordinal; all zero for a lost chunk
   std::vector<BlockPlace> blocks;   // ascending by offset and ordinal
+  // The bases of the segment's deltas. Ascending and each once after encoding or decoding.
+  std::vector<BaseRef> bases = {};
 
   // Adds the next block of the segment: its chunks, and the totals in the trailer.
   void Add(const BlockPlace& place, const std::vector<ChunkRecord>& records, uint64_t sequence,
            uint64_t end_offset);
+  // Adds the bases of a block's deltas.
+  void AddBases(const std::vector<DeltaBase>& deltas);
   // Finds the block of an ordinal; empty if the segment has no such ordinal. If the chunk is lost,
   // the returned block doesn't contain it.
   std::optional<BlockPlace> FindBlock(uint32_t ordinal) const;
 };
 
-// Encodes both tables and the trailer. Sets trailer.chunk_count, block_count and tables_checksum
-// from the tables.
+// Encodes the tables and the trailer. Sorts the bases and removes repeated ones. Sets
+// trailer.chunk_count, block_count, base_count and tables_checksum from the tables.
 std::string EncodeSegmentFooter(SegmentFooter& footer, const SegmentIdentity& identity);
 
 // Whether these last kSegmentTrailerSize bytes of a file look like a trailer; damage is not
@@ -117,6 +134,11 @@ Result<SegmentTrailer> DecodeSegmentTrailer(ByteView bytes, const SegmentIdentit
 // Decode parts of the tables; bytes.size() is a multiple of the entry size.
 std::vector<FooterChunk> DecodeFooterChunks(ByteView bytes);
 std::vector<BlockPlace> DecodeFooterBlocks(ByteView bytes);
+
+// Decodes the base table; `bytes` has trailer.base_table_bytes() bytes. Its own checksum, the order
+// and the lengths are verified.
+Result<std::vector<BaseRef>> DecodeBaseTable(const SegmentTrailer& trailer, ByteView bytes,
+                                             const SegmentIdentity& identity);
 
 // Decodes the footer. `tables` are the bytes between data_end and the trailer; their checksum and
 // order are verified.

@@ -16,12 +16,12 @@
 //   +----------+---------------------+-----------------+
 //   |<------------ head ------------->|
 //
-//   footer (segment_footer.h)
-//   +---------------------+--------------------+----------+
-//   | chunk table         | block table        | trailer  |
-//   | 16 bytes a chunk    | 8 bytes a block    | 64 bytes |
-//   +---------------------+--------------------+----------+
-//   data_end                                   end of file - 64
+//   footer (segment_footer.h); only a segment with deltas has a base table
+//   +---------------------+--------------------+------------------+----------+
+//   | chunk table         | block table        | [base table]     | trailer  |
+//   | 16 bytes a chunk    | 8 bytes a block    | 32 bytes a base  | 64 bytes |
+//   +---------------------+--------------------+------------------+----------+
+//   data_end                                                      end of file - 64
 // clang-format on
 //
 // Errors of all decoders: kCorruption for bytes that differ from those written, kNeedsNewer for

@@ -138,13 +138,29 @@ Result<BlockTable> SegmentReader::ScanBlockTable() const {
   return table;
 }
 
-Result<DecodedBlockPtr> SegmentReader::ReadBlock(uint32_t offset, size_t expected_bytes) const {
+Result<std::vector<BaseRef>> SegmentReader::ReadBaseTable() const {
+  SILTFS_ASSIGN_OR_RETURN(const SegmentTrailer trailer, ReadTrailer());
+  if (trailer.base_count == 0) return std::vector<BaseRef>();
+  SILTFS_ASSIGN_OR_RETURN(const Bytes bytes, ReadBytes(*file_, trailer.base_table_offset(),
+                                                       trailer.base_table_bytes()));
+  auto bases = DecodeBaseTable(trailer, bytes, identity_);
+  if (!bases.ok()) return std::move(bases).status().At(path(), trailer.base_table_offset());
+  return bases;
+}
+
+Result<DecodedBlockPtr> SegmentReader::ReadBlock(uint32_t offset, size_t expected_bytes,
+                                                 BaseSource* bases) const {
   SILTFS_ASSIGN_OR_RETURN(StoredBlock stored,
                           ReadStoredBlockAt(*file_, identity_, codec_, offset, expected_bytes));
-  auto plain = codec_.DecodePayload(stored.head, stored.payload());
-  if (!plain.ok()) return std::move(plain).status().At(path(), offset);
-  return DecodedBlockPtr(
-      std::make_shared<DecodedBlock>(std::move(stored.head), std::move(plain).value()));
+  const ByteView payload = stored.payload();
+  auto block = codec_.Decode(std::move(stored.head), payload, bases);
+  if (!block.ok()) return std::move(block).status().At(path(), offset);
+  return block;
+}
+
+Result<std::vector<DeltaBase>> SegmentReader::ReadDeltaBases(uint32_t offset) const {
+  SILTFS_ASSIGN_OR_RETURN(const BlockHead head, ReadBlockHead(offset));
+  return ReadDeltaBasesAt(*file_, head, offset);
 }
 
 Result<BlockHead> SegmentReader::ReadBlockHead(uint32_t offset) const {

@@ -16,6 +16,8 @@
 #include "store/base/result.h"
 #include "store/base/thread_annotations.h"
 #include "store/env/env.h"
+#include "store/segment/base_ref.h"
+#include "store/segment/base_source.h"
 #include "store/segment/block.h"
 #include "store/segment/block_codec.h"
 #include "store/segment/block_io.h"
@@ -50,8 +52,8 @@ class SegmentReader {
   Result<bool> IsSealed() const;
   // Returns the trailer. kInvalidArgument for a segment that is not sealed.
   Result<SegmentTrailer> ReadTrailer() const;
-  // Returns the whole verified footer, which takes at most 24 bytes per chunk. kInvalidArgument for
-  // a segment that is not sealed.
+  // Returns the whole verified footer, which takes at most 24 bytes per chunk and 32 per base.
+  // kInvalidArgument for a segment that is not sealed.
   Result<SegmentFooter> ReadFooter() const;
   // Returns the footer's entries for the ordinals [first_ordinal, first_ordinal + count), fewer at
   // the end of the segment, in one read. NOT verified: the checksum covers only the whole footer.
@@ -65,13 +67,20 @@ class SegmentReader {
   // The block table for a segment with a damaged footer, made from the heads of all whole blocks.
   // Reads these heads and all damaged bytes between them. kCorruption if no block is whole.
   Result<BlockTable> ScanBlockTable() const;
+  // The base table: the bases of the segment's deltas, ascending, each once. Empty for a segment
+  // without deltas. Reads only this table, and verifies it.
+  Result<std::vector<BaseRef>> ReadBaseTable() const;
 
   // The block at this offset. Everything is verified: both checksums, the segment id, the length.
-  // Takes one read if the block has at most `expected_bytes` on disk.
-  Result<DecodedBlockPtr> ReadBlock(uint32_t offset,
-                                    size_t expected_bytes = kUsualBlockBytes) const;
+  // Takes one read if the block has at most `expected_bytes` on disk. With `bases`, which is asked
+  // once for each base of the block, deltas are inflated; otherwise they are missing in the result.
+  // A base that cannot be read is no failure of this call (DecodedBlock::missing).
+  Result<DecodedBlockPtr> ReadBlock(uint32_t offset, size_t expected_bytes = kUsualBlockBytes,
+                                    BaseSource* bases = nullptr) const;
   // The header and chunk table of a block; the payload is neither read nor verified.
   Result<BlockHead> ReadBlockHead(uint32_t offset) const;
+  // The bases of the block's deltas, from its verified payload; empty for a block without deltas.
+  Result<std::vector<DeltaBase>> ReadDeltaBases(uint32_t offset) const;
   // The block with its verified payload, not decompressed: for copying a block unchanged.
   Result<EncodedBlock> ReadEncodedBlock(uint32_t offset) const;
 

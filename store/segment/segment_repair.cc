@@ -9,6 +9,8 @@
 
 #include "store/base/checksum.h"
 #include "store/env/files.h"
+#include "store/segment/block.h"
+#include "store/segment/block_codec.h"
 #include "store/segment/block_io.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_reader.h"
@@ -36,10 +38,17 @@ class SegmentRepair {
   Status CreateNew();
   Status CopyBlocks();
   Status OnBlock(const BlockHead& head, uint32_t offset);
+  // Copies a block unchanged, and adds it to the footer.
+  Status CopyBlock(const BlockHead& head, uint32_t offset);
   Status CopyBytes(uint64_t from, uint64_t end);
   // Writes filler for the missing chunks before this ordinal.
   Status Fill(uint32_t end_ordinal, uint64_t below_sequence);
   Status WriteFiller(uint32_t chunks);
+  // Writes the block again with filler for its deltas that lack their base. False if there are
+  // none.
+  Result<bool> WriteWithoutLostDeltas(const BlockHead& head, uint32_t offset);
+  // Writes a block at the end of the new file, and adds it to the footer.
+  Status WriteBlock(BlockHead head, const EncodedBlock& block);
   Status Finish();
 
   Env& env_;
@@ -107,26 +116,68 @@ Status SegmentRepair::CopyBytes(uint64_t from, uint64_t end) {
 }
 
 Status SegmentRepair::WriteFiller(uint32_t chunks) {
-  const Bytes payload(chunks);
+  EncodedBlock block;
+  block.records.assign(chunks, *options_.filler);
+  block.plain_bytes = chunks;
+  block.payload.resize(chunks);
+  block.payload_checksum = Checksum(block.payload);
   BlockHead head;
-  head.codec = BlockCodecId::kNone;
   head.first_ordinal = next_ordinal_;
-  head.payload_bytes = head.plain_bytes = chunks;
-  head.segment = identity_.id;
   head.sequence = ++last_sequence_;
   head.last_commit = last_commit_;
-  head.payload_checksum = Checksum(payload);
-  head.records.assign(chunks, *options_.filler);
+  SILTFS_RETURN_IF_ERROR(WriteBlock(std::move(head), block));
+  next_ordinal_ += chunks;
+  return Status::Ok();
+}
+
+Status SegmentRepair::WriteBlock(BlockHead head, const EncodedBlock& block) {
+  head.codec = block.codec;
+  head.segment = identity_.id;
+  head.payload_bytes = static_cast<uint32_t>(block.payload.size());
+  head.plain_bytes = block.plain_bytes;
+  head.payload_checksum = block.payload_checksum;
+  head.records = block.records;
   if (end_ >= kMaxSegmentTargetSize)
     return Status(StatusCode::kFileTooLarge,
                   "the segment has no room for the chunks that replace damaged ones");
   SILTFS_RETURN_IF_ERROR(file_->Write(end_, AsBytes(EncodeBlockHead(head, identity_))));
-  SILTFS_RETURN_IF_ERROR(file_->Write(end_ + head.head_bytes(), payload));
+  SILTFS_RETURN_IF_ERROR(file_->Write(end_ + head.head_bytes(), block.payload));
   const BlockPlace place{static_cast<uint32_t>(end_), head.first_ordinal};
   end_ += head.total_bytes();
   footer_.Add(place, head.records, head.sequence, end_);
-  next_ordinal_ = head.end_ordinal();
   return Status::Ok();
+}
+
+Result<bool> SegmentRepair::WriteWithoutLostDeltas(const BlockHead& head, uint32_t offset) {
+  if (!drops_damage() || options_.bases == nullptr || head.codec != BlockCodecId::kZstdDelta)
+    return false;
+  auto read = old_->ReadBlock(offset, head.total_bytes(), options_.bases);
+  // A payload with the right checksum that cannot be decoded was written so. It is copied, like
+  // such payloads without deltas.
+  if (read.status().Is(StatusCode::kCorruption)) return false;
+  SILTFS_ASSIGN_OR_RETURN(const DecodedBlockPtr block, std::move(read));
+  if (!block->any_missing()) return false;
+  PlainBlock plain;
+  for (size_t i = 0; i < block->chunk_count(); ++i) {
+    const Status* const missing = block->missing(i);
+    // A device that fails now may still have the base.
+    if (missing != nullptr && !missing->Is(StatusCode::kCorruption) &&
+        !missing->Is(StatusCode::kNotFound)) {
+      return Status(*missing).At(old_->path(), offset);
+    }
+    if (missing != nullptr) {
+      plain.records.push_back(*options_.filler);
+      plain.plain.push_back(0);
+      ++lost_;
+      continue;
+    }
+    const ByteView chunk = block->chunk(i);
+    plain.records.push_back(head.records[i]);
+    plain.plain.insert(plain.plain.end(), chunk.begin(), chunk.end());
+  }
+  SILTFS_ASSIGN_OR_RETURN(const EncodedBlock whole, codec_.Encode(std::move(plain), Compression()));
+  SILTFS_RETURN_IF_ERROR(WriteBlock(head, whole));
+  return true;
 }
 
 Status SegmentRepair::Fill(uint32_t end_ordinal, uint64_t below_sequence) {
@@ -150,15 +201,21 @@ Status SegmentRepair::OnBlock(const BlockHead& head, uint32_t offset) {
   } else {
     SILTFS_RETURN_IF_ERROR(CopyBytes(copied_, offset));  // damaged bytes, unchanged
   }
-  const BlockPlace place{static_cast<uint32_t>(end_), head.first_ordinal};
   copied_ = uint64_t{offset} + head.total_bytes();
-  SILTFS_RETURN_IF_ERROR(CopyBytes(offset, copied_));
   if (!header_) header_ = SegmentHeader{options_.kind, identity_, head.last_commit};
-  footer_.Add(place, head.records, head.sequence, end_);
+  SILTFS_ASSIGN_OR_RETURN(const bool written, WriteWithoutLostDeltas(head, offset));
+  if (!written) SILTFS_RETURN_IF_ERROR(CopyBlock(head, offset));
   next_ordinal_ = head.end_ordinal();
   last_sequence_ = head.sequence;
   last_commit_ = head.last_commit;
   return Status::Ok();
+}
+
+Status SegmentRepair::CopyBlock(const BlockHead& head, uint32_t offset) {
+  const BlockPlace place{static_cast<uint32_t>(end_), head.first_ordinal};
+  SILTFS_RETURN_IF_ERROR(CopyBytes(offset, uint64_t{offset} + head.total_bytes()));
+  footer_.Add(place, head.records, head.sequence, end_);
+  return AddBasesAt(old_->file(), head, offset, footer_);
 }
 
 Status SegmentRepair::CopyBlocks() {

@@ -12,8 +12,9 @@
 // Thread-safety: any thread; nothing may append to the segment. Memory: one block, and the footer.
 // Errors: kCorruption if no block is whole. Also kCorruption if chunks at the end are lost and
 // there is no filler, because the end of the blocks is then unknown. kFileTooLarge if the segment
-// has no room for the filler. Other errors are Env's. After a failure the new file is removed, if
-// possible. Durability: on return the new file's content is durable, its name is not.
+// has no room for the filler, or for chunks that become whole. Other errors are Env's. After a
+// failure the new file is removed, if possible. Durability: on return the new file's content is
+// durable, its name is not.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,8 @@
 
 #include "store/base/result.h"
 #include "store/env/env.h"
+#include "store/segment/base_source.h"
+#include "store/segment/block_head.h"
 #include "store/segment/segment_footer.h"
 #include "store/segment/segment_store.h"
 
@@ -38,6 +41,8 @@ struct SegmentRepairOptions {
   uint64_t committed_length = 0;
   // Replaces a lost chunk: the record of a chunk of one zero byte.
   std::optional<ChunkRecord> filler = {};
+  // With filler: deltas that lack their base are lost chunks, too. Null: they stay deltas.
+  BaseSource* bases = nullptr;
 };
 
 struct PreparedSegmentRepair {

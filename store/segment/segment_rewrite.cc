@@ -10,6 +10,8 @@
 
 #include "store/base/checksum.h"
 #include "store/env/files.h"
+#include "store/segment/delta_payload.h"
+#include "store/segment/delta_selection.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_reader.h"
 
@@ -26,6 +28,20 @@ struct Written {
   uint64_t plain_checksum = 0;
 };
 
+// Of chunks one after the other. They need not be adjacent in memory.
+uint64_t ChecksumOfNext(ByteView chunk, uint64_t checksum_before) {
+  return Checksum(chunk, checksum_before);
+}
+
+Status CheckWhole(const DecodedBlock& block, const std::string& path, uint64_t offset) {
+  if (!block.any_missing()) return Status::Ok();
+  for (const DeltaBase& delta : block.bases()) {
+    const Status* const missing = block.missing(delta.position);
+    if (missing != nullptr) return Status(*missing).At(path, offset);
+  }
+  return Damaged(path, offset, "a chunk is missing");
+}
+
 class Rewrite {
  public:
   Rewrite(Env& env, const std::string& store, SegmentStore& segments,
@@ -35,7 +51,8 @@ class Rewrite {
         segments_(segments),
         identity_(identity),
         codec_(codec),
-        options_(options) {}
+        options_(options),
+        selection_(codec, options.compression.level, options.chooser, options.bases) {}
 
   Result<PreparedRewrite> Run();
 
@@ -43,12 +60,15 @@ class Rewrite {
   Status Pace(uint64_t plain_bytes) const {
     return options_.pace ? options_.pace(plain_bytes) : Status::Ok();
   }
+  Status CheckOptions() const;
   Status OpenOld();
   Status CreateNew();
   // Reads block `number` of the old segment, and checks its place and chunks against the footer.
   Result<DecodedBlockPtr> ReadOld(size_t number);
   Status CopyBlocks();
   Status Take(const DecodedBlock& block);
+  // Selects the block's chunks that become deltas.
+  Status TakeDeltas(const DecodedBlock& block);
   bool Fits(const DecodedBlock& block) const;
   // Writes the gathered chunks as one block.
   Status WriteBlock();
@@ -73,16 +93,31 @@ class Rewrite {
   SegmentFooter footer_;
   std::vector<Written> written_;  // by block of the new file
 
+  DeltaSelection selection_;
+  uint32_t deltas_ = 0;
+  uint64_t delta_saved_bytes_ = 0;
+
   // The block being gathered.
   PlainBlock gathered_;
+  DeltaSelection::Selected gathered_deltas_;
   uint64_t sequence_ = 0;
   uint64_t last_commit_ = 0;
 };
+
+Status Rewrite::CheckOptions() const {
+  if (options_.chooser == nullptr || options_.bases != nullptr) return Status::Ok();
+  return Status(StatusCode::kInvalidArgument, "deltas are made, but there is no source of bases");
+}
 
 Status Rewrite::OpenOld() {
   SILTFS_ASSIGN_OR_RETURN(old_, SegmentReader::Open(segments_, identity_, codec_));
   SILTFS_ASSIGN_OR_RETURN(header_, old_->ReadHeader());
   SILTFS_ASSIGN_OR_RETURN(old_footer_, old_->ReadFooter());
+  if (old_footer_.trailer.base_count > 0 && options_.bases == nullptr) {
+    return Status(StatusCode::kInvalidArgument,
+                  "segment has deltas, but there is no source of bases")
+        .At(old_->path());
+  }
   const bool data = header_.kind == SegmentKind::kData;
   if (data && old_footer_.trailer.kind == header_.kind) return Status::Ok();
   return Status(
@@ -102,8 +137,10 @@ Result<DecodedBlockPtr> Rewrite::ReadOld(size_t number) {
   const BlockPlace& place = places[number];
   const bool last = number + 1 == places.size();
   const uint64_t end = last ? old_footer_.trailer.data_end : places[number + 1].block_offset;
-  SILTFS_ASSIGN_OR_RETURN(DecodedBlockPtr block,
-                          old_->ReadBlock(place.block_offset, end - place.block_offset));
+  SILTFS_ASSIGN_OR_RETURN(
+      DecodedBlockPtr block,
+      old_->ReadBlock(place.block_offset, end - place.block_offset, options_.bases));
+  SILTFS_RETURN_IF_ERROR(CheckWhole(*block, old_->path(), place.block_offset));
   const BlockHead& head = block->head();
   const uint32_t end_ordinal =
       last ? old_footer_.trailer.chunk_count : places[number + 1].first_ordinal;
@@ -130,24 +167,54 @@ Result<DecodedBlockPtr> Rewrite::ReadOld(size_t number) {
 
 bool Rewrite::Fits(const DecodedBlock& block) const {
   return gathered_.plain.size() < options_.block_plain_bytes &&
-         gathered_.plain.size() + block.plain().size() <= kMaxBlockPlainBytes &&
+         gathered_.plain.size() + block.head().plain_bytes <= kMaxBlockPlainBytes &&
          gathered_.records.size() + block.chunk_count() <= kMaxBlockChunks;
 }
 
 Status Rewrite::Take(const DecodedBlock& block) {
   if (!gathered_.records.empty() && !Fits(block)) SILTFS_RETURN_IF_ERROR(WriteBlock());
+  SILTFS_RETURN_IF_ERROR(TakeDeltas(block));
   const BlockHead& head = block.head();
   gathered_.records.insert(gathered_.records.end(), head.records.begin(), head.records.end());
-  gathered_.plain.insert(gathered_.plain.end(), block.plain().begin(), block.plain().end());
+  for (size_t i = 0; i < block.chunk_count(); ++i) {
+    const ByteView chunk = block.chunk(i);
+    gathered_.plain.insert(gathered_.plain.end(), chunk.begin(), chunk.end());
+  }
   sequence_ = head.sequence;
   last_commit_ = std::max(last_commit_, head.last_commit);
   return Status::Ok();
 }
 
+Status Rewrite::TakeDeltas(const DecodedBlock& block) {
+  // Without compression there are no deltas, either.
+  if (options_.compression.codec != BlockCodecId::kZstd) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(DeltaSelection::Selected selected, selection_.Select(block));
+  const auto before = static_cast<uint32_t>(gathered_.records.size());
+  for (DeltaFrame& delta : selected.deltas) {
+    delta.delta.position += before;
+    gathered_deltas_.deltas.push_back(std::move(delta));
+  }
+  gathered_deltas_.saved_bytes += selected.saved_bytes;
+  return Status::Ok();
+}
+
 Status Rewrite::WriteBlock() {
-  Written written{.plain_checksum = Checksum(gathered_.plain)};
-  SILTFS_ASSIGN_OR_RETURN(EncodedBlock block,
-                          codec_.Encode(std::exchange(gathered_, {}), options_.compression));
+  Written written;
+  size_t begin = 0;
+  for (const ChunkRecord& record : gathered_.records) {
+    written.plain_checksum = ChecksumOfNext(ByteView(gathered_.plain).subspan(begin, record.length),
+                                            written.plain_checksum);
+    begin += record.length;
+  }
+  const DeltaSelection::Selected selected = std::exchange(gathered_deltas_, {});
+  SILTFS_ASSIGN_OR_RETURN(
+      EncodedBlock block,
+      codec_.EncodeWithDeltas(std::exchange(gathered_, {}), selected.deltas, options_.compression));
+  if (block.codec == BlockCodecId::kZstdDelta) {
+    for (const DeltaFrame& delta : selected.deltas) footer_.bases.push_back(delta.delta.base);
+    deltas_ += static_cast<uint32_t>(selected.deltas.size());
+    delta_saved_bytes_ += selected.saved_bytes;
+  }
   BlockHead head;
   head.codec = block.codec;
   head.first_ordinal = footer_.trailer.chunk_count;
@@ -181,7 +248,7 @@ Status Rewrite::CopyBlocks() {
   for (size_t i = 0; i < old_footer_.blocks.size(); ++i) {
     SILTFS_ASSIGN_OR_RETURN(const DecodedBlockPtr block, ReadOld(i));
     SILTFS_RETURN_IF_ERROR(Take(*block));
-    SILTFS_RETURN_IF_ERROR(Pace(block->plain().size()));
+    SILTFS_RETURN_IF_ERROR(Pace(block->head().plain_bytes));
   }
   return WriteBlock();
 }
@@ -207,24 +274,31 @@ Status Rewrite::ReadBack() const {
   SILTFS_ASSIGN_OR_RETURN(const SegmentHeader header, reader->ReadHeader());
   SILTFS_ASSIGN_OR_RETURN(const SegmentFooter footer, reader->ReadFooter());
   const bool as_written = header == header_ && footer.trailer == footer_.trailer &&
-                          footer.blocks == footer_.blocks && footer.chunks == footer_.chunks;
+                          footer.blocks == footer_.blocks && footer.chunks == footer_.chunks &&
+                          footer.bases == footer_.bases;
   if (!as_written)
     return Damaged(reader->path(), end_, "the file read back differs from the one written");
   for (size_t i = 0; i < footer.blocks.size(); ++i) {
     const uint32_t offset = footer.blocks[i].block_offset;
     const uint64_t end = i + 1 < footer.blocks.size() ? footer.blocks[i + 1].block_offset : end_;
-    SILTFS_ASSIGN_OR_RETURN(const DecodedBlockPtr block, reader->ReadBlock(offset, end - offset));
+    SILTFS_ASSIGN_OR_RETURN(const DecodedBlockPtr block,
+                            reader->ReadBlock(offset, end - offset, options_.bases));
+    SILTFS_RETURN_IF_ERROR(CheckWhole(*block, reader->path(), offset));
+    uint64_t plain_checksum = 0;
+    for (size_t k = 0; k < block->chunk_count(); ++k)
+      plain_checksum = ChecksumOfNext(block->chunk(k), plain_checksum);
     const std::string head = EncodeBlockHead(block->head(), identity_);
     if (Checksum(AsBytes(head)) != written_[i].head_checksum ||
-        Checksum(block->plain()) != written_[i].plain_checksum) {
+        plain_checksum != written_[i].plain_checksum) {
       return Damaged(reader->path(), offset, "the block read back differs from the one written");
     }
-    SILTFS_RETURN_IF_ERROR(Pace(block->plain().size()));
+    SILTFS_RETURN_IF_ERROR(Pace(block->head().plain_bytes));
   }
   return Status::Ok();
 }
 
 Result<PreparedRewrite> Rewrite::Run() {
+  SILTFS_RETURN_IF_ERROR(CheckOptions());
   SILTFS_RETURN_IF_ERROR(OpenOld());
   SILTFS_RETURN_IF_ERROR(CreateNew());
   const Status copied = CopyBlocks();
@@ -236,7 +310,10 @@ Result<PreparedRewrite> Rewrite::Run() {
   const uint64_t before = prepared.before.file_size();
   prepared.worthwhile =
       prepared.after.file_size() <= before - before * kLeastRewriteSavingPercent / 100;
-  if (prepared.worthwhile) SILTFS_RETURN_IF_ERROR(ReadBack());
+  if (!prepared.worthwhile) return prepared;
+  prepared.deltas = deltas_;
+  prepared.delta_saved_bytes = delta_saved_bytes_;
+  SILTFS_RETURN_IF_ERROR(ReadBack());
   return prepared;
 }
 

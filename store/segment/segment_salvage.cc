@@ -6,6 +6,7 @@
 
 #include "store/env/files.h"
 #include "store/segment/block_codec.h"
+#include "store/segment/block_io.h"
 #include "store/segment/directory_segment_store.h"
 #include "store/segment/segment_files.h"
 #include "store/segment/segment_reader.h"
@@ -124,7 +125,7 @@ Status Salvage::CollectBlocks() {
                               if (footer_.blocks.empty()) first_block_commit_ = head.last_commit;
                               footer_.Add({offset, head.first_ordinal}, head.records, head.sequence,
                                           offset + head.total_bytes());
-                              return Status::Ok();
+                              return AddBasesAt(reader_->file(), head, offset, footer_);
                             });
   return std::move(scanned).status();
 }

@@ -34,10 +34,12 @@ Result<SegmentHeader> ReadHeader(const File& file, const SegmentIdentity& identi
 }
 
 // BlockCodec::Encode obeys the format's limits. This function rejects blocks that were made in
-// another way and exceed them.
+// another way and exceed them. It also rejects blocks with deltas: only a rewritten segment has
+// them (segment_rewrite.h), so that an open segment needs no table of bases.
 bool WithinLimits(const EncodedBlock& block) {
-  return !block.records.empty() && block.records.size() <= kMaxBlockChunks &&
-         block.payload.size() <= block.plain_bytes && block.plain_bytes <= kMaxBlockPlainBytes;
+  return block.codec != BlockCodecId::kZstdDelta && !block.records.empty() &&
+         block.records.size() <= kMaxBlockChunks && block.payload.size() <= block.plain_bytes &&
+         block.plain_bytes <= kMaxBlockPlainBytes;
 }
 
 }  // namespace
@@ -104,12 +106,16 @@ Status SegmentWriter::RebuildTables(uint64_t length) {
   // Each block's head is read separately, and many small reads cost several times as much device
   // time as reading the whole file.
   file_->BeginRead(0, length);
-  auto scanned = ScanBlocks(*file_, identity_, {.committed_length = length},
-                            [&](const BlockHead& head, uint32_t offset) {
-                              footer.Add({offset, head.first_ordinal}, head.records, head.sequence,
-                                         offset + head.total_bytes());
-                              return Status::Ok();
-                            });
+  auto scanned = ScanBlocks(
+      *file_, identity_, {.committed_length = length}, [&](const BlockHead& head, uint32_t offset) {
+        if (head.codec == BlockCodecId::kZstdDelta) {
+          return Status(StatusCode::kCorruption, "an open segment has a block with deltas")
+              .At(path(), offset);
+        }
+        footer.Add({offset, head.first_ordinal}, head.records, head.sequence,
+                   offset + head.total_bytes());
+        return Status::Ok();
+      });
   if (!scanned.ok()) return std::move(scanned).status();
   MutexLock sync_lock(sync_mutex_);
   name_durable_ = true;

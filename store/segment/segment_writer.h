@@ -56,7 +56,7 @@ class SegmentWriter {
 
   // Appends a block in one write; returns its place. `sequence` starts at 1 and must exceed that of
   // the previous block; `last_commit` is the last completed commit. kInvalidArgument if `sequence`
-  // is too low, there is no room, or the segment is sealed.
+  // is too low, there is no room, the segment is sealed, or the block has deltas.
   Result<BlockPlace> Append(const EncodedBlock& block, uint64_t sequence, uint64_t last_commit);
 
   // Whether no block of any size can be added.

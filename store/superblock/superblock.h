@@ -38,7 +38,10 @@ inline constexpr uint64_t kKnownRoCompatFeatures = kRoCompatSecondaryCopies;
 // kIncompatEngines: the superblock names a metadata engine or has parameters of the index engine.
 // Code that ignores these fields would open the store with another engine and erase them.
 inline constexpr uint64_t kIncompatEngines = 1;
-inline constexpr uint64_t kKnownIncompatFeatures = kIncompatEngines;
+// kIncompatDeltas: segments may have blocks with deltas (docs/glossary.md). Code that does not know
+// them could neither read these chunks nor keep their bases.
+inline constexpr uint64_t kIncompatDeltas = 2;
+inline constexpr uint64_t kKnownIncompatFeatures = kIncompatEngines | kIncompatDeltas;
 
 struct Superblock {
   uint64_t compat_features = 0;
@@ -67,6 +70,9 @@ struct Superblock {
   uint64_t generation = 0;   // number of writes
   uint64_t last_commit = 0;  // the last commit known to be complete at this write
   bool clean = false;        // written by an unmount; nothing has changed since
+
+  // Whether segments may have deltas. Chosen at mkfs, by the feature bit.
+  bool deltas() const { return (incompat_features & kIncompatDeltas) != 0; }
 
   bool operator==(const Superblock&) const = default;
 };

@@ -57,7 +57,10 @@ struct StoreOfLevel : StoreUnderTest {
       REQUIRE_OK(block);
       PlainBlock plain;
       plain.records.assign((*block)->records().begin(), (*block)->records().end());
-      plain.plain.assign((*block)->plain().begin(), (*block)->plain().end());
+      for (size_t i = 0; i < (*block)->chunk_count(); ++i) {
+        const ByteView chunk = (*block)->chunk(i);
+        plain.plain.insert(plain.plain.end(), chunk.begin(), chunk.end());
+      }
       const auto encoded = codec.Encode(std::move(plain), {BlockCodecId::kZstd, level});
       REQUIRE_OK(encoded);
       if (encoded->payload_checksum != found.head.payload_checksum) return false;

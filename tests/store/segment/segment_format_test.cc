@@ -131,7 +131,7 @@ TEST_CASE("A block head that no writer produces is refused even with a valid che
 
 TEST_CASE("A block with an unknown codec needs another siltfs") {
   BlockHead head = MakeHead();
-  head.codec = static_cast<BlockCodecId>(2);
+  head.codec = static_cast<BlockCodecId>(3);
   REQUIRE_CODE(DecodeBlockHead(AsBytes(EncodeBlockHead(head, kIdentity)), kIdentity), kNeedsNewer);
 }
 

@@ -96,6 +96,24 @@ TEST_CASE("An unknown feature forbids writing, all access or nothing, depending 
   REQUIRE_CODE(CheckFeatures(superblock, StoreAccess::kReadOnly), kNeedsNewer);
 }
 
+TEST_CASE("A store with deltas has a feature bit that other code must know") {
+  Superblock superblock = MakeSuperblock();
+  const std::string without = EncodeSuperblock(superblock);
+  CHECK_FALSE(superblock.deltas());
+  const uint64_t engines = GENERATE(uint64_t{0}, kIncompatEngines);
+  superblock.incompat_features = kIncompatDeltas | engines;
+  CHECK(superblock.deltas());
+  REQUIRE_OK(CheckFeatures(superblock, StoreAccess::kReadWrite));
+  const std::string bytes = EncodeSuperblock(superblock);
+  const Superblock back = Must(DecodeSuperblock(AsBytes(bytes)));
+  CHECK(back == superblock);
+  CHECK(back.deltas());
+  // The bit is the second one of the incompat features. Nothing else changes but the checksum.
+  CHECK(bytes[32] == static_cast<char>(2 + engines));
+  CHECK(bytes.substr(0, 32) == without.substr(0, 32));
+  CHECK(bytes.substr(33, 4088 - 33) == without.substr(33, 4088 - 33));
+}
+
 TEST_CASE("A field changed by an incompatible feature is not reported as damage") {
   Superblock superblock = MakeSuperblock();
   superblock.incompat_features = uint64_t{1} << 60;
