@@ -15,6 +15,7 @@
 #include "index/skimpy_stash/skimpy_stash_engine.h"
 #include "index/slice_bloom/slice_bloom.h"
 #include "index/slice_hash/slice_hash_engine.h"
+#include "index/slice_lsh/slice_lsh.h"
 #include "store/env/files.h"
 #include "store/env/posix_env.h"
 #include "tests/support/catch.h"
@@ -223,6 +224,51 @@ void CheckSliceBloom(Env& env, const std::string& directory) {
   CHECK(stats.damaged_pages == 0);
 }
 
+// A SliceLSH is no index either.
+const std::string kSliceLshName = "slice_lsh-1";
+
+Result<std::unique_ptr<SliceLsh>> OpenSliceLsh(Env& env, const std::string& directory) {
+  return SliceLsh::Open(env, {.directory = directory,
+                              .shape = {.tables = 2, .growth = 2, .most_levels = 3},
+                              .secret = 0x5eed5eed5eed5eed,
+                              .buffer_bytes = 2048,
+                              .renew_if_damaged = false});
+}
+
+std::vector<uint64_t> SuperFeaturesOf(uint64_t chunk) {
+  return {NameOf(2 * chunk).Prefix64(), NameOf(2 * chunk + 1).Prefix64()};
+}
+
+SliceLshPlace PlaceOf(uint64_t chunk) {
+  return {.segment = static_cast<SegmentId>(1 + chunk * 7'000'001),
+          .ordinal = static_cast<uint32_t>(chunk * 1000)};
+}
+
+// Slicetables of one and of several pages, with an edit of the manifest.
+void WriteSliceLsh(Env& env, const std::string& directory) {
+  auto lsh = OpenSliceLsh(env, directory);
+  REQUIRE_OK(lsh);
+  for (uint64_t chunk = 0; chunk < 500; ++chunk) {
+    REQUIRE_OK((*lsh)->Add(SuperFeaturesOf(chunk), PlaceOf(chunk)));
+  }
+  REQUIRE_OK((*lsh)->Flush());
+}
+
+void CheckSliceLsh(Env& env, const std::string& directory) {
+  auto lsh = OpenSliceLsh(env, directory);
+  REQUIRE_OK(lsh);
+  for (uint64_t chunk = 0; chunk < 500; ++chunk) {
+    std::vector<std::vector<SliceLshCandidate>> found;
+    REQUIRE_OK((*lsh)->Find(SuperFeaturesOf(chunk), found));
+    REQUIRE(found[0] == std::vector<SliceLshCandidate>{{.place = PlaceOf(chunk), .tables = 2}});
+  }
+  const SliceLshStats stats = (*lsh)->stats();
+  CHECK(stats.entries == 1000);
+  CHECK(stats.slicetables >= 4);
+  CHECK(stats.pages > stats.slicetables);
+  CHECK(stats.damaged_pages == 0);
+}
+
 }  // namespace
 
 TEST_CASE("the map's snapshot is unchanged since version 1") { CheckGolden(kMap); }
@@ -256,6 +302,19 @@ TEST_CASE("the page files and the manifest of a SliceBloom are unchanged since v
   CheckSliceBloom(*env, copy.path());
 }
 
+TEST_CASE("the page files and the manifest of a SliceLSH are unchanged since version 1") {
+  auto env = NewPosixEnv();
+  const std::string golden = kGolden + "/" + kSliceLshName;
+  const auto expected = FilesIn(*env, golden);
+  REQUIRE_FALSE(expected.empty());
+  TemporaryDirectory written;
+  WriteSliceLsh(*env, written.path());
+  CHECK((FilesIn(*env, written.path()) == expected));
+  TemporaryDirectory copy;
+  std::filesystem::copy(golden, copy.path());
+  CheckSliceLsh(*env, copy.path());
+}
+
 TEST_CASE("writes the golden files again", "[.write-golden]") {
   WriteGolden(kMap);
   WriteGolden(kSilt);
@@ -265,6 +324,10 @@ TEST_CASE("writes the golden files again", "[.write-golden]") {
   std::filesystem::remove_all(slice_bloom);
   std::filesystem::create_directories(slice_bloom);
   WriteSliceBloom(*NewPosixEnv(), slice_bloom);
+  const std::string slice_lsh = kGolden + "/" + kSliceLshName;
+  std::filesystem::remove_all(slice_lsh);
+  std::filesystem::create_directories(slice_lsh);
+  WriteSliceLsh(*NewPosixEnv(), slice_lsh);
 }
 
 }  // namespace siltfs::testing

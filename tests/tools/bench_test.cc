@@ -98,6 +98,50 @@ TEST_CASE("bench slicebloom finds every name, and compares its false positives w
   CHECK(std::filesystem::is_empty(directory.path()));
 }
 
+TEST_CASE("bench delta finds every chunk, and compares its bases with the best ones") {
+  const TemporaryDirectory directory;
+  const TemporaryDirectory sources;
+  // Two versions of a file: every 4 KiB of the second one have a new byte.
+  Bytes bytes(200'000);
+  Random(1).Fill(bytes);
+  for (const char* version : {"old", "new"}) {
+    std::filesystem::create_directory(sources.path() + "/" + version);
+    std::ofstream(sources.path() + "/" + version + "/file", std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    for (size_t i = 77; i < bytes.size(); i += 4096) bytes[i] ^= 1;
+  }
+  const BenchOutcome outcome =
+      Bench({"delta", "--chunks", "20000", "--tables", "2,4", "--get", "2000", "--batch", "500",
+             "--rounds", "1", "--buffer", "64K", "--dir", directory.path(), "--json",
+             sources.path() + "/old", sources.path() + "/new"});
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  const auto statistics = nlohmann::json::parse(outcome.out);
+  CHECK(statistics["verified"] == true);
+  for (const char* tables : {"tables_2", "tables_4", "tables_2_single", "tables_4_single"}) {
+    const auto& run = statistics["lookups"][tables];
+    INFO(tables);
+    for (const char* figure : {"lookups_per_s", "adds_per_s", "memory_bytes"}) {
+      INFO(figure);
+      CHECK(run[figure] > 0);
+    }
+    CHECK(run["flash_bytes_per_entry"] < 16);
+    CHECK(run["found_in_all_tables"] > 0.99);
+    CHECK(run["reads_per_lookup"] == run["slicetables"]);
+  }
+  CHECK(statistics["lookups"]["tables_4_single"]["reads_per_lookup"] == 4);
+  const auto& recall = statistics["recall"];
+  CHECK(recall["useful_bases"] >= 10);
+  CHECK(recall["sample_files"] == 2);
+  const auto& shape = recall["super_features_x_features"]["3x4"];
+  CHECK(shape["recall"] > 0.8);
+  CHECK(shape["recall"] <= 1);
+  CHECK(shape["precision"] > 0.9);
+  CHECK(shape["share_of_savings"] > 0.8);
+  CHECK(std::filesystem::is_empty(directory.path()));
+}
+
 TEST_CASE("bench mark makes a store, marks it, and removes it") {
   const TemporaryDirectory directory;
   const bool no_spill = GENERATE(false, true);

@@ -24,6 +24,7 @@ std::function<nlohmann::ordered_json()> ConfigureAttachIndex(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureChunkerBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureChunksBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureCuckooBench(CLI::App& app);
+std::function<nlohmann::ordered_json()> ConfigureDeltaBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureIndexBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureMarkBench(CLI::App& app);
 std::function<nlohmann::ordered_json()> ConfigureOpenBench(CLI::App& app);

@@ -31,6 +31,8 @@ constexpr std::array kBenches = {
           ConfigureChunksBench},
     Bench{"cuckoo", "A LogStore's table: inserts until the table is full, and lookups",
           ConfigureCuckooBench},
+    Bench{"delta", "Bases of deltas: lookups of resembling chunks, and how good their choice is",
+          ConfigureDeltaBench},
     Bench{"index", "A chunk index: puts, lookups and memory, compared with reads of the device",
           ConfigureIndexBench},
     Bench{"mark", "How garbage collection marks the live chunks of a store of a given size",
