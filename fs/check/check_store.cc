@@ -2,9 +2,12 @@
 
 #include <utility>
 
+#include "chunker/chunk_namer.h"
+#include "fs/check/base_finder.h"
 #include "fs/check/check_context.h"
 #include "fs/check/chunk_finder.h"
 #include "fs/check/content_check.h"
+#include "fs/check/delta_check.h"
 #include "fs/check/index_check.h"
 #include "fs/check/metadata_check.h"
 #include "fs/check/segment_check_run.h"
@@ -71,11 +74,17 @@ Result<CheckReport> CheckLockedStore(Env& env, const CheckOptions& options) {
   SILTFS_RETURN_IF_ERROR(OpenCheckedIndex(context));
   ChunkFinder finder(context);
   SILTFS_RETURN_IF_ERROR(CheckAllSegments(context, finder));
+  SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, ChunkNamer::Create(context.superblock.uuid.bytes));
+  BaseFinder bases(context, finder, {std::move(namer), context.superblock.tag_secret});
+  if (context.superblock.deltas()) {
+    begin("deltas");
+    SILTFS_RETURN_IF_ERROR(CheckDeltas(context, finder, bases));
+  }
   begin("index");
   SILTFS_RETURN_IF_ERROR(CheckIndex(context));
   SILTFS_RETURN_IF_ERROR(CheckGuide(context));
   begin("contents");
-  SILTFS_RETURN_IF_ERROR(CheckContents(context, finder));
+  SILTFS_RETURN_IF_ERROR(CheckContents(context, finder, bases));
   return context.report();
 }
 

@@ -1,5 +1,7 @@
 #include "fs/check/chunk_finder.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 namespace siltfs {
@@ -28,8 +30,8 @@ Result<ChunkFinder::HeadPtr> ChunkFinder::ReadHead(SegmentId segment, uint32_t o
   if (auto head = heads_.Get(key)) return head;
   SILTFS_ASSIGN_OR_RETURN(auto reader, Open(segment));
   SILTFS_ASSIGN_OR_RETURN(BlockHead read, reader->ReadBlockHead(offset));
-  const size_t cost = sizeof(Head) + read.records.size() * sizeof(ChunkRecord);
-  auto head = std::make_shared<const Head>(Head{offset, std::move(read)});
+  const size_t cost = sizeof(Block) + read.records.size() * sizeof(ChunkRecord);
+  auto head = std::make_shared<const Block>(Block{offset, std::move(read)});
   heads_.Put(key, head, cost);
   return head;
 }
@@ -106,15 +108,41 @@ Result<std::optional<ChunkRecord>> ChunkFinder::RecordAt(const Location& locatio
   return std::optional(head->head.records[location.ordinal - head->head.first_ordinal]);
 }
 
-Result<std::shared_ptr<const Bytes>> ChunkFinder::ReadAt(const Location& location) {
+Result<std::optional<ChunkRecord>> ChunkFinder::WholeAt(const Location& location) {
   SILTFS_ASSIGN_OR_RETURN(const HeadPtr head, HeadOf(location));
-  if (!head) {
-    return Status(StatusCode::kNotFound, "there is no such chunk in the segment")
-        .At(context_.store());
+  if (!head) return std::optional<ChunkRecord>();
+  const uint32_t position = location.ordinal - head->head.first_ordinal;
+  if (head->head.codec == BlockCodecId::kZstdDelta) {
+    SILTFS_ASSIGN_OR_RETURN(auto reader, Open(location.segment));
+    SILTFS_ASSIGN_OR_RETURN(const auto deltas, reader->ReadDeltaBases(head->offset));
+    const bool is_delta = std::any_of(deltas.begin(), deltas.end(), [&](const DeltaBase& delta) {
+      return delta.position == position;
+    });
+    if (is_delta) return std::optional<ChunkRecord>();
   }
+  return std::optional(head->head.records[position]);
+}
+
+Result<ChunkFinder::Block> ChunkFinder::BlockOf(const Location& location) {
+  SILTFS_ASSIGN_OR_RETURN(const HeadPtr head, HeadOf(location));
+  if (head) return *head;
+  return Status(StatusCode::kNotFound, "there is no such chunk in the segment")
+      .At(context_.store());
+}
+
+Result<std::shared_ptr<const Bytes>> ChunkFinder::ReadAt(const Location& location,
+                                                         BaseSource* bases) {
+  SILTFS_ASSIGN_OR_RETURN(const Block at, BlockOf(location));
   SILTFS_ASSIGN_OR_RETURN(auto reader, Open(location.segment));
-  SILTFS_ASSIGN_OR_RETURN(const DecodedBlockPtr block, reader->ReadBlock(head->offset));
-  const ByteView bytes = block->chunk(location.ordinal - head->head.first_ordinal);
+  SILTFS_ASSIGN_OR_RETURN(const DecodedBlockPtr block,
+                          reader->ReadBlock(at.offset, kUsualBlockBytes, bases));
+  const uint32_t position = location.ordinal - at.head.first_ordinal;
+  if (const Status* missing = block->missing(position)) {
+    if (missing->Is(StatusCode::kIoError)) return *missing;
+    return Status(StatusCode::kCorruption, std::string(missing->cause()))
+        .At(reader->path(), at.offset);
+  }
+  const ByteView bytes = block->chunk(position);
   return std::make_shared<const Bytes>(bytes.begin(), bytes.end());
 }
 

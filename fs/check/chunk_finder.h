@@ -1,5 +1,5 @@
-// Finds the chunk at a location by the chunk table in its block's header. Only ReadAt reads
-// payloads.
+// Finds the chunk at a location by the chunk table in its block's header. Only ReadAt and WholeAt
+// read payloads.
 //
 // Thread-safety: every call from any thread. Memory: 8 MiB of block heads, 4 MiB of block tables,
 // 64 open files.
@@ -21,18 +21,26 @@ class ChunkFinder {
   // Returns the chunk table's record for the location's ordinal; the location's offset is only a
   // hint. Empty if the segment has no such chunk. Fails if the chunk may exist, but cannot be read.
   Result<std::optional<ChunkRecord>> RecordAt(const Location& location);
-  // Returns the chunk's bytes, verified. Requires that RecordAt finds the chunk.
-  Result<std::shared_ptr<const Bytes>> ReadAt(const Location& location);
+  // The same for a chunk that is stored whole; empty if it is a delta. Reads the payload of a block
+  // with deltas.
+  Result<std::optional<ChunkRecord>> WholeAt(const Location& location);
+  // Returns the chunk's bytes, verified. `bases` inflates it if it is a delta; without `bases`, a
+  // delta is kCorruption. Requires that RecordAt finds the chunk.
+  Result<std::shared_ptr<const Bytes>> ReadAt(const Location& location,
+                                              BaseSource* bases = nullptr);
+
+  // The block that holds the location's ordinal. kNotFound if there is none.
+  struct Block {
+    uint32_t offset = 0;  // in the segment
+    BlockHead head;
+  };
+  Result<Block> BlockOf(const Location& location);
 
   Result<std::shared_ptr<SegmentReader>> Open(SegmentId segment);
   const BlockCodec& codec() const { return codec_; }
 
  private:
-  struct Head {
-    uint32_t offset = 0;
-    BlockHead head;
-  };
-  using HeadPtr = std::shared_ptr<const Head>;
+  using HeadPtr = std::shared_ptr<const Block>;
 
   // The block that holds the ordinal; null if there is none.
   Result<HeadPtr> HeadOf(const Location& location);
@@ -50,7 +58,7 @@ class ChunkFinder {
   CheckContext& context_;
   const BlockCodec codec_;
   LruCache<SegmentId, SegmentReader> readers_;
-  LruCache<uint64_t, const Head> heads_;
+  LruCache<uint64_t, const Block> heads_;
   LruCache<SegmentId, const Table> tables_;
 };
 

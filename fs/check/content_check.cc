@@ -64,10 +64,11 @@ bool ByChunk(const Reference& a, const Reference& b) {
 // enters only nodes that lead to a loss, and reports every place in a file that refers to a loss.
 class ContentCheck {
  public:
-  ContentCheck(CheckContext& context, ChunkFinder& finder, const KvSnapshot& snapshot,
-               ChunkNamer namer)
+  ContentCheck(CheckContext& context, ChunkFinder& finder, BaseFinder& bases,
+               const KvSnapshot& snapshot, ChunkNamer namer)
       : context_(context),
         finder_(finder),
+        bases_(bases),
         snapshot_(snapshot),
         nodes_(context, finder),
         verifier_(std::move(namer), context.superblock.tag_secret) {}
@@ -121,6 +122,7 @@ class ContentCheck {
 
   CheckContext& context_;
   ChunkFinder& finder_;
+  BaseFinder& bases_;
   const KvSnapshot& snapshot_;
   NodeFinder nodes_;
   ChunkVerifier verifier_;
@@ -313,7 +315,7 @@ Status ContentCheck::ResolveBatch() {
 }
 
 bool ContentCheck::IsWholeAt(const Location& location, const ChunkRecord& record) {
-  const auto bytes = finder_.ReadAt(location);
+  const auto bytes = finder_.ReadAt(location, &bases_);
   if (bytes.ok()) return verifier_.Verify(record, **bytes) == ChunkVerifier::Verdict::kRight;
   bytes.status().IgnoreError("SegmentWalk has reported it");
   return false;
@@ -365,14 +367,14 @@ Status ContentCheck::SearchSegments() {
 
 }  // namespace
 
-Status CheckContents(CheckContext& context, ChunkFinder& finder) {
+Status CheckContents(CheckContext& context, ChunkFinder& finder, BaseFinder& bases) {
   if (!context.metadata) {
     context.ReportHeldBack(/*knows=*/false);
     return Status::Ok();
   }
   const auto snapshot = context.metadata->Snapshot();
   SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, ChunkNamer::Create(context.superblock.uuid.bytes));
-  const Status checked = ContentCheck(context, finder, *snapshot, std::move(namer)).Run();
+  const Status checked = ContentCheck(context, finder, bases, *snapshot, std::move(namer)).Run();
   context.ReportHeldBack(/*knows=*/checked.ok());
   if (checked.ok() || !IsDamage(checked)) return checked;
   context.Report("metadata-read", checked);

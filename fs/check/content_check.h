@@ -9,12 +9,13 @@
 
 #include <vector>
 
+#include "fs/check/base_finder.h"
 #include "fs/check/check_context.h"
 #include "fs/check/chunk_finder.h"
 
 namespace siltfs {
 
 // Reports one finding per file and kind of damage, at the end.
-Status CheckContents(CheckContext& context, ChunkFinder& finder);
+Status CheckContents(CheckContext& context, ChunkFinder& finder, BaseFinder& bases);
 
 }  // namespace siltfs

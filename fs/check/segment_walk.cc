@@ -124,6 +124,10 @@ void SegmentWalk::ReadFooter() {
   if (sealed.ok() && *sealed) {
     auto trailer = reader_->ReadTrailer();
     if (trailer.ok()) trailer_ = *trailer;
+    if (trailer_ && trailer_->base_count > 0 && !context_.superblock.deltas()) {
+      Say("segment-footer", trailer_->base_table_offset(),
+          "the segment has deltas, but the superblock does not allow them");
+    }
     auto footer = reader_->ReadFooter();
     if (footer.ok()) {
       footer_ = std::move(footer).value();
@@ -293,6 +297,7 @@ void SegmentWalk::CheckData(const BlockHead& head, uint32_t offset) {
   }
   for (size_t i = 0; i < head.records.size(); ++i) {
     const ChunkRecord& chunk = head.records[i];
+    if ((*block)->missing(i) != nullptr) continue;  // a delta, which CheckDeltas verifies
     const auto verdict = verifier_.Verify(chunk, (*block)->chunk(i));
     if (verdict == ChunkVerifier::Verdict::kRight) continue;
     context_.AddDamaged(chunk.name);

@@ -45,7 +45,7 @@ class SegmentWalk {
   void CompareWithIndex(const BlockHead& head, uint32_t offset);
   void FindGathered();
   void NoteSecondary(const Place& place);
-  // Decompresses the block and verifies its chunks' names.
+  // Decompresses the block and verifies the names of its whole chunks.
   void CheckData(const BlockHead& head, uint32_t offset);
   void CheckTotals();
   void CheckRecord();

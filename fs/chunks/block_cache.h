@@ -37,8 +37,13 @@ class BlockCache {
 
   // Returns the block at `place`; calls `decode` if the block is not cached.
   Result<DecodedBlockPtr> Get(const Place& place, const Decode& decode);
+  // The same for a caller that needs only the whole chunks of the block: the deltas may be missing
+  // in the result. `decode` must not inflate deltas.
+  Result<DecodedBlockPtr> GetWhole(const Place& place, const Decode& decode);
   // Returns the block if it is cached, else null.
   DecodedBlockPtr Find(const Place& place);
+  // Returns the block if it is cached, perhaps without its deltas, else null.
+  DecodedBlockPtr FindWhole(const Place& place);
   // Decodes the block into the cache, unless it is cached or being decoded. False if decoding
   // failed.
   bool Prefetch(const Place& place, const Decode& decode);
@@ -54,15 +59,18 @@ class BlockCache {
   };
   using DecodingPtr = std::shared_ptr<Decoding>;
 
-  // All offsets, including hints, are below kMaxSegmentTargetSize (2^25), so bit 31 of the key is
-  // free.
+  // A block with deltas has another key without them. All offsets, including hints, are below
+  // kMaxSegmentTargetSize (2^25), so the bits 30 and 31 of the key are free.
+  static constexpr uint64_t kWholeOnly = uint64_t{1} << 30;
   static uint64_t KeyOf(const Place& place) {
     const uint64_t recompressed = place.file == SegmentFile::kRecompressed ? 1 : 0;
     return uint64_t{place.segment} << 32 | recompressed << 31 | place.offset;
   }
-  // Returns the block if it is cached. Otherwise returns null and sets `decoding`. If no other
-  // thread is decoding the block, also sets `mine` to true. The caller must then call Finish.
+  // Returns the block if it is cached under `key`. Otherwise returns null and sets `decoding`. If
+  // no other thread is decoding the block, also sets `mine` to true. The caller must then call
+  // Finish.
   DecodedBlockPtr Begin(uint64_t key, DecodingPtr& decoding, bool& mine) SILTFS_EXCLUDES(mutex_);
+  Result<DecodedBlockPtr> Get(uint64_t key, const Decode& decode) SILTFS_EXCLUDES(mutex_);
   Result<DecodedBlockPtr> Finish(uint64_t key, Decoding& decoding, const Decode& decode)
       SILTFS_EXCLUDES(mutex_);
 

@@ -73,16 +73,20 @@ Result<std::unique_ptr<ChunkParts>> ChunkParts::Open(Env& env, ChunkIndex& index
 }
 
 Status ChunkParts::OpenSegments(const SegmentRecords& records) {
+  bases.Add(records);
+  // If a device failure has prevented resolving an intent, the new file may be in place.
+  bases.Add(options.replacements);
   const bool recompresses = options.superblock.compression.codec != BlockCodecId::kNone;
   std::vector<SegmentId> recompressed;
   for (auto [id, record] : records) {
-    if (record.recompressed) recompressed.push_back(id);
     if (log && !record.sealed && record.chunks > 0) {
       SILTFS_ASSIGN_OR_RETURN(record, ResumeOrSeal(id, record));
     }
+    if (record.recompressed) recompressed.push_back(id);
     base.stored_bytes += record.length;
     if (record.kind != static_cast<uint8_t>(SegmentKind::kData)) continue;
-    if (recompresses && !record.recompressed) base.awaiting_recompression_bytes += record.length;
+    const bool is_final = record.recompressed || (log && !record.sealed && MustStayWhole(id));
+    if (recompresses && !is_final) base.awaiting_recompression_bytes += record.length;
     base.chunks += record.chunks;
     base.plain_bytes += record.plain_bytes;
   }
@@ -162,7 +166,8 @@ bool ChunkParts::IsRight(const ChunkRecord& record, ByteView bytes) {
 }
 
 Result<SegmentRecord> ChunkParts::ResumeOrSeal(SegmentId id, const SegmentRecord& record) {
-  const Status resumed = log->Resume(id, record);
+  const bool moved = MustStayWhole(id);
+  const Status resumed = log->Resume(id, record, moved);
   if (resumed.ok()) return record;
   const bool damaged = resumed.Is(StatusCode::kCorruption) || resumed.Is(StatusCode::kNotFound);
   if (!damaged) return resumed;
@@ -170,7 +175,8 @@ Result<SegmentRecord> ChunkParts::ResumeOrSeal(SegmentId id, const SegmentRecord
     if (options.report) options.report(finding);
   };
   report(resumed.ToString());
-  const StoreIdentity identity{options.store, options.superblock.uuid, options.last_commit};
+  StoreIdentity identity{options.store, options.superblock.uuid, options.last_commit};
+  if (moved) identity.moved = {id};
   SILTFS_ASSIGN_OR_RETURN(SegmentRecord after,
                           RecoverSegment(env, *options.segments, identity, id, record, report));
   if (!(after == record)) log->Tell(id, after);

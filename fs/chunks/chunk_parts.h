@@ -33,6 +33,7 @@
 #include "fs/segments/committed_segments.h"
 #include "fs/segments/damage_list.h"
 #include "fs/segments/gone_segments.h"
+#include "fs/segments/segment_bases.h"
 #include "fs/segments/segment_cache.h"
 #include "fs/segments/segment_log.h"
 #include "fs/segments/segment_set.h"
@@ -66,6 +67,7 @@ struct ChunkStoreOptions {
   GarbageRecord garbage;                     // as of the last commit
   std::vector<DamagedBlock> damage;          // known damage
   std::vector<SegmentId> secondary;          // segments that may hold secondary copies
+  SegmentRecords replacements;               // intents (segment_replacement.h); may be resolved
   size_t worker_threads = 1;                 // compress and append blocks
   size_t pipeline_bytes = 0;                 // uncompressed bytes in the pipeline, at most
   size_t idle_block_plain_bytes = 0;         // see BlockPipeline::Options
@@ -111,6 +113,7 @@ struct ChunkParts {
   DamageList damage;
   SecondaryCopies secondary;
   FooterCache windows;
+  SegmentBases bases;               // the segments with deltas
   std::unique_ptr<SegmentLog> log;  // null when read-only, as is the pipeline
   std::unique_ptr<SegmentCache> segments;
   std::unique_ptr<const GoneSegments> gone;
@@ -137,6 +140,11 @@ struct ChunkParts {
   Status OpenSegments(const SegmentRecords& records);
   // Continues the unsealed segment. If the segment is damaged, salvages and seals it instead.
   // Returns the new record of the segment.
+  // Whether the unsealed segment must not be recompressed once it is sealed: in a store with
+  // deltas, a moved chunk may be the base of a delta, and must stay whole.
+  bool MustStayWhole(SegmentId id) const {
+    return options.superblock.deltas() && secondary.Contains(id);
+  }
   Result<SegmentRecord> ResumeOrSeal(SegmentId id, const SegmentRecord& record);
   // Drops the entries of removed segments from the damage list. Such entries remain if an older
   // version of siltfs removed the segment, or if a mount ended before it could record that the

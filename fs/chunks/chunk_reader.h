@@ -4,7 +4,9 @@
 // Thread-safety: every call from any thread. Errors: kCorruption with the path and offset of the
 // damage, or with the name of a chunk that is in no segment; kIoError. Wrong bytes are never
 // returned: a block's checksums are verified when it is read, and its chunk table must name the
-// chunk. A damaged block is put on the damage list. Cost: if a chunk is damaged, or its index entry
+// chunk. A damaged block is put on the damage list. A chunk that is stored as a delta is inflated
+// from its base (base_reader.h). If no copy of the base can be read, the chunk is damaged, and is
+// put on the list alone. Cost: if a chunk is damaged, or its index entry
 // is lost or wrong, the reader searches footers: those of a few segments with a segment guide, else
 // all. Footers have 16 bytes for each chunk of the store.
 #pragma once
@@ -12,11 +14,14 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <unordered_map>
+#include <string>
+#include <vector>
 
-#include "fs/chunks/block_cache.h"
+#include "fs/chunks/base_reader.h"
+#include "fs/chunks/block_reader.h"
+#include "fs/chunks/chunk_places.h"
 #include "fs/chunks/footer_cache.h"
-#include "fs/chunks/segment_search.h"
+#include "fs/guide/segment_guide.h"
 #include "fs/segments/damage_list.h"
 #include "fs/segments/segment_cache.h"
 #include "index/chunk_index.h"
@@ -36,7 +41,7 @@ class ChunkReader {
     std::function<void()> on_damage;
     // Returns whether `bytes` have the name and tag of `record`. Called for chunks that are on the
     // damage list but can be read. May be empty.
-    std::function<bool(const ChunkRecord& record, ByteView bytes)> is_right;
+    IsRightChunk is_right;
   };
   // All must outlive the reader.
   ChunkReader(SegmentCache& segments, ChunkIndex& index, FooterCache& windows, DamageList& damage,
@@ -85,62 +90,49 @@ class ChunkReader {
   void Prefetch(const Place& place);
 
   // Returns the chunk table's record of the chunk at `location`; empty if no chunk lies there.
-  // Fails if a chunk may lie there but cannot be read.
+  // Fails if a chunk may lie there but its block cannot be read. Does not inflate deltas.
   Result<std::optional<ChunkRecord>> RecordAt(const Location& location);
 
-  uint64_t blocks_decoded() const { return blocks_.decoded(); }
+  // Reads bases with the caches of this reader.
+  BaseReader& bases() { return bases_; }
+
+  uint64_t blocks_decoded() const { return blocks_.blocks_decoded(); }
   // Segments that were read to search chunks.
-  uint64_t segments_searched() const { return search_.segments_read(); }
+  uint64_t segments_searched() const { return places_.segments_searched(); }
 
   // Loads the footer entries around a place into the footer cache. Failures are dropped, because
   // reads do not depend on the cache.
-  void LoadWindow(SegmentId segment, uint32_t ordinal);
+  void LoadWindow(SegmentId segment, uint32_t ordinal) { places_.LoadWindow(segment, ordinal); }
 
  private:
-  // The block that holds the location's ordinal; null if the segment has no such ordinal. BlockAt
-  // fails if the segment may have the ordinal, but its block cannot be read. BlockAt sets
-  // `hint_failure` if the segment has no such ordinal and the bytes at the location's offset cannot
-  // be read. In this case the index entry is stale, or it leads to the segment's last block, which
-  // was damaged and was left out when the segment was sealed.
-  struct Block {
-    DecodedBlockPtr block;
-    uint32_t offset = 0;  // in the segment
-    SegmentFile file = SegmentFile::kUnknown;
+  // How much is done for a chunk that is a delta, if its base is not found at once.
+  enum class Effort : uint8_t {
+    kReadOnce,    // nothing: it counts as unreadable
+    kSearchBase,  // the base is searched in all segments
   };
-  Result<Block> BlockAt(const Location& location, bool offset_known, Status& hint_failure);
-  Result<Block> FindBlockAt(const Location& location, bool offset_known, Status& hint_failure);
-  // Puts the unreadable chunk at `location`, and all chunks lost together with it, on the damage
-  // list.
-  void NoteDamage(const Location& location);
   // Reads the chunk at a place that may be wrong. Empty if the place holds another chunk or none.
   // Fails if the chunk may lie there but cannot be read.
   Result<std::optional<Found>> ReadAt(const Location& location, bool offset_known,
-                                      const ChunkName& name, uint32_t length,
+                                      const ChunkName& name, uint32_t length, Effort effort,
                                       ReadCursor& read_cursor);
+  // Reads the block again if the delta at `location` is missing in it, and searches its base in all
+  // segments. If the delta cannot be inflated, puts it on the damage list. `at` then has a block
+  // with the chunk, or null if the chunk is no longer there.
+  Status ReadDelta(const Location& location, bool offset_known, BlockReader::Block& at);
   // Finds the chunk in the footer cache, preferably next to `last`.
   std::optional<Place> LocateInWindows(const ChunkName& name, const Place& last);
   std::optional<Place> PlaceOf(SegmentId segment, uint32_t ordinal, const Place& last);
-  Result<DecodedBlockPtr> ReadBlock(const OpenSegment& segment, uint32_t offset,
-                                    size_t expected_bytes = kUsualBlockBytes);
-  // The first failure in the search for a chunk. It is reported if the chunk is not found anywhere.
-  class Damage;
-  // Searches the footers of segments. `location` is the location to which the index leads, at
-  // which the chunk could not be read; empty if there is none.
-  std::optional<Found> SearchSegments(const ChunkName& name, uint32_t length,
-                                      const std::optional<Location>& location, Damage& damage,
-                                      ReadCursor& read_cursor);
+  // The name prefixes of all chunks lost together with the chunk at the location.
   std::vector<uint64_t> LostTogether(const std::optional<Location>& location) const;
 
   SegmentCache& segments_;
-  ChunkIndex& index_;
   FooterCache& windows_;
   DamageList& damage_;
   const std::string store_;
-  SegmentSearch search_;
-  const std::function<void()> on_damage_;
-  const std::function<bool(const ChunkRecord&, ByteView)> is_right_;
-  std::unordered_map<ChunkName, Location> unindexed_;  // constant after construction
-  BlockCache blocks_;
+  const IsRightChunk is_right_;
+  BlockReader blocks_;
+  ChunkPlaces places_;
+  BaseReader bases_;
 };
 
 }  // namespace siltfs

@@ -31,21 +31,22 @@ void LostChunks::Visit(const ChunkName& name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
 }
 
-bool LostChunks::LieElsewhere(SegmentId segment, uint32_t first, uint32_t end,
-                              const std::function<bool(uint32_t ordinal)>& is_live,
-                              ChunkIndex& index, ChunkReader& reader,
+bool LostChunks::LieElsewhere(const Chunks& chunks, ChunkIndex& index, ChunkReader& reader,
                               const std::function<bool(const Location&)>& is_bad) const {
-  for (uint32_t ordinal = first; ordinal < end; ++ordinal) {
-    if (!is_live(ordinal)) continue;
-    const auto chunk = damage_.ChunkAt(segment, ordinal);
-    if (!chunk || !chunk->known() || !LiesElsewhere(*chunk, index, reader, is_bad)) return false;
+  for (uint32_t ordinal = chunks.first; ordinal < chunks.end; ++ordinal) {
+    if (!chunks.is_live(ordinal)) continue;
+    const auto chunk = damage_.ChunkAt(chunks.segment, ordinal);
+    if (!chunk || !chunk->known() ||
+        !LiesElsewhere(*chunk, chunks.is_base(ordinal), index, reader, is_bad))
+      return false;
   }
   return true;
 }
 
 // Two different names practically never have the same prefix. If some do, the damage list does not
 // tell which of them is damaged, so the chunks of all these names must lie elsewhere.
-bool LostChunks::LiesElsewhere(const DamagedChunk& chunk, ChunkIndex& index, ChunkReader& reader,
+bool LostChunks::LiesElsewhere(const DamagedChunk& chunk, bool is_base, ChunkIndex& index,
+                               ChunkReader& reader,
                                const std::function<bool(const Location&)>& is_bad) const {
   const auto lost = names_.find(chunk.name_prefix);
   if (lost == names_.end() || lost->second.empty()) return false;
@@ -62,7 +63,8 @@ bool LostChunks::LiesElsewhere(const DamagedChunk& chunk, ChunkIndex& index, Chu
       record.status().IgnoreError("an unreadable copy does not count");
       return false;
     }
-    const bool is_it = *record && (*record)->name == name;
+    const bool is_it = *record && (*record)->name == name &&
+                       (!is_base || reader.bases().StaysWholeAt(**place, **record));
     return is_it && (lost->second.size() > 1 || (*record)->tag == chunk.tag);
   });
 }

@@ -17,7 +17,7 @@ constexpr size_t kMostPlaces = 16;
 
 SegmentSearch::FoundPtr SegmentSearch::Remembered(uint64_t prefix, Extent extent) {
   FoundPtr found = found_.Get(prefix);
-  return found && (found->all || extent == Extent::kGuided) ? found : nullptr;
+  return found && (found->all || extent != Extent::kAll) ? found : nullptr;
 }
 
 SegmentSearch::FoundPtr SegmentSearch::Remember(uint64_t prefix, Wanted wanted, bool all,
@@ -35,9 +35,10 @@ Result<SegmentSearch::FoundPtr> SegmentSearch::Find(uint64_t prefix,
                                                     std::span<const uint64_t> companions,
                                                     Extent extent) {
   if (auto found = Remembered(prefix, extent)) return found;
-  if (extent == Extent::kGuided) {
+  if (extent != Extent::kAll) {
     if (auto found = FindGuided(prefix, companions)) return found;
   }
+  if (extent == Extent::kOnlyGuided) return std::make_shared<const Found>();
   MutexLock lock(mutex_);
   // It may have been found by the search that this call waited for.
   if (auto found = Remembered(prefix, Extent::kAll)) return found;

@@ -37,7 +37,8 @@ class SegmentSearch {
   SegmentSearch(SegmentCache& segments, SegmentGuide* guide) : segments_(segments), guide_(guide) {}
 
   enum class Extent : uint8_t {
-    kGuided,  // the segments that the guide names; all segments if there is no usable guide
+    kOnlyGuided,  // the segments that the guide names; none if there is no usable guide
+    kGuided,      // the segments that the guide names; all segments if there is no usable guide
     kAll,
   };
   struct Found {
@@ -50,6 +51,8 @@ class SegmentSearch {
   // searches for the prefixes in `companions`.
   Result<FoundPtr> Find(uint64_t prefix, std::span<const uint64_t> companions, Extent extent)
       SILTFS_EXCLUDES(mutex_);
+  // True if Find would return a remembered result.
+  bool Remembers(uint64_t prefix, Extent extent) { return Remembered(prefix, extent) != nullptr; }
   // Call when the remembered places are no longer right. The next Find then searches again.
   void Forget(uint64_t prefix) { found_.Erase(prefix); }
 

@@ -14,7 +14,7 @@ uint32_t RecompressedBlockBytes(const Superblock& superblock) {
   return std::max(superblock.block_plain_bytes, kRecompressedBlockBytes);
 }
 
-Recompressor::Options RecompressorOptions(ChunkParts& parts) {
+Recompressor::Options RecompressorOptions(ChunkParts& parts, BaseChooser* chooser) {
   const Superblock& superblock = parts.options.superblock;
   const SpaceReserve* reserve = parts.options.reserve;
   Recompressor::Options options;
@@ -29,6 +29,8 @@ Recompressor::Options RecompressorOptions(ChunkParts& parts) {
     return parts.victims.Contains(id) || parts.gone->Contains(id);
   };
   options.is_damaged = [&parts](SegmentId id) { return parts.damage.HasAnyOf(id); };
+  if (superblock.deltas()) options.chooser = chooser;
+  options.base_source = &parts.reader->bases();
   return options;
 }
 
@@ -61,15 +63,31 @@ Scrubber::Options ScrubOptions(const ChunkParts& parts, const MaintenanceJobs::O
 MaintenanceJobs::MaintenanceJobs(ChunkParts& parts, NodeStore& nodes, const SegmentRecords& records,
                                  Options options)
     : recompressor_({parts.env, parts.index, *parts.log, *parts.segments, parts.activity,
-                     parts.account, *parts.options.metadata},
-                    RecompressorOptions(parts)),
-      collector_({parts.env, parts.index, *parts.log, *parts.segments, parts.windows, *parts.reader,
-                  *parts.pipeline, recompressor_, parts.codec, nodes, parts.uses, parts.victims,
-                  parts.damage, *parts.gone, parts.secondary, parts.activity, parts.account,
-                  *parts.options.metadata, parts.options.reserve},
+                     parts.account, *parts.options.metadata, parts.bases},
+                    RecompressorOptions(parts, options.chooser)),
+      collector_({parts.env,
+                  parts.index,
+                  *parts.log,
+                  *parts.segments,
+                  parts.windows,
+                  *parts.reader,
+                  *parts.pipeline,
+                  recompressor_,
+                  parts.codec,
+                  nodes,
+                  parts.uses,
+                  parts.victims,
+                  parts.damage,
+                  *parts.gone,
+                  parts.secondary,
+                  parts.bases,
+                  parts.activity,
+                  parts.account,
+                  *parts.options.metadata,
+                  parts.options.reserve},
                  CollectionOptions(parts, options)),
-      scrubber_({parts.env, *parts.log, *parts.segments, *parts.pipeline, parts.damage,
-                 parts.activity, *parts.options.metadata},
+      scrubber_({parts.env, *parts.log, *parts.segments, parts.reader->bases(), *parts.pipeline,
+                 parts.damage, parts.activity, *parts.options.metadata},
                 ScrubOptions(parts, options)) {
   for (const auto& [id, record] : records) recompressor_.Add(id, record);
   parts.sealed_to.push_back(&recompressor_);

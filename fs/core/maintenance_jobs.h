@@ -30,6 +30,9 @@ class MaintenanceJobs {
     // Bytes of the reserve and of the free space that garbage collection leaves to metadata and the
     // index.
     uint64_t room_for_others = 0;
+    // Chooses the bases of deltas (Recompressor::Options); must outlive the jobs. Only used if the
+    // superblock allows deltas. Null: no chunk becomes a delta.
+    BaseChooser* chooser = nullptr;
   };
   // `parts` is writable and has a CommitPort; `nodes` reads recipe nodes from `parts`. `records`:
   // the segment records at the time when the store was opened. Construct the jobs before the first

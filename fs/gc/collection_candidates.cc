@@ -48,6 +48,7 @@ Result<CollectionCandidates> CountCandidates(const CollectorParts& parts,
   mark_options.spill_directory = options.spill_directory;
   mark_options.pace = pace.PaceOfMark();
   mark_options.gone = [&parts](SegmentId id) { return parts.Gone(id); };
+  mark_options.more = parts.Bases();
   SILTFS_ASSIGN_OR_RETURN(LiveCounts counts,
                           CountLive(parts.env, *metadata, parts.nodes, parts.index, mark_options));
   not_indexed = std::move(counts.not_indexed);

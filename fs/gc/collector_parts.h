@@ -12,12 +12,14 @@
 #include "fs/chunks/epoch_gate.h"
 #include "fs/chunks/secondary_copies.h"
 #include "fs/jobs/store_activity.h"
+#include "fs/mark/mark.h"
 #include "fs/meta/commit_port.h"
 #include "fs/recipe/recipe_node.h"
 #include "fs/recompression/recompressor.h"
 #include "fs/segments/block_pipeline.h"
 #include "fs/segments/damage_list.h"
 #include "fs/segments/gone_segments.h"
+#include "fs/segments/segment_bases.h"
 #include "fs/segments/segment_set.h"
 #include "fs/segments/space_account.h"
 #include "store/env/space_reserve.h"
@@ -40,11 +42,14 @@ struct CollectorParts {
   DamageList& damage;
   const GoneSegments& gone;
   SecondaryCopies& secondary;
+  SegmentBases& bases;  // the segments with deltas
   const StoreActivity& activity;
   SpaceAccount& account;
   CommitPort& metadata;
   SpaceReserve* reserve = nullptr;  // copies may use it; null: there is none
 
+  // The bases of all deltas, for marks (mark.h).
+  MoreReferences Bases() const;
   // Whether the segment was removed, or is a victim.
   bool Gone(SegmentId id) const { return victims.Contains(id) || gone.Contains(id); }
 };

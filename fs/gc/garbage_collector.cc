@@ -135,7 +135,7 @@ Status GarbageCollector::RestoreReferences() {
       {deps_.index, deps_.segments, deps_.pipeline, deps_.nodes, deps_.secondary},
       {[this](SegmentId id) { return deps_.Gone(id); },
        [this](SegmentId id, uint32_t ordinal) { return deps_.damage.Contains(id, ordinal); },
-       pace_.PaceOfMark()});
+       pace_.PaceOfMark(), deps_.Bases()});
   SILTFS_ASSIGN_OR_RETURN(const uint64_t restored, restorer.Restore(*metadata, not_indexed_, ids));
   lost_ = std::move(not_indexed_);
   if (restored == 0) return Status::Ok();

@@ -22,6 +22,17 @@
 // crash after step 5 leaves the note, and the next mount removes the files. The index never decides
 // that a chunk is dead.
 //
+// Bases. A delta needs its base, so step 3 also marks each base that a segment with deltas needs
+// (fs/segments/segment_bases.h), unless all chunks of this segment are dead. Step 4 inflates
+// deltas, and copies a base unless it will stay whole elsewhere. Recompression may make deltas
+// while a collection runs. No base is lost, for these reasons. A segment becomes a victim before
+// SetAside is called, and SetAside waits for the end of a rewrite that runs (Recompressor). A
+// rewrite that ends before has put its segment into SegmentBases, so step 3 sees its bases. A
+// rewrite that begins later offers no base in a victim (BaseReader::ReadForChoice), and it offers
+// only copies in segments in their final form, so a base never becomes a delta. Before a victim is
+// removed, the bases of segments that got deltas since step 3 are compared with the dead chunks
+// once more.
+//
 // Before the collection picks segments, it makes index entries for referenced chunks that have none
 // (reference_restorer.h). At its end it drops the notes of segments that no longer hold secondary
 // copies (note_check.h).

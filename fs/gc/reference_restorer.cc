@@ -38,12 +38,13 @@ Result<uint64_t> ReferenceRestorer::Restore(const KvSnapshot& metadata,
 Result<ReferenceRestorer::LostByPrefix> ReferenceRestorer::FindLost(
     const KvSnapshot& metadata, std::span<const uint64_t> orders) {
   std::set<ChunkName> names;
-  SILTFS_RETURN_IF_ERROR(
-      ForEachReference(metadata, deps_.nodes, options_.pace, [&](const ChunkName& name) {
-        if (std::binary_search(orders.begin(), orders.end(), deps_.index.OrderOf(name)))
-          names.insert(name);
-        return Status::Ok();
-      }));
+  const auto visit = [&](const ChunkName& name) {
+    if (std::binary_search(orders.begin(), orders.end(), deps_.index.OrderOf(name)))
+      names.insert(name);
+    return Status::Ok();
+  };
+  SILTFS_RETURN_IF_ERROR(ForEachReference(metadata, deps_.nodes, options_.pace, visit));
+  if (options_.more) SILTFS_RETURN_IF_ERROR(options_.more(visit));
   LostByPrefix lost;
   for (const ChunkName& name : names) {
     SILTFS_ASSIGN_OR_RETURN(const std::optional<Location> place, deps_.index.Get(name));

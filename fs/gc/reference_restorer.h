@@ -1,6 +1,6 @@
-// Makes index entries for chunks that metadata refers to and segments hold, but that the index does
-// not know. Stores written before secondary copies were noted (secondary_copies.h) may refer to
-// such chunks. A read of such a chunk has to search all footers.
+// Makes index entries for chunks that metadata or deltas refer to and segments hold, but that the
+// index does not know. Stores written before secondary copies were noted (secondary_copies.h) may
+// refer to such chunks. A read of such a chunk has to search all footers.
 //
 // Thread-safety: one thread at a time. Memory: some 100 bytes for each such chunk, and the footer
 // of one segment. Errors: those of metadata, nodes, index, pipeline and notes. An unreadable
@@ -41,6 +41,7 @@ class ReferenceRestorer {
     std::function<bool(SegmentId)> gone;  // true: a location in the segment counts as missing
     std::function<bool(SegmentId, uint32_t ordinal)> is_damaged;
     MarkPace pace;
+    MoreReferences more = {};  // as in MarkOptions
   };
   ReferenceRestorer(const Dependencies& dependencies, Options options);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace siltfs {
@@ -42,8 +43,9 @@ Status Relocator::CopyLive(const Source& source) {
   return Status::Ok();
 }
 
-bool Relocator::IsThere(const Location& place, const ChunkRecord& record) {
+bool Relocator::IsThere(const Location& place, const ChunkRecord& record, bool must_stay_whole) {
   if (options_.is_damaged(place.segment, place.ordinal)) return false;
+  if (must_stay_whole && !reader_.bases().StaysWholeAt(place, record)) return false;
   const auto there = reader_.RecordAt(place);
   if (!there.ok()) {
     there.status().IgnoreError("the other copy is unreadable, so copy this one");
@@ -72,9 +74,13 @@ Result<std::vector<Relocator::Wanted>> Relocator::ToCopy(const Source& source,
         place &&
         (same_segment ? IsOtherLiveCopy(source, head.first_ordinal + live[k], place->ordinal)
                       : !options_.gone(place->segment));
+    // The copy of a base must be whole, and must not become a delta later. A copy of this segment
+    // is copied, and so becomes whole.
+    const bool must_stay_whole = leads_elsewhere && !same_segment && source.is_base &&
+                                 source.is_base(head.first_ordinal + live[k]);
     if (!leads_elsewhere) {
       wanted.push_back({live[k], std::nullopt});
-    } else if (IsThere(*place, head.records[live[k]])) {
+    } else if (IsThere(*place, head.records[live[k]], must_stay_whole)) {
       found_elsewhere_ = true;
     } else {
       if (!same_segment) SILTFS_RETURN_IF_ERROR(options_.leave_copy(place->segment));
@@ -112,17 +118,26 @@ Status Relocator::CopyBlock(const Source& source, const BlockPlace& place, uint3
   const SegmentKind kind = source.footer.trailer.kind;
   const size_t waiting = open_[static_cast<size_t>(kind)].content.plain.size();
   const bool dense = source.recompressed && head.plain_bytes >= options_.block_plain_bytes / 2;
-  if (dense && wanted.size() == head.records.size() &&
+  const bool whole = head.codec != BlockCodecId::kZstdDelta;
+  if (dense && whole && wanted.size() == head.records.size() &&
       (waiting == 0 || waiting >= options_.block_plain_bytes / 2)) {
     SILTFS_RETURN_IF_ERROR(FlushBlock(kind));
     SILTFS_ASSIGN_OR_RETURN(const EncodedBlock block, reader.ReadEncodedBlock(place.block_offset));
     return Append(kind, block, from);
   }
   std::optional<Result<DecodedBlockPtr>> block;
-  options_.run([&] { block.emplace(reader.ReadBlock(place.block_offset, head.total_bytes())); });
+  BasesOfSegment bases(reader_.bases(), source.segment);
+  options_.run(
+      [&] { block.emplace(reader.ReadBlock(place.block_offset, head.total_bytes(), &bases)); });
   if (!block->ok()) return std::move(*block).status();
   for (size_t k = 0; k < wanted.size(); ++k) {
     const uint32_t i = wanted[k].number;
+    if (const Status* missing = (**block)->missing(i)) {
+      const bool device = missing->Is(StatusCode::kIoError);
+      return Status(device ? StatusCode::kIoError : StatusCode::kCorruption,
+                    std::string(missing->cause()))
+          .At(reader.path(), place.block_offset);
+    }
     SILTFS_RETURN_IF_ERROR(Add(kind, head.records[i], (**block)->chunk(i), from[k]));
   }
   return Status::Ok();

@@ -1,7 +1,7 @@
 // Relocation, a part of garbage collection: copies the live chunks of segments that are to be
 // removed into new segments. The copies keep the old order, and are compressed like recompressed
 // segments. A large block of a recompressed segment may be copied unchanged if all its chunks are
-// copied.
+// copied. Deltas are inflated, so the copies are whole.
 //
 // MoveEntries updates the index once the copies are durable. Until then the index leads to the old
 // places. So a crash that loses the copies leaves no entry that leads to a lost copy.
@@ -52,6 +52,9 @@ class Relocator {
     bool recompressed = false;
     SegmentFooter footer;
     std::function<bool(uint32_t ordinal)> is_live;
+    // True for a chunk that is the base of a delta (SegmentMark::IsBase). A copy elsewhere counts
+    // only if it will stay whole. May be empty: no chunk is a base.
+    std::function<bool(uint32_t ordinal)> is_base = {};
     // Called for a block with an unreadable head, which has the ordinals [first, end). True if all
     // live chunks of the block have undamaged copies elsewhere. May be empty.
     std::function<bool(uint32_t first, uint32_t end)> lies_elsewhere = {};
@@ -94,8 +97,8 @@ class Relocator {
 
   // Returns the block's live chunks that must be copied.
   Result<std::vector<Wanted>> ToCopy(const Source& source, const BlockHead& head);
-  // Whether the chunk can be read at the place.
-  bool IsThere(const Location& place, const ChunkRecord& record);
+  // Whether the chunk can be read at the place and, if `must_stay_whole`, will be whole there.
+  bool IsThere(const Location& place, const ChunkRecord& record, bool must_stay_whole);
   Status CopyBlock(const Source& source, const BlockPlace& place, uint32_t end_ordinal,
                    const SegmentReader& reader);
   Status Add(SegmentKind kind, const ChunkRecord& record, ByteView bytes, const Origin& from);

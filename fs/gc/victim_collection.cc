@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "fs/records/schema.h"
@@ -42,13 +43,16 @@ Status VictimCollection::Collect(const CollectionCandidates& some) {
     }
     mark.Add(candidate.id, footer->chunks);
     footer->chunks = {};
+    footer->bases = {};
     victims.push_back({candidate, std::move(footer).value()});
   }
   std::vector<SegmentId> ids;
   for (const Victim& segment : victims) ids.push_back(segment.candidate.id);
   LostChunks lost(deps_.damage, ids);
-  SILTFS_RETURN_IF_ERROR(mark.Mark(*metadata, deps_.nodes, pace_.PaceOfMark(),
-                                   [&lost](const ChunkName& name) { lost.Visit(name); }));
+  bases_seen_ = deps_.bases.Now();
+  SILTFS_RETURN_IF_ERROR(mark.Mark(
+      *metadata, deps_.nodes, pace_.PaceOfMark(),
+      [&lost](const ChunkName& name) { lost.Visit(name); }, [&] { return MarkBases(mark, lost); }));
   metadata.reset();
 
   Relocator::Options relocation;
@@ -73,7 +77,7 @@ Status VictimCollection::Collect(const CollectionCandidates& some) {
   for (const Victim& segment : victims) {
     if (mark.LiveCount(segment.candidate.id) == 0) done.push_back(segment.candidate);
   }
-  SILTFS_RETURN_IF_ERROR(Remove(std::exchange(done, {})));
+  SILTFS_RETURN_IF_ERROR(Remove(mark, std::exchange(done, {})));
   Status no_room;  // for the last segment that does not fit; later segments may fit
   for (const Victim& segment : victims) {
     if (mark.LiveCount(segment.candidate.id) == 0) continue;
@@ -87,8 +91,59 @@ Status VictimCollection::Collect(const CollectionCandidates& some) {
   SILTFS_RETURN_IF_ERROR(relocator.Flush());
   SILTFS_RETURN_IF_ERROR(MoveEntries(relocator));
   outcome_.bytes_copied += relocator.bytes_copied();
-  SILTFS_RETURN_IF_ERROR(Remove(done));
+  SILTFS_RETURN_IF_ERROR(Remove(mark, done));
   return no_room;
+}
+
+Status VictimCollection::MarkBases(SegmentMark& mark, LostChunks& lost) {
+  const auto mark_bases_of = [&](SegmentId segment) -> Status {
+    SILTFS_RETURN_IF_ERROR(pace_.Pace(0));
+    return ForEachBase(deps_.segments, segment, [&](const BaseRef& base) {
+      mark.SetBase(base.name);
+      lost.Visit(base.name);
+      return Status::Ok();
+    });
+  };
+  std::vector<SegmentId> marked;  // the victims with deltas
+  for (const SegmentId segment : deps_.bases.All()) {
+    if (mark.LiveCount(segment) != UINT32_MAX) {
+      marked.push_back(segment);
+    } else {
+      SILTFS_RETURN_IF_ERROR(mark_bases_of(segment));
+    }
+  }
+  // A victim without live chunks is removed at once, and needs no base. The bases of one victim may
+  // be the first live chunks of another one.
+  for (bool more = true; more;) {
+    const auto live = std::find_if(marked.begin(), marked.end(), [&mark](SegmentId segment) {
+      return mark.LiveCount(segment) > 0;
+    });
+    more = live != marked.end();
+    if (!more) break;
+    SILTFS_RETURN_IF_ERROR(mark_bases_of(*live));
+    marked.erase(live);
+  }
+  return Status::Ok();
+}
+
+Result<CollectionCandidates> VictimCollection::WithoutNewBases(const SegmentMark& mark,
+                                                               const CollectionCandidates& some) {
+  std::set<SegmentId> needed;
+  for (const SegmentId segment : deps_.bases.AddedSince(bases_seen_)) {
+    SILTFS_RETURN_IF_ERROR(ForEachBase(deps_.segments, segment, [&](const BaseRef& base) {
+      mark.ForEachDead(base.name, [&needed](SegmentId victim) { needed.insert(victim); });
+      return Status::Ok();
+    }));
+  }
+  CollectionCandidates others;
+  for (const CollectionCandidate& candidate : some) {
+    if (!needed.contains(candidate.id)) {
+      others.push_back(candidate);
+    } else {
+      LeaveAlone(candidate, Status(StatusCode::kInterrupted, "a new delta needs one of them"));
+    }
+  }
+  return others;
 }
 
 Result<SegmentFooter> VictimCollection::ReadFooter(const CollectionCandidate& candidate) {
@@ -112,15 +167,17 @@ Status VictimCollection::CopyLive(const Victim& victim, const SegmentMark& mark,
   SILTFS_RETURN_IF_ERROR(pace_.Pace(0));
   SILTFS_RETURN_IF_ERROR(CheckSpace(candidate.record.length * live / candidate.record.chunks));
   const auto is_live = [&](uint32_t ordinal) { return mark.IsLive(candidate.id, ordinal); };
+  const auto is_base = [&](uint32_t ordinal) { return mark.IsBase(candidate.id, ordinal); };
   const auto is_bad = [&](const Location& place) {
     return place.segment == candidate.id || deps_.Gone(place.segment) ||
            deps_.damage.Contains(place.segment, place.ordinal);
   };
   const auto lies_elsewhere = [&](uint32_t first, uint32_t end) {
-    return lost.LieElsewhere(candidate.id, first, end, is_live, deps_.index, deps_.reader, is_bad);
+    return lost.LieElsewhere({candidate.id, first, end, is_live, is_base}, deps_.index,
+                             deps_.reader, is_bad);
   };
-  const Status done = relocator.CopyLive(
-      {candidate.id, candidate.record.recompressed, victim.footer, is_live, lies_elsewhere});
+  const Status done = relocator.CopyLive({candidate.id, candidate.record.recompressed,
+                                          victim.footer, is_live, is_base, lies_elsewhere});
   if (done.Is(StatusCode::kCorruption) || done.Is(StatusCode::kIoError)) {
     LeaveAlone(candidate, done);
     return Status::Ok();
@@ -145,7 +202,8 @@ Status VictimCollection::MoveEntries(Relocator& relocator) {
   return flush_index_();
 }
 
-Status VictimCollection::Remove(const CollectionCandidates& some) {
+Status VictimCollection::Remove(const SegmentMark& mark, const CollectionCandidates& all) {
+  SILTFS_ASSIGN_OR_RETURN(const CollectionCandidates some, WithoutNewBases(mark, all));
   if (some.empty()) return Status::Ok();
   std::vector<Mutation> noted;
   for (const CollectionCandidate& candidate : some) {
@@ -166,6 +224,7 @@ Status VictimCollection::Remove(const CollectionCandidates& some) {
     deps_.windows.EraseSegment(candidate.id);
     deps_.damage.Forget(candidate.id);
     deps_.secondary.Removed(candidate.id);
+    deps_.bases.Remove(candidate.id);
     deps_.account.CountRemoved(candidate.record, candidate.dead(), candidate.dead_bytes());
     ++outcome_.segments_removed;
     outcome_.bytes_removed += candidate.record.length;

@@ -46,6 +46,14 @@ class VictimCollection {
     SegmentFooter footer;  // without the chunks
   };
 
+  // Marks the bases that stay needed in the victims: those of all other segments, and those of the
+  // victims' own live chunks, which are inflated when they are copied.
+  Status MarkBases(SegmentMark& mark, LostChunks& lost);
+  // Leaves out the segments with dead chunks that a segment needs that got deltas since the mark
+  // began. There are none, as long as recompression chooses no base in a victim
+  // (garbage_collector.h); this is checked because a lost base cannot be restored.
+  Result<CollectionCandidates> WithoutNewBases(const SegmentMark& mark,
+                                               const CollectionCandidates& some);
   Result<SegmentFooter> ReadFooter(const CollectionCandidate& candidate);
   // Appends the candidate to `copied` if all its live chunks could be copied.
   Status CopyLive(const Victim& victim, const SegmentMark& mark, const LostChunks& lost,
@@ -53,7 +61,8 @@ class VictimCollection {
   // Makes copied chunks, and chunks found elsewhere, durable. Then moves the entries of the copied
   // chunks, and makes these entries durable.
   Status MoveEntries(Relocator& relocator);
-  Status Remove(const CollectionCandidates& some);
+  // Removes the segments, except those that WithoutNewBases leaves out.
+  Status Remove(const SegmentMark& mark, const CollectionCandidates& all);
   Status CheckSpace(uint64_t bytes);  // kNoSpace if copies of this size do not fit
   void LeaveAlone(const CollectionCandidate& candidate, const Status& why);
 
@@ -62,6 +71,7 @@ class VictimCollection {
   CollectionPace& pace_;
   const std::function<Status()> flush_index_;
   GarbageOutcome& outcome_;
+  uint64_t bases_seen_ = 0;  // SegmentBases::Now when the mark began
 };
 
 }  // namespace siltfs

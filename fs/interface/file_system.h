@@ -133,6 +133,7 @@ enum class AllocateMode : uint8_t {
 };
 enum class SeekTarget : uint8_t { kData, kHole };
 
+class BaseChooser;   // store/segment/base_chooser.h
 class SegmentStore;  // store/segment/segment_store.h
 
 // The options of an open store. The defaults of a mount are set only here.
@@ -166,6 +167,9 @@ struct FileSystemOptions {
   // file was read for `recompress_after`.
   bool recompress_in_background = false;
   std::chrono::milliseconds recompress_after{5000};
+  // Chooses the bases of deltas for recompression, in a store that may have deltas (make_store.h).
+  // Must outlive the file system. Null: no chunk becomes a delta.
+  BaseChooser* base_chooser = nullptr;
   // Collects garbage in the background once enough content was removed or replaced.
   bool collect_in_background = false;
   // StoreMaintenance::CollectGarbage waits this long at most for deleted files that are still in

@@ -79,8 +79,14 @@ class LiveCounter {
   Status Walk(const std::function<Status(uint64_t order)>& visit) {
     counts_.references = 0;
     NodeSet walked(NodeSet::kShortNames);
-    return WalkReferences(metadata_, nodes_, walked, pacer_, [&](const ChunkName& name) {
-      ++counts_.references;
+    SILTFS_RETURN_IF_ERROR(
+        WalkReferences(metadata_, nodes_, walked, pacer_, [&](const ChunkName& name) {
+          ++counts_.references;
+          return visit(index_.OrderOf(name));
+        }));
+    if (!options_.more) return Status::Ok();
+    return options_.more([&](const ChunkName& name) -> Status {
+      SILTFS_RETURN_IF_ERROR(pacer_.Step());
       return visit(index_.OrderOf(name));
     });
   }

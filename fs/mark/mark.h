@@ -1,12 +1,15 @@
 // The mark of garbage collection: finds the names that committed metadata refers to, and so the
 // live chunks of the store (docs/crash-model.md, "Garbage collection").
 //
+// The base of a delta is live as long as a segment has the delta, even if nothing else refers to
+// it.
+//
 // There are two marks. CountLive covers the whole store and counts the live chunks of each segment,
 // to find segments worth collecting. CountLive turns each referenced name into its 64-bit place in
 // the index's order, sorts these places in files, and merges them with the index's entries. Nothing
 // may be deleted because of its counts, since an index entry is a hint, and entries may be missing.
 // SegmentMark covers all chunks in the footers of a few segments. If it calls a chunk dead, no
-// committed metadata refers to this chunk.
+// committed metadata refers to this chunk, and no delta that the caller has named needs it.
 //
 // Both marks walk the metadata of one commit. Chunks put after that commit, or being put now, are
 // not in its metadata, and look dead. So a caller that deletes segments must have made them victims
@@ -50,6 +53,10 @@ using MarkPace = std::function<Status()>;
 Status ForEachReference(const KvSnapshot& metadata, NodeStore& nodes, const MarkPace& pace,
                         const std::function<Status(const ChunkName&)>& visit);
 
+// Calls `visit` for each name that is live although metadata does not refer to it, perhaps more
+// than once. These are the bases of deltas (fs/segments/segment_bases.h). May be empty.
+using MoreReferences = std::function<Status(const std::function<Status(const ChunkName&)>& visit)>;
+
 struct MarkOptions {
   // Directory for references that do not fit into memory; it must hold no other files. If it does
   // not exist, it is created and later removed.
@@ -60,6 +67,8 @@ struct MarkOptions {
   uint64_t minimum_free_bytes = 64u << 20;
   // True for a removed segment: an index entry that leads into it counts as missing. May be empty.
   std::function<bool(SegmentId)> gone = {};
+  // Called after each walk of metadata. May be empty.
+  MoreReferences more = {};
 };
 
 struct LiveCounts {
@@ -85,7 +94,7 @@ Result<LiveCounts> CountLive(Env& env, const KvSnapshot& metadata, NodeStore& no
                              ChunkIndex& index, const MarkOptions& options);
 
 // The chunks of a few segments, and which of these chunks are referred to. Memory: 12 to 16 bytes
-// for each chunk while marking.
+// for each chunk.
 class SegmentMark {
  public:
   // Adds all chunks of a segment, in order of ordinals. Call it once for each segment. A chunk with
@@ -94,11 +103,20 @@ class SegmentMark {
   // Marks the chunks that metadata refers to. Only the first 64 bits of names are compared: a dead
   // chunk counts as live if a live chunk has the same first 64 bits. Until Mark has succeeded, and
   // after it has failed, all chunks count as live. Calls `visit` for every name that metadata
-  // refers to, perhaps more than once for a repeated name; `visit` may be empty.
+  // refers to, perhaps more than once for a repeated name; `visit` may be empty. Then calls `more`,
+  // which may call SetBase and LiveCount; a failure of `more` is a failure of Mark.
   Status Mark(const KvSnapshot& metadata, NodeStore& nodes, const MarkPace& pace,
-              const std::function<void(const ChunkName&)>& visit = {});
+              const std::function<void(const ChunkName&)>& visit = {},
+              const std::function<Status()>& more = {});
+  // Marks the chunks with this name as live, and as bases of deltas. Call it only within `more`.
+  void SetBase(const ChunkName& name);
+  // Calls `visit` for each segment in which a chunk with this name is dead. Call it after Mark.
+  void ForEachDead(const ChunkName& name, const std::function<void(SegmentId)>& visit) const;
   // Whether a chunk is live; true for a chunk that was never added.
   bool IsLive(SegmentId segment, uint32_t ordinal) const;
+  // Whether a chunk is the base of a delta, as far as its first 64 bits tell: a copy of it must
+  // stay whole. True for a chunk that was never added.
+  bool IsBase(SegmentId segment, uint32_t ordinal) const;
   // The number of live chunks; UINT32_MAX for a segment that was never added.
   uint32_t LiveCount(SegmentId segment) const;
 
@@ -112,13 +130,17 @@ class SegmentMark {
   const Segment* Find(SegmentId segment) const;
   size_t PlaceOf(uint64_t prefix) const;
   void BuildTable();
+  // Calls `visit` with the index of each chunk that has this prefix.
+  void ForEachWith(uint64_t prefix, const std::function<void(uint32_t chunk)>& visit) const;
   void SetLive(uint64_t prefix);
+  bool Get(const std::vector<bool>& chunks, SegmentId segment, uint32_t ordinal) const;
 
   std::vector<Segment> segments_;
   std::vector<uint64_t> prefixes_;  // of all chunks' names
   std::vector<uint32_t> lost_;      // chunks with lost names
-  std::vector<uint32_t> table_;     // hash table of chunks by prefix; empty except in Mark
+  std::vector<uint32_t> table_;     // hash table of chunks by prefix; made by Mark
   std::vector<bool> live_;          // by chunk
+  std::vector<bool> base_;          // by chunk
   bool marked_ = false;
 };
 

@@ -33,6 +33,14 @@ void SegmentMark::BuildTable() {
   }
 }
 
+void SegmentMark::ForEachWith(uint64_t prefix,
+                              const std::function<void(uint32_t chunk)>& visit) const {
+  for (size_t at = PlaceOf(prefix); table_[at] != kFree;
+       at = at + 1 == table_.size() ? 0 : at + 1) {
+    if (prefixes_[table_[at]] == prefix) visit(table_[at]);
+  }
+}
+
 // Marks all chunks with this prefix as live, because several chunks may have the same name.
 void SegmentMark::SetLive(uint64_t prefix) {
   for (size_t at = PlaceOf(prefix); table_[at] != kFree;
@@ -41,10 +49,27 @@ void SegmentMark::SetLive(uint64_t prefix) {
   }
 }
 
+void SegmentMark::SetBase(const ChunkName& name) {
+  ForEachWith(name.Prefix64(), [this](uint32_t chunk) { live_[chunk] = base_[chunk] = true; });
+}
+
+void SegmentMark::ForEachDead(const ChunkName& name,
+                              const std::function<void(SegmentId)>& visit) const {
+  if (!marked_) return;  // all chunks count as live
+  ForEachWith(name.Prefix64(), [&](uint32_t chunk) {
+    if (live_[chunk]) return;
+    for (const Segment& added : segments_) {
+      if (chunk >= added.first && chunk - added.first < added.count) visit(added.id);
+    }
+  });
+}
+
 Status SegmentMark::Mark(const KvSnapshot& metadata, NodeStore& nodes, const MarkPace& pace,
-                         const std::function<void(const ChunkName&)>& visit) {
+                         const std::function<void(const ChunkName&)>& visit,
+                         const std::function<Status()>& more) {
   marked_ = false;
   live_.assign(prefixes_.size(), false);
+  base_.assign(prefixes_.size(), false);
   for (const uint32_t chunk : lost_) live_[chunk] = true;
   BuildTable();
   Status walked = ForEachReference(metadata, nodes, pace, [&](const ChunkName& name) {
@@ -52,9 +77,11 @@ Status SegmentMark::Mark(const KvSnapshot& metadata, NodeStore& nodes, const Mar
     if (visit) visit(name);
     return Status::Ok();
   });
-  std::vector<uint32_t>().swap(table_);
   marked_ = walked.ok();
-  return walked;
+  if (!marked_ || !more) return walked;
+  Status added = more();
+  marked_ = added.ok();
+  return added;
 }
 
 const SegmentMark::Segment* SegmentMark::Find(SegmentId segment) const {
@@ -63,10 +90,18 @@ const SegmentMark::Segment* SegmentMark::Find(SegmentId segment) const {
   return found == segments_.end() ? nullptr : &*found;
 }
 
-bool SegmentMark::IsLive(SegmentId segment, uint32_t ordinal) const {
+bool SegmentMark::Get(const std::vector<bool>& chunks, SegmentId segment, uint32_t ordinal) const {
   const Segment* const added = Find(segment);
   if (!marked_ || added == nullptr || ordinal >= added->count) return true;
-  return live_[added->first + ordinal];
+  return chunks[added->first + ordinal];
+}
+
+bool SegmentMark::IsLive(SegmentId segment, uint32_t ordinal) const {
+  return Get(live_, segment, ordinal);
+}
+
+bool SegmentMark::IsBase(SegmentId segment, uint32_t ordinal) const {
+  return Get(base_, segment, ordinal);
 }
 
 uint32_t SegmentMark::LiveCount(SegmentId segment) const {

@@ -75,6 +75,7 @@ Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
   superblock.metadata_engine = options.metadata_engine;
   if (!options.index_parameters.empty() || !options.metadata_engine.empty())
     superblock.incompat_features |= kIncompatEngines;
+  if (options.deltas) superblock.incompat_features |= kIncompatDeltas;
   SILTFS_RETURN_IF_ERROR(env.FillRandom(superblock.uuid.bytes));
   SILTFS_RETURN_IF_ERROR(env.FillRandom(superblock.tag_secret));
 

@@ -101,6 +101,7 @@ ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const StoreReco
   chunk_options.garbage = records.garbage;
   chunk_options.damage = records.damage;
   chunk_options.secondary = records.secondary;
+  chunk_options.replacements = records.replacements;
   chunk_options.worker_threads = options.worker_threads;
   chunk_options.pipeline_bytes = options.pipeline_bytes;
   if (options.dense_when_idle) chunk_options.idle_block_plain_bytes = kRecompressedBlockBytes;
@@ -117,6 +118,7 @@ MaintenanceJobs::Options JobOptions(const FileSystemOptions& options, const Stor
   MaintenanceJobs::Options jobs;
   jobs.spill_directory = SpillPath(options.store);
   jobs.scrub = records.scrub;
+  jobs.chooser = options.base_chooser;
   jobs.room_for_others = kRoomForOthers;
   if (options.keep_reserve) {
     const uint64_t data = reserve.data_bytes();
@@ -319,7 +321,10 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   StoreRecords records = std::move(read).value();
   SILTFS_RETURN_IF_ERROR(CheckCommit(state, records.last_commit, options.store));
 
-  const StoreIdentity identity{options.store, parts.superblock.uuid, records.last_commit};
+  // Segments for moved chunks are noted (SegmentLog::Options::before_moved).
+  const StoreIdentity identity{
+      options.store, parts.superblock.uuid, records.last_commit,
+      parts.superblock.deltas() ? records.secondary : std::vector<SegmentId>()};
   std::vector<Mutation> changes;
   const std::shared_ptr<SegmentStore> segments =
       OpenSegmentStore(env, options.store, options.segments);

@@ -119,6 +119,8 @@ Result<PreparedRewrite> Recompressor::PrepareSegment(SegmentId id, const Pace& p
   options.compression = options_.compression;
   options.block_plain_bytes = options_.block_plain_bytes;
   options.pace = pace;
+  options.bases = options_.base_source;
+  options.chooser = options_.chooser;
   return PrepareRewrite(deps_.env, options_.store, deps_.segments.store(), {options_.uuid, id},
                         codec, options);
 }
@@ -184,6 +186,8 @@ Status Recompressor::RecompressOne(const Candidate& candidate, const Prepare& pr
     after.recompressed = true;
     SILTFS_RETURN_IF_ERROR(Replace(candidate, after));
     ++outcome.segments;
+    outcome.deltas += prepared->deltas;
+    outcome.delta_saved_bytes += prepared->delta_saved_bytes;
   } else {
     after.recompressed = true;
     SILTFS_RETURN_IF_ERROR(
@@ -207,6 +211,8 @@ Status Recompressor::Replace(const Candidate& candidate, const SegmentRecord& af
     DiscardRewrite(deps_.env, options_.store, candidate.id).IgnoreError("the file is not needed");
     return Judge(intended);
   }
+  // From now on garbage collection marks the bases of the new file.
+  if (after.deltas) deps_.bases.Add(candidate.id);
   const Status installed = deps_.segments.Replace(candidate.id, [&] {
     return deps_.segments.store().Replace(
         candidate.id, BuiltReplacement(deps_.env, options_.store, candidate.id));

@@ -32,6 +32,7 @@
 #include "fs/jobs/store_activity.h"
 #include "fs/meta/commit_port.h"
 #include "fs/segments/committed_segments.h"
+#include "fs/segments/segment_bases.h"
 #include "fs/segments/segment_cache.h"
 #include "fs/segments/segment_log.h"
 #include "fs/segments/segment_tables.h"
@@ -48,11 +49,13 @@ inline constexpr uint32_t kRecompressedBlockBytes = 512U << 10;
 
 // The outcome for the segments that awaited recompression.
 struct RecompressionOutcome {
-  uint64_t segments = 0;      // rewritten
-  uint64_t kept = 0;          // unchanged, because a rewrite saves nothing
-  uint64_t left = 0;          // damaged, a victim of GC, or not yet durable in the index
-  uint64_t bytes_before = 0;  // file sizes of the segments counted in `segments` and `kept`
-  uint64_t bytes_after = 0;   // the file sizes of the same segments after the call
+  uint64_t segments = 0;           // rewritten
+  uint64_t kept = 0;               // unchanged, because a rewrite saves nothing
+  uint64_t left = 0;               // damaged, a victim of GC, or not yet durable in the index
+  uint64_t bytes_before = 0;       // file sizes of the segments counted in `segments` and `kept`
+  uint64_t bytes_after = 0;        // the file sizes of the same segments after the call
+  uint64_t deltas = 0;             // chunks that became deltas
+  uint64_t delta_saved_bytes = 0;  // PreparedRewrite::delta_saved_bytes
 };
 
 class Recompressor final : public CommittedSegments {
@@ -66,6 +69,7 @@ class Recompressor final : public CommittedSegments {
     const StoreActivity& activity;  // the background thread works only while the store is quiet
     SpaceAccount& account;
     CommitPort& metadata;
+    SegmentBases& bases;
   };
   struct Options {
     std::string store;
@@ -79,6 +83,13 @@ class Recompressor final : public CommittedSegments {
     // Returns true if the segment is known to be damaged. Such a segment is dropped until the next
     // mount. May be empty.
     std::function<bool(SegmentId)> is_damaged = {};
+    // Chooses bases of deltas; null: no chunk becomes a delta. `base_source` reads the bases again
+    // when a new file is read back. Both must outlive the recompressor. The chooser must not offer
+    // a base that may be removed or become a delta (BaseReader::ReadForChoice). It need not know
+    // what SetAside does: a segment that becomes a victim while Choose runs is removed only after
+    // the rewrite has ended and its bases are marked.
+    BaseChooser* chooser = nullptr;
+    BaseSource* base_source = nullptr;
     // The background thread reads this many uncompressed bytes of old and new files per second (0:
     // unlimited), and rests after each block.
     uint64_t bytes_per_second = 32u << 20;
@@ -91,9 +102,10 @@ class Recompressor final : public CommittedSegments {
   // Adds a sealed segment after its record was committed. Segments that need no recompression are
   // not added.
   void Add(SegmentId segment, const SegmentRecord& record) override SILTFS_EXCLUDES(mutex_);
-  // Keeps segments from being recompressed until they are added again. Waits until none of them is
-  // being recompressed. Returns those segments that still awaited recompression. Fails, and changes
-  // nothing, if owed metadata (TakeOwed) cannot be written.
+  // Keeps segments from being recompressed until they are added again. Waits until no segment is
+  // being recompressed, also no other one: its deltas may get bases in these segments. Returns
+  // those segments that still awaited recompression. Fails, and changes nothing, if owed metadata
+  // (TakeOwed) cannot be written.
   Result<SegmentRecords> SetAside(std::span<const SegmentId> segments) SILTFS_EXCLUDES(mutex_);
 
   // Recompresses the segments that were added before the call. Leaves the segments that

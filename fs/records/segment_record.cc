@@ -7,13 +7,21 @@ namespace {
 
 constexpr uint8_t kSealedFlag = 1;
 constexpr uint8_t kRecompressedFlag = 2;
+constexpr uint8_t kDeltasFlag = 4;
+constexpr uint8_t kKnownFlags = kSealedFlag | kRecompressedFlag | kDeltasFlag;
+
+uint8_t FlagsOf(const SegmentRecord& record) {
+  return static_cast<uint8_t>((record.sealed ? kSealedFlag : 0) |
+                              (record.recompressed ? kRecompressedFlag : 0) |
+                              (record.deltas ? kDeltasFlag : 0));
+}
 
 }  // namespace
 
 std::string SegmentRecord::Encode() const {
   return Encoder()
       .U8(kind)
-      .U8(static_cast<uint8_t>((sealed ? kSealedFlag : 0) | (recompressed ? kRecompressedFlag : 0)))
+      .U8(FlagsOf(*this))
       .U64(length)
       .U64(chunks)
       .U64(plain_bytes)
@@ -29,13 +37,15 @@ Result<SegmentRecord> SegmentRecord::Decode(std::string_view value) {
   const uint8_t flags = in.U8();
   record.sealed = (flags & kSealedFlag) != 0;
   record.recompressed = (flags & kRecompressedFlag) != 0;
+  record.deltas = (flags & kDeltasFlag) != 0;
   record.length = in.U64();
   record.chunks = in.U64();
   record.plain_bytes = in.U64();
   record.first_sequence = in.U64();
   record.last_sequence = in.U64();
-  const bool flags_known = (flags & ~(kSealedFlag | kRecompressedFlag)) == 0;
-  if (!in.Done() || !flags_known || (record.recompressed && !record.sealed))
+  const bool flags_known = (flags & ~kKnownFlags) == 0;
+  const bool contradicts = (record.recompressed || record.deltas) && !record.sealed;
+  if (!in.Done() || !flags_known || contradicts)
     return Status(StatusCode::kCorruption, "metadata holds a malformed segment record");
   return record;
 }

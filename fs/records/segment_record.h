@@ -24,6 +24,8 @@ struct SegmentRecord {
   uint64_t last_sequence = 0;
   // Sealed and in its final form: not recompressed again.
   bool recompressed = false;
+  // Sealed, and some chunks are deltas: the footer has a base table (docs/format.md, "Footer").
+  bool deltas = false;
 
   bool operator==(const SegmentRecord&) const = default;
 

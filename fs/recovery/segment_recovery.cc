@@ -65,7 +65,10 @@ Result<std::optional<SegmentRecord>> SealOrRemove(Env& env, SegmentStore& segmen
     return record;
   }
   if (salvaged->outcome == SalvageOutcome::kRemoved) return std::optional<SegmentRecord>();
-  return std::optional<SegmentRecord>(SealedRecord(salvaged->trailer));
+  SegmentRecord sealed = SealedRecord(salvaged->trailer);
+  sealed.recompressed = salvaged->trailer.kind == SegmentKind::kData &&
+                        std::binary_search(identity.moved.begin(), identity.moved.end(), id);
+  return std::optional<SegmentRecord>(sealed);
 }
 
 }  // namespace

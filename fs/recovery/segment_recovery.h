@@ -26,6 +26,10 @@ struct StoreIdentity {
   std::string store;  // path
   StoreUuid uuid;
   uint64_t last_commit = 0;  // that metadata has
+  // Ascending. A store with deltas: the segments that may have chunks moved by garbage collection.
+  // If recovery seals one of them, it is in its final form, because a moved chunk may be the base
+  // of a delta and must stay whole.
+  std::vector<SegmentId> moved = {};
 };
 
 // Seals or removes every segment that was not sealed at the last commit, and removes what

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "chunker/chunk_namer.h"
+#include "fs/check/base_finder.h"
 #include "fs/check/check_context.h"
 #include "fs/check/chunk_finder.h"
 #include "fs/check/index_check.h"
@@ -24,6 +25,7 @@
 #include "fs/repair/node_writer.h"
 #include "fs/repair/overlay_repair.h"
 #include "fs/repair/recipe_repair.h"
+#include "fs/segments/chunk_verifier.h"
 
 namespace siltfs {
 namespace {
@@ -51,6 +53,10 @@ class ContentRepair {
     context_.removed = session_.records.removed;
     SILTFS_RETURN_IF_ERROR(OpenCheckedIndex(context_));
     finder_ = std::make_unique<ChunkFinder>(context_);
+    SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, ChunkNamer::Create(session_.superblock.uuid.bytes));
+    bases_ = std::make_unique<BaseFinder>(
+        context_, *finder_, ChunkVerifier(std::move(namer), session_.superblock.tag_secret),
+        BaseFinder::Trust::kNothing);
     nodes_ = std::make_unique<NodeFinder>(context_, *finder_);
     return Status::Ok();
   }
@@ -143,13 +149,17 @@ class ContentRepair {
               [this](const ChunkRecord& chunk) { return unreadable_.contains(chunk.name); });
           if (!wanted) return Status::Ok();
           SILTFS_ASSIGN_OR_RETURN(const auto reader, finder_->Open(head.segment));
-          const auto block = reader->ReadBlock(offset);
+          const auto block = reader->ReadBlock(offset, kUsualBlockBytes, bases_.get());
           if (!block.ok()) {
             if (!IsDamage(block.status())) return block.status();
             return Status::Ok();
           }
           for (size_t i = 0; i < head.records.size(); ++i) {
             const ChunkRecord& chunk = head.records[i];
+            if (const Status* missing = (*block)->missing(i)) {
+              if (missing->Is(StatusCode::kIoError)) return *missing;
+              continue;
+            }
             const ByteView bytes = (*block)->chunk(i);
             if (!unreadable_.contains(chunk.name) || tag_key.TagOf(bytes) != chunk.tag) continue;
             const ChunkName name =
@@ -212,6 +222,7 @@ class ContentRepair {
   CheckContext context_;
   MetadataEdit edit_;
   std::unique_ptr<ChunkFinder> finder_;
+  std::unique_ptr<BaseFinder> bases_;
   std::unique_ptr<NodeFinder> nodes_;
   std::map<uint64_t, std::vector<LostRange>> found_;
   SubtreeSet collected_;

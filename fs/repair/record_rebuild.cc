@@ -141,8 +141,11 @@ void RecordRebuild::SurveySegment(SegmentStore& segments, const SegmentIdentity&
   const auto known = segments_.find(identity.id);
   if (footer.ok()) {
     SegmentRecord record = SealedRecord(footer->trailer);
-    record.recompressed = known != segments_.end() && known->second.recompressed &&
-                          known->second.length == record.length;
+    // In a store with deltas, any chunk may be the base of a delta, and must stay whole.
+    const bool must_stay_whole = deltas_ && footer->trailer.kind == SegmentKind::kData;
+    record.recompressed =
+        must_stay_whole || (known != segments_.end() && known->second.recompressed &&
+                            known->second.length == record.length);
     segments_[identity.id] = record;
     highest_sequence_ = std::max(highest_sequence_, record.last_sequence);
     return;
@@ -184,6 +187,7 @@ IdRanges RecordRebuild::Ids() const {
 Result<std::vector<Mutation>> RecordRebuild::Finish(Env& env, const std::string& store,
                                                     SegmentStore& segments,
                                                     const SuperblockState& state) {
+  deltas_ = state.superblock.deltas();
   SILTFS_RETURN_IF_ERROR(SurveySegments(segments, state.superblock.uuid));
   for (const auto& [id, record] : segments_) {
     highest_sequence_ = std::max(highest_sequence_, record.last_sequence);

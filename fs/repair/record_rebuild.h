@@ -54,6 +54,7 @@ class RecordRebuild {
   uint64_t highest_sequence_ = 0;
   uint64_t segment_limit_ = 0;
   std::map<SegmentId, SegmentRecord> segments_;
+  bool deltas_ = false;  // the superblock allows deltas
 };
 
 }  // namespace siltfs

@@ -306,7 +306,7 @@ Result<bool> Repair::RepairInside(const CheckFindings& found) {
   SILTFS_ASSIGN_OR_RETURN(const bool contents, RepairContentsOf(found));
   uint64_t dropped = 0;
   if (all()) {
-    SILTFS_ASSIGN_OR_RETURN(dropped, DropDamage(*session_, segments));
+    SILTFS_ASSIGN_OR_RETURN(dropped, DropDamage(*session_, options_.check, segments));
   }
   const bool replaced = !session_->records.replacements.empty();
   SILTFS_RETURN_IF_ERROR(CloseSession());

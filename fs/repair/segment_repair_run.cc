@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "chunker/chunk_namer.h"
+#include "fs/check/base_finder.h"
+#include "fs/check/check_context.h"
+#include "fs/check/chunk_finder.h"
+#include "fs/check/index_check.h"
 #include "fs/records/schema.h"
 #include "fs/segments/sealed_record.h"
 #include "store/segment/segment_files.h"
@@ -33,16 +38,68 @@ Result<ChunkRecord> MakeFiller(const Superblock& superblock) {
   return filler;
 }
 
+// Reads the bases of deltas in a store under repair.
+class RepairBases {
+ public:
+  static Result<std::unique_ptr<RepairBases>> Open(const RepairSession& session,
+                                                   const CheckOptions& options) {
+    SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, ChunkNamer::Create(session.superblock.uuid.bytes));
+    std::unique_ptr<RepairBases> bases(new RepairBases(session, options, std::move(namer)));
+    SILTFS_RETURN_IF_ERROR(OpenCheckedIndex(bases->context_));
+    return bases;
+  }
+
+  // Returns the source of the bases that the segment needs, after a search for them.
+  Result<BaseSource*> For(SegmentId segment) {
+    const auto reader = finder_.Open(segment);
+    if (!reader.ok()) return &bases_;  // a repair of the segment returns the failure
+    const auto table = (*reader)->ReadBaseTable();
+    if (!table.ok()) {
+      table.status().IgnoreError("each base is searched when it is needed");
+      return &bases_;
+    }
+    SILTFS_RETURN_IF_ERROR(bases_.Resolve(*table));
+    return &bases_;
+  }
+
+ private:
+  RepairBases(const RepairSession& session, const CheckOptions& options, ChunkNamer namer)
+      : options_(Quiet(options)),
+        context_(session.env, options_),
+        finder_(context_),
+        bases_(context_, finder_, {std::move(namer), session.superblock.tag_secret},
+               BaseFinder::Trust::kNothing) {
+    context_.superblock = session.superblock;
+    context_.segments = {session.records.segments.begin(), session.records.segments.end()};
+    context_.removed = session.records.removed;
+  }
+  static CheckOptions Quiet(CheckOptions options) {
+    options.on_finding = nullptr;
+    options.on_progress = nullptr;
+    options.on_lost = nullptr;
+    return options;
+  }
+
+  const CheckOptions options_;
+  CheckContext context_;
+  ChunkFinder finder_;
+  BaseFinder bases_;
+};
+
 class SegmentRun {
  public:
-  SegmentRun(RepairSession& session, std::optional<ChunkRecord> filler)
-      : session_(session), filler_(std::move(filler)) {}
+  // `bases` may be null: then deltas stay as they are.
+  SegmentRun(RepairSession& session, std::optional<ChunkRecord> filler, RepairBases* bases)
+      : session_(session), filler_(std::move(filler)), bases_(bases) {}
 
   // Returns whether anything was changed.
   Result<bool> Repair(SegmentId id, const std::set<std::string>& codes) {
     SILTFS_ASSIGN_OR_RETURN(const auto footer, WholeFooter(id, codes));
     if (footer) return SetRecord(id, *footer);
-    const SegmentRepairOptions options = OptionsFor(id);
+    SegmentRepairOptions options = OptionsFor(id);
+    if (bases_ != nullptr) {
+      SILTFS_ASSIGN_OR_RETURN(options.bases, bases_->For(id));
+    }
     auto prepared = PrepareSegmentRepair(session_.env, session_.store, session_.segments,
                                          session_.Identity(id), options);
     if (prepared.ok()) {
@@ -91,7 +148,7 @@ class SegmentRun {
                                                     const std::set<std::string>& codes) {
     std::optional<SegmentTrailer> none;
     const bool of_file = HasAny(codes, {"segment-header", "segment-footer", "segment-truncated",
-                                        "block-head", "block-payload", "chunk-name"});
+                                        "block-head", "block-payload", "chunk-name", "delta-base"});
     if (of_file) return none;
     const BlockCodec codec;
     auto reader = SegmentReader::Open(session_.segments, session_.Identity(id), codec);
@@ -120,7 +177,9 @@ class SegmentRun {
   SegmentRecord RecordFor(SegmentId id, const SegmentTrailer& trailer) const {
     SegmentRecord record = SealedRecord(trailer);
     const SegmentRecord* before = session_.RecordOf(id);
-    record.recompressed = before != nullptr && before->recompressed;
+    // In a store with deltas, any chunk may be the base of a delta, and must stay whole.
+    const bool must_stay_whole = session_.superblock.deltas() && trailer.kind == SegmentKind::kData;
+    record.recompressed = must_stay_whole || (before != nullptr && before->recompressed);
     return record;
   }
 
@@ -175,6 +234,7 @@ class SegmentRun {
 
   RepairSession& session_;
   const std::optional<ChunkRecord> filler_;
+  RepairBases* const bases_;
 };
 
 // Removes the damage records of the segment after its damaged chunks were removed. If a repair is
@@ -194,10 +254,10 @@ Status ForgetDamage(RepairSession& session, SegmentId id) {
 }
 
 Result<uint64_t> RunAll(RepairSession& session, const SegmentFindings& findings,
-                        const std::optional<ChunkRecord>& filler,
+                        const std::optional<ChunkRecord>& filler, RepairBases* bases,
                         std::initializer_list<std::string_view> codes,
                         const std::function<Status(SegmentId)>& repaired) {
-  SegmentRun run(session, filler);
+  SegmentRun run(session, filler, bases);
   uint64_t changed = 0;
   for (const auto& [id, found] : findings) {
     if (!HasAny(found, codes)) continue;
@@ -212,7 +272,7 @@ Result<uint64_t> RunAll(RepairSession& session, const SegmentFindings& findings,
 }  // namespace
 
 Result<uint64_t> RepairSegments(RepairSession& session, SegmentFindings& findings) {
-  return RunAll(session, findings, std::nullopt,
+  return RunAll(session, findings, std::nullopt, nullptr,
                 {"segment-header", "segment-footer", "segment-record", "segment-unknown",
                  "segment-truncated", "segment-kind"},
                 [&findings](SegmentId id) {
@@ -221,11 +281,14 @@ Result<uint64_t> RepairSegments(RepairSession& session, SegmentFindings& finding
                 });
 }
 
-Result<uint64_t> DropDamage(RepairSession& session, const SegmentFindings& findings) {
+Result<uint64_t> DropDamage(RepairSession& session, const CheckOptions& options,
+                            const SegmentFindings& findings) {
   SILTFS_ASSIGN_OR_RETURN(const ChunkRecord filler, MakeFiller(session.superblock));
-  return RunAll(session, findings, filler,
-                {"segment-missing", "segment-truncated", "block-head", "block-payload"},
-                [&session](SegmentId id) { return ForgetDamage(session, id); });
+  SILTFS_ASSIGN_OR_RETURN(const auto bases, RepairBases::Open(session, options));
+  return RunAll(
+      session, findings, filler, bases.get(),
+      {"segment-missing", "segment-truncated", "block-head", "block-payload", "delta-base"},
+      [&session](SegmentId id) { return ForgetDamage(session, id); });
 }
 
 }  // namespace siltfs

@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 
+#include "fs/check/check_store.h"
 #include "fs/repair/repair_session.h"
 #include "store/base/result.h"
 
@@ -26,9 +27,10 @@ using SegmentFindings = std::map<SegmentId, std::set<std::string>>;
 // alone if this was their only damage.
 Result<uint64_t> RepairSegments(RepairSession& session, SegmentFindings& findings);
 
-// Removes damaged chunks from segments. Removes segments without a whole block, and the records of
-// segments without a file. Before the call, the caller must have removed all references to the
-// damaged chunks. Returns the number of changed segments.
-Result<uint64_t> DropDamage(RepairSession& session, const SegmentFindings& findings);
+// Removes damaged chunks from segments, and deltas whose bases are lost. Removes segments without a
+// whole block, and the records of segments without a file. Before the call, the caller must have
+// removed all references to the damaged chunks. Returns the number of changed segments.
+Result<uint64_t> DropDamage(RepairSession& session, const CheckOptions& options,
+                            const SegmentFindings& findings);
 
 }  // namespace siltfs

@@ -106,7 +106,8 @@ Status Scrubber::ScrubSegment(SegmentId id, const SegmentRecord& record, ScrubPa
 Result<SegmentFindings> Scrubber::Verify(const OpenSegment& segment, const SegmentRecord& record,
                                          ScrubPace pace) {
   SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, ChunkNamer::Create(options_.uuid.bytes));
-  SegmentScrub scrub(deps_.segments, ChunkVerifier(std::move(namer), options_.tag_secret),
+  SegmentScrub scrub(deps_.segments, deps_.bases,
+                     ChunkVerifier(std::move(namer), options_.tag_secret),
                      [this, pace](uint64_t bytes) { return Pace(pace, bytes); });
   if (pace == ScrubPace::kFull) return scrub.Verify(segment, record);
   std::optional<Result<SegmentFindings>> findings;

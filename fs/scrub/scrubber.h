@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "fs/chunks/base_reader.h"
 #include "fs/jobs/background_job.h"
 #include "fs/jobs/store_activity.h"
 #include "fs/meta/commit_port.h"
@@ -40,6 +41,7 @@ class Scrubber {
     Env& env;
     SegmentLog& log;
     SegmentCache& segments;
+    BaseReader& bases;
     BlockPipeline& pipeline;
     DamageList& damage;
     const StoreActivity& activity;  // a gentle scrub is slower unless the store is quiet

@@ -16,12 +16,13 @@ namespace {
 constexpr uint32_t kMostDeviceFailures = 16;
 
 // Tries twice: a block that can be read at the second attempt is not damaged.
-Result<DecodedBlockPtr> ReadBlock(const SegmentReader& reader, const BlockTable::Found& found) {
+Result<DecodedBlockPtr> ReadBlock(const SegmentReader& reader, const BlockTable::Found& found,
+                                  BaseSource& bases) {
   const size_t bytes = found.bytes > 0 ? found.bytes : kUsualBlockBytes;
-  auto block = reader.ReadBlock(found.place.block_offset, bytes);
-  if (block.ok()) return block;
+  auto block = reader.ReadBlock(found.place.block_offset, bytes, &bases);
+  if (block.ok() && !(*block)->any_missing()) return block;
   block.status().IgnoreError("the failure may have been transient");
-  return reader.ReadBlock(found.place.block_offset, bytes);
+  return reader.ReadBlock(found.place.block_offset, bytes, &bases);
 }
 
 }  // namespace
@@ -32,8 +33,9 @@ uint64_t SegmentFindings::damaged_chunks() const {
   return count;
 }
 
-SegmentScrub::SegmentScrub(SegmentCache& segments, ChunkVerifier verifier, Pace pace)
-    : segments_(segments), verifier_(std::move(verifier)), pace_(std::move(pace)) {}
+SegmentScrub::SegmentScrub(SegmentCache& segments, BaseReader& bases, ChunkVerifier verifier,
+                           Pace pace)
+    : segments_(segments), bases_(bases), verifier_(std::move(verifier)), pace_(std::move(pace)) {}
 
 Result<SegmentFindings> SegmentScrub::Verify(const OpenSegment& segment,
                                              const SegmentRecord& record) {
@@ -80,7 +82,8 @@ Result<SegmentScrub::Found> SegmentScrub::FindBlock(const OpenSegment& segment, 
 
 Result<uint32_t> SegmentScrub::VerifyBlock(const OpenSegment& segment,
                                            const BlockTable::Found& found, uint32_t ordinal) {
-  const auto block = ReadBlock(*segment.reader, found);
+  BasesOfSegment bases(bases_, segment.id);
+  const auto block = ReadBlock(*segment.reader, found, bases);
   if (block.ok() && (*block)->head().Covers(ordinal)) {
     device_failures_ = 0;
     ++findings_.blocks;
@@ -108,9 +111,14 @@ void SegmentScrub::VerifyChunks(const OpenSegment& segment, uint32_t offset,
   const BlockHead& head = block.head();
   for (uint32_t i = 0; i < head.records.size(); ++i) {
     ++findings_.chunks;
+    DamagedBlock damaged{segment.id, head.first_ordinal + i, {DamagedChunkOf(head.records[i])}};
+    if (const Status* missing = block.missing(i)) {
+      Say(segment.reader->path(), offset, damaged, missing->cause());
+      findings_.damaged.push_back(std::move(damaged));
+      continue;
+    }
     const auto verdict = verifier_.Verify(head.records[i], block.chunk(i));
     if (verdict == ChunkVerifier::Verdict::kRight) continue;
-    DamagedBlock damaged{segment.id, head.first_ordinal + i, {DamagedChunkOf(head.records[i])}};
     Say(segment.reader->path(), offset, damaged,
         verdict == ChunkVerifier::Verdict::kOtherName ? "the bytes do not match the name"
                                                       : "the bytes do not match the tag");

@@ -1,5 +1,6 @@
 // Verifies one segment, sealed or still growing. It verifies the footer and every block's
-// checksums, decompresses every block, and computes every chunk's name and tag again.
+// checksums, decompresses every block, and computes every chunk's name and tag again. A delta that
+// cannot be inflated is a damaged chunk.
 //
 // Thread-safety: one object for each thread; the store may be in use. Memory: a block and a footer.
 // Errors: kIoError if the device fails for many blocks in a row, and the errors of `pace`. Damage
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "fs/chunks/base_reader.h"
 #include "fs/records/damage_record.h"
 #include "fs/records/segment_record.h"
 #include "fs/segments/chunk_verifier.h"
@@ -32,7 +34,8 @@ class SegmentScrub {
   // Called after each block with the number of its uncompressed bytes, which is an estimate for a
   // damaged block. May wait. A failure ends the verification, which returns it.
   using Pace = std::function<Status(uint64_t bytes)>;
-  SegmentScrub(SegmentCache& segments, ChunkVerifier verifier, Pace pace);
+  // `bases` reads the bases of deltas, with a search of all segments. All must outlive it.
+  SegmentScrub(SegmentCache& segments, BaseReader& bases, ChunkVerifier verifier, Pace pace);
 
   // Returns the findings. `record`: the segment's record in metadata. If the segment is not sealed,
   // it may have grown since the record was written.
@@ -54,6 +57,7 @@ class SegmentScrub {
            std::string_view cause);
 
   SegmentCache& segments_;
+  BaseReader& bases_;
   ChunkVerifier verifier_;
   const Pace pace_;
   SegmentFindings findings_;      // of the segment that is being verified

@@ -11,6 +11,7 @@ SegmentRecord SealedRecord(const SegmentTrailer& trailer) {
   record.plain_bytes = trailer.plain_bytes;
   record.first_sequence = trailer.first_sequence;
   record.last_sequence = trailer.last_sequence;
+  record.deltas = trailer.base_count > 0;
   return record;
 }
 

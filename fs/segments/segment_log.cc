@@ -83,14 +83,15 @@ Status SegmentLog::failure() const {
   return failure_;
 }
 
-Status SegmentLog::Resume(SegmentId segment, const SegmentRecord& record) {
+Status SegmentLog::Resume(SegmentId segment, const SegmentRecord& record, bool moved) {
   SegmentWriterOptions writer_options{.target_size = options_.segment_bytes};
   auto opened = SegmentWriter::Resume(env_, options_.store, {options_.uuid, segment}, record.length,
                                       writer_options);
   if (!opened.ok()) return std::move(opened).status();
   WriterPtr writer = std::move(opened).value();
   MutexLock lock(mutex_);
-  const LogStream stream = NewStreamOf(writer->kind());  // its stream was not recorded
+  // Its stream was not recorded.
+  const LogStream stream = moved ? MovedStreamOf(writer->kind()) : NewStreamOf(writer->kind());
   Add(resumed_, *writer, stream);
   tracked_.push_back({writer, stream, record, record, false});
   WriterPtr& open = open_[static_cast<size_t>(stream)];

@@ -79,9 +79,10 @@ class SegmentLog {
   // Ends the thread; unsynced blocks stay unsynced.
   ~SegmentLog();
 
-  // Continues a segment that a clean unmount left unsealed. Returns the errors of
-  // SegmentWriter::Resume. After an error the log is unchanged.
-  Status Resume(SegmentId segment, const SegmentRecord& record);
+  // Continues a segment that a clean unmount left unsealed. `moved`: it may have moved chunks, and
+  // is continued as a segment for these. Returns the errors of SegmentWriter::Resume. After an
+  // error the log is unchanged.
+  Status Resume(SegmentId segment, const SegmentRecord& record, bool moved = false);
 
   // Makes the following SyncAll calls return this record, too, until CommitDone is called. The
   // record belongs to a segment to which the log does not write.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <map>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -337,13 +338,16 @@ Result<DecodedBlock::Chunks> BlockCodec::DecodeDeltas(const BlockHead& head, Byt
 }
 
 // Inflates the deltas to `offset` and behind. The deltas are taken by base, so that each base is
-// read once, and only one is held at a time.
+// read once, and only one is held at a time. The bases come in the order in which they are first
+// needed, because neighbours often have their bases in one block.
 void BlockCodec::Inflate(const BlockHead& head, const DeltaPayload& payload, BaseSource& bases,
                          uint32_t offset, DecodedBlock::Chunks& chunks) const {
   std::vector<size_t> order(payload.deltas.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&payload](size_t a, size_t b) {
-    return payload.deltas[a].base < payload.deltas[b].base;
+  std::map<BaseRef, size_t> first_use;
+  for (size_t i = 0; i < order.size(); ++i) first_use.emplace(payload.deltas[i].base, i);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return first_use.at(payload.deltas[a].base) < first_use.at(payload.deltas[b].base);
   });
   for (size_t first = 0; first < order.size();) {
     const BaseRef& base = payload.deltas[order[first]].base;

@@ -28,6 +28,7 @@ Superblock MakeSuperblock(const StoreSettings& settings) {
   superblock.block_plain_bytes = settings.block_plain_bytes;
   superblock.segment_bytes = settings.segment_bytes;
   superblock.rabin_polynomial = 1;
+  if (settings.chooser != nullptr) superblock.incompat_features |= kIncompatDeltas;
   return superblock;
 }
 
@@ -175,7 +176,9 @@ Status StoreUnderTest::TryOpen(bool read_only) {
   parts_ = std::move(parts).value();
   chunks_ = std::make_unique<ChunkStore>(*parts_);
   if (read_only) return Status::Ok();
-  jobs_ = std::make_unique<MaintenanceJobs>(*parts_, *chunks_, records, MaintenanceJobs::Options{});
+  MaintenanceJobs::Options job_options;
+  job_options.chooser = settings_.chooser;
+  jobs_ = std::make_unique<MaintenanceJobs>(*parts_, *chunks_, records, std::move(job_options));
   const std::vector<SegmentId> victims(committed_.victims.begin(), committed_.victims.end());
   return CompareVictims(*parts_, victims, crashed);
 }

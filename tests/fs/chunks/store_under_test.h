@@ -17,6 +17,7 @@
 #include "fs/recovery/segment_recovery.h"
 #include "store/env/sim_env.h"
 #include "store/env/space_reserve.h"
+#include "store/segment/base_chooser.h"
 #include "store/segment/directory_segment_store.h"
 #include "tests/fs/chunks/hint_index.h"
 
@@ -40,6 +41,8 @@ struct StoreSettings {
   size_t block_cache_bytes = 256u << 10;
   size_t footer_cache_bytes = 256u << 10;
   uint64_t minimum_free_bytes = 0;
+  // If set, the store may have deltas, with bases that this chooser offers.
+  BaseChooser* chooser = nullptr;
 };
 
 // The metadata of the store.

@@ -27,8 +27,8 @@
 
 namespace siltfs::testing {
 
-// Calls a hook before a file is first read. Draws the same random bytes in each run, so that files
-// are cut at the same places.
+// Calls a hook before a file is first read, and another before copies. Draws the same random bytes
+// in each run, so that files are cut at the same places.
 class HookedEnv final : public FaultEnv {
  public:
   using FaultEnv::FaultEnv;
@@ -39,6 +39,13 @@ class HookedEnv final : public FaultEnv {
     return Status::Ok();
   }
 
+  // Called once when the room on the disk is asked for. A collection does this before it copies
+  // chunks, when the live chunks of its victims are marked.
+  std::function<void()> before_copying;
+  Result<DiskSpace> GetDiskSpace(const std::string& file) override {
+    if (before_copying) std::exchange(before_copying, nullptr)();
+    return FaultEnv::GetDiskSpace(file);
+  }
   void BeforeRead(std::string part, std::function<void()> hook) {
     part_ = std::move(part);
     hook_ = std::move(hook);

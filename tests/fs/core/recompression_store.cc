@@ -47,6 +47,14 @@ RecompressionStore::RecompressionStore(Env& environment, std::string store_path,
   REQUIRE_OK(WriteSuperblock(env, path, state->superblock));
 }
 
+void RecompressionStore::AllowDeltas(BaseChooser& chooser) {
+  base_chooser = &chooser;
+  auto state = ReadSuperblock(env, path);
+  REQUIRE_OK(state);
+  state->superblock.incompat_features |= kIncompatDeltas;
+  REQUIRE_OK(WriteSuperblock(env, path, state->superblock));
+}
+
 Result<std::unique_ptr<FileSystem>> RecompressionStore::Open(Env& on, bool read_only) const {
   FileSystemOptions options;
   options.store = path;
@@ -54,6 +62,7 @@ Result<std::unique_ptr<FileSystem>> RecompressionStore::Open(Env& on, bool read_
   options.read_only = read_only;
   options.commit_interval = std::chrono::hours(1);
   options.deletion_patience = deletion_patience;
+  options.base_chooser = base_chooser;
   return FileSystem::Open(on, options);
 }
 

@@ -10,6 +10,7 @@
 #include "fs/interface/file_system.h"
 #include "fs/interface/stats.h"
 #include "store/env/env.h"
+#include "store/segment/base_chooser.h"
 
 namespace siltfs::testing {
 
@@ -20,6 +21,10 @@ struct RecompressionStore {
   // Makes the store at `path`.
   RecompressionStore(Env& environment, std::string store_path, uint32_t segment_bytes = 64u << 10,
                      int compression_level = 3);
+
+  // From now on recompression makes deltas, with bases that the chooser offers. The store is
+  // closed.
+  void AllowDeltas(BaseChooser& chooser);
 
   Result<std::unique_ptr<FileSystem>> Open(Env& on, bool read_only = false) const;
   // Writes files of 60 KB, named by their seed, and adds them to `files`. They are closed.
@@ -36,6 +41,7 @@ struct RecompressionStore {
 
   Env& env;
   std::chrono::milliseconds deletion_patience{0};  // of the next Open
+  BaseChooser* base_chooser = nullptr;
   const std::string path;
   std::map<std::string, Bytes> files;
 };

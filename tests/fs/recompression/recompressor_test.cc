@@ -230,7 +230,7 @@ struct Recompressing {
       hand.Wait(wakes, mutex, at_most);
     };
     recompressor = std::make_unique<Recompressor>(
-        Recompressor::Dependencies{env, *index, *log, cache, activity, account, hand},
+        Recompressor::Dependencies{env, *index, *log, cache, activity, account, hand, bases},
         std::move(options));
     for (const SegmentId id : {3, 1, 2}) recompressor->Add(id, records[id]);
   }
@@ -308,6 +308,7 @@ struct Recompressing {
   SegmentCache cache{segments, kUuid, codec, nullptr, 16};
   StoreActivity activity{env, kQuiet};
   SpaceAccount account{{}};
+  SegmentBases bases;
   std::unique_ptr<Recompressor> recompressor;
 };
 

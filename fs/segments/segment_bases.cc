@@ -1,0 +1,61 @@
+#include "fs/segments/segment_bases.h"
+
+#include "store/segment/segment_reader.h"
+
+namespace siltfs {
+
+void SegmentBases::Add(const SegmentRecords& records) {
+  for (const auto& [id, record] : records) {
+    if (record.deltas) Add(id);
+  }
+}
+
+void SegmentBases::Add(SegmentId segment) {
+  MutexLock lock(mutex_);
+  added_[segment] = ++now_;
+}
+
+void SegmentBases::Remove(SegmentId segment) {
+  MutexLock lock(mutex_);
+  added_.erase(segment);
+}
+
+std::vector<SegmentId> SegmentBases::All() const { return AddedSince(0); }
+
+uint64_t SegmentBases::Now() const {
+  MutexLock lock(mutex_);
+  return now_;
+}
+
+std::vector<SegmentId> SegmentBases::AddedSince(uint64_t when) const {
+  std::vector<SegmentId> segments;
+  MutexLock lock(mutex_);
+  for (const auto& [segment, added] : added_) {
+    if (added > when) segments.push_back(segment);
+  }
+  return segments;
+}
+
+Status ForEachBase(SegmentCache& segments, SegmentId segment,
+                   const std::function<Status(const BaseRef&)>& visit) {
+  const auto opened = segments.Open(segment);
+  if (opened.status().Is(StatusCode::kNotFound)) return Status::Ok();
+  if (!opened.ok()) return opened.status();
+  const SegmentReader& reader = *(*opened)->reader;
+  const auto table = reader.ReadBaseTable();
+  if (table.ok()) {
+    for (const BaseRef& base : *table) SILTFS_RETURN_IF_ERROR(visit(base));
+    return Status::Ok();
+  }
+  if (table.status().Is(StatusCode::kIoError)) return table.status();
+  table.status().IgnoreError("the blocks are read instead");
+  SILTFS_ASSIGN_OR_RETURN(const BlockTable blocks, reader.ScanBlockTable());
+  for (const BlockPlace& place : blocks.blocks) {
+    SILTFS_ASSIGN_OR_RETURN(const std::vector<DeltaBase> deltas,
+                            reader.ReadDeltaBases(place.block_offset));
+    for (const DeltaBase& delta : deltas) SILTFS_RETURN_IF_ERROR(visit(delta.base));
+  }
+  return Status::Ok();
+}
+
+}  // namespace siltfs

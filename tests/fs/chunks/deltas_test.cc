@@ -1,0 +1,200 @@
+// Chunks that are stored as deltas: reads, damage of their bases, and healing.
+#include <string>
+
+#include "store/segment/segment_files.h"
+#include "tests/fs/chunks/delta_store.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+Status GetOf(DeltaStore& deltas, const ChunkName& name) {
+  return deltas.store.chunks().Get(name, DeltaStore::kChunkBytes).status();
+}
+
+// Damages the payload of the block that holds the chunk. Returns the names in the block.
+std::set<ChunkName> Damage(DeltaStore& deltas, const ChunkName& name) {
+  const FoundBlock block = deltas.BlockOf(name);
+  FlipByte(deltas.store, SegmentPath(deltas.store.path(), block.segment),
+           block.offset + block.head.head_bytes() + block.head.payload_bytes / 2);
+  std::set<ChunkName> names;
+  for (const ChunkRecord& record : block.head.records) names.insert(record.name);
+  return names;
+}
+
+// Requires that exactly the chunks in `lost` and their dependents cannot be read. Returns how many
+// chunks that are.
+size_t RequireLost(DeltaStore& deltas, const std::set<ChunkName>& lost) {
+  const std::map<ChunkName, ChunkName> base_of = deltas.Deltas();
+  size_t count = 0;
+  for (const PutChunks* put : {&deltas.bases, &deltas.dependents}) {
+    ChunkStore::ReadCursor cursor;
+    for (size_t i = 0; i < put->names.size(); ++i) {
+      const ChunkName& name = put->names[i];
+      const auto base = base_of.find(name);
+      const bool is_lost =
+          lost.contains(name) || (base != base_of.end() && lost.contains(base->second));
+      if (is_lost) {
+        REQUIRE_CODE(deltas.store.chunks().Get(name, DeltaStore::kChunkBytes, cursor), kCorruption);
+        REQUIRE_CODE(GetOf(deltas, name), kCorruption);
+        ++count;
+      } else {
+        const auto got = deltas.store.chunks().Get(name, DeltaStore::kChunkBytes, cursor);
+        REQUIRE_OK(got);
+        REQUIRE(std::ranges::equal(got->bytes, put->chunks[i]));
+      }
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a chunk that is stored as a delta is read") {
+  const size_t cache = GENERATE(0u, 256u << 10, 16u << 20);
+  DeltaStore deltas(cache, GENERATE(TestIndex::kMap, TestIndex::kSilt));
+  deltas.Fill(60);
+  REQUIRE(deltas.Deltas().size() == 60);
+  RequireAll(deltas.store.chunks(), deltas.dependents);
+  RequireAll(deltas.store.chunks(), deltas.bases);
+  size_t flagged = 0;
+  for (const auto& [id, record] : deltas.store.committed().segments)
+    flagged += record.deltas ? 1 : 0;
+  CHECK(flagged > 0);
+  CHECK(flagged < deltas.store.committed().segments.size());
+  deltas.store.Reopen();
+  RequireAll(deltas.store.chunks(), deltas.dependents);
+  deltas.store.Close();
+  deltas.store.Open(/*read_only=*/true);
+  RequireAll(deltas.store.chunks(), deltas.dependents);
+  CHECK(deltas.store.findings().empty());
+}
+
+TEST_CASE("the cursor of a reader passes over deltas") {
+  DeltaStore deltas(4u << 20);
+  deltas.Fill(60);
+  deltas.store.Reopen();
+  ChunkStore::ReadCursor cursor;
+  for (size_t i = 0; i < deltas.dependents.names.size(); ++i) {
+    const auto got =
+        deltas.store.chunks().Get(deltas.dependents.names[i], DeltaStore::kChunkBytes, cursor);
+    REQUIRE_OK(got);
+    REQUIRE(std::ranges::equal(got->bytes, deltas.dependents.chunks[i]));
+  }
+  // Each block was decoded once, and so was each block of bases.
+  CHECK(deltas.store.chunks().read_stats().blocks_decoded <= AllBlocks(deltas.store).size() + 2);
+}
+
+TEST_CASE("a base is found without its index entry") {
+  DeltaStore deltas;
+  deltas.Fill(60);
+  deltas.store.Reopen();
+  for (const ChunkName& name : deltas.bases.names) deltas.store.index().Say(name, std::nullopt);
+  RequireAll(deltas.store.chunks(), deltas.dependents);
+  CHECK(deltas.store.chunks().totals().damaged_chunks == 0);
+  // One search of all segments has found the bases of a segment with deltas.
+  CHECK(deltas.store.chunks().read_stats().segments_searched <
+        deltas.store.committed().segments.size() * deltas.store.committed().segments.size());
+}
+
+TEST_CASE("an index entry that leads to another chunk does no harm to a delta") {
+  DeltaStore deltas;
+  deltas.Fill(60);
+  deltas.store.Reopen();
+  const auto wrong = Find(deltas.store, deltas.bases.names[30]);
+  for (const ChunkName& name : deltas.bases.names) deltas.store.index().Say(name, wrong);
+  RequireAll(deltas.store.chunks(), deltas.dependents);
+}
+
+TEST_CASE("a damaged base costs exactly its dependents, and putting it again heals them") {
+  DeltaStore deltas(GENERATE(0u, 4u << 20), GENERATE(TestIndex::kMap, TestIndex::kSilt));
+  deltas.Fill(60);
+  deltas.store.Reopen();
+  const std::set<ChunkName> lost = Damage(deltas, deltas.bases.names[20]);
+  const size_t count = RequireLost(deltas, lost);
+  REQUIRE(count == 2 * lost.size());
+  // The bases and their dependents are on the damage list, and no other chunk.
+  CHECK(deltas.store.chunks().totals().damaged_chunks == count);
+  deltas.store.Reopen();
+  CHECK(deltas.store.chunks().totals().damaged_chunks == count);
+
+  if (GENERATE(true, false)) {  // the bases are put again, or their dependents
+    PutChunks again;
+    again.chunks = deltas.bases.chunks;
+    REQUIRE_OK(TryPut(deltas.store.chunks(), again));
+    CHECK(again.names == deltas.bases.names);
+    deltas.store.Commit();
+    RequireAll(deltas.store.chunks(), deltas.bases);
+    RequireAll(deltas.store.chunks(), deltas.dependents);
+  } else {
+    PutChunks again;
+    again.chunks = deltas.dependents.chunks;
+    REQUIRE_OK(TryPut(deltas.store.chunks(), again));
+    CHECK(again.names == deltas.dependents.names);
+    deltas.store.Commit();
+    RequireAll(deltas.store.chunks(), deltas.dependents);
+  }
+}
+
+TEST_CASE("the error of a lost base names the base") {
+  DeltaStore deltas;
+  deltas.Fill(20);
+  const ChunkName dependent = deltas.dependents.names[3];
+  const ChunkName base = deltas.Deltas().at(dependent);
+  const FoundBlock block = deltas.BlockOf(base);
+  deltas.store.Close();
+  REQUIRE_OK(deltas.store.env().RemoveFile(SegmentPath(deltas.store.path(), block.segment)));
+  deltas.store.Open();
+  const Status got = GetOf(deltas, dependent);
+  REQUIRE_CODE(got, kCorruption);
+  CHECK(std::string(got.cause()).find(base.ToHex()) != std::string::npos);
+}
+
+TEST_CASE("a device error while a base is read is no damage, and is not cached") {
+  DeltaStore deltas(4u << 20);
+  deltas.Fill(20);
+  deltas.store.Reopen();
+  const ChunkName dependent = deltas.dependents.names[3];
+  const FoundBlock block = deltas.BlockOf(deltas.Deltas().at(dependent));
+  deltas.store.env().FailCall({.calls = SimCall::kRead,
+                               .nth = 1,
+                               .code = StatusCode::kIoError,
+                               .sticky = true,
+                               .path_part = SegmentPath(deltas.store.path(), block.segment)});
+  REQUIRE_CODE(GetOf(deltas, dependent), kIoError);
+  deltas.store.env().ClearFaults();
+  RequireAll(deltas.store.chunks(), deltas.dependents);
+  CHECK(deltas.store.chunks().totals().damaged_chunks == 0);
+}
+
+// The dependents are deltas against `bases`, which are whole. Then the index forgets the bases, so
+// they are stored again, and these copies become deltas against other chunks.
+TEST_CASE("a copy of a base that is a delta itself is not used as a base") {
+  DeltaStore deltas;
+  deltas.Fill(20);
+  std::vector<Bytes> others;
+  for (const Bytes& base : deltas.bases.chunks) others.push_back(SimilarTo(base, 9));
+  deltas.chooser.may_offer = [](const BaseRef&) { return false; };
+  const PutChunks put = deltas.PutSealed(others);
+  deltas.Recompress();
+  deltas.chooser.may_offer = nullptr;
+  deltas.store.Reopen();
+  for (const ChunkName& name : deltas.bases.names) deltas.store.index().Say(name, std::nullopt);
+  for (size_t i = 0; i < put.names.size(); ++i) {
+    const FoundBlock block = deltas.BlockOf(put.names[i]);
+    for (const ChunkRecord& record : block.head.records) {
+      if (record.name == put.names[i]) deltas.chooser.Know(record, put.chunks[i]);
+    }
+  }
+  deltas.PutSealed(deltas.bases.chunks);
+  REQUIRE(CountCopies(deltas.store, deltas.bases.names[7]) == 2);
+  REQUIRE(deltas.Recompress().deltas == 20);
+  for (const ChunkName& name : deltas.bases.names) deltas.store.index().TellTruth(name);
+  deltas.store.Reopen();
+  REQUIRE(deltas.Deltas().contains(deltas.bases.names[7]));
+  RequireAll(deltas.store.chunks(), deltas.dependents);
+  RequireAll(deltas.store.chunks(), deltas.bases);
+  CHECK(deltas.store.chunks().totals().damaged_chunks == 0);
+}
+
+}  // namespace siltfs::testing
