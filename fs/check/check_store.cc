@@ -83,6 +83,7 @@ Result<CheckReport> CheckLockedStore(Env& env, const CheckOptions& options) {
   begin("index");
   SILTFS_RETURN_IF_ERROR(CheckIndex(context));
   SILTFS_RETURN_IF_ERROR(CheckGuide(context));
+  SILTFS_RETURN_IF_ERROR(CheckLsh(context));
   begin("contents");
   SILTFS_RETURN_IF_ERROR(CheckContents(context, finder, bases));
   return context.report();

@@ -8,6 +8,7 @@
 #include "fs/open/store_index.h"
 #include "fs/open/store_layout.h"
 #include "index/open_index.h"
+#include "index/slice_lsh/slice_lsh.h"
 
 namespace siltfs {
 namespace {
@@ -77,6 +78,34 @@ Status CheckGuide(CheckContext& context) {
   if (const Status verified = guide->Verify(report); !verified.ok()) {
     if (!IsDamage(verified)) return verified;
     context.Report("guide", verified);
+  }
+  return context.Continue();
+}
+
+Status CheckLsh(CheckContext& context) {
+  const std::string directory = LshPath(context.store());
+  const auto info = context.env.GetFileInfo(directory);
+  if (info.status().Is(StatusCode::kNotFound)) return Status::Ok();
+  const auto report = [&](const std::string& sentence) {
+    context.Report(
+        {.code = "lsh",
+         .path = directory,
+         .message = fmt::format("the super-features of chunks are damaged; recompression "
+                                "finds fewer bases, and the directory can be removed: "
+                                "{}",
+                                sentence)});
+  };
+  SliceLshOptions options;
+  options.directory = directory;
+  options.read_only = true;
+  options.renew_if_damaged = false;
+  const auto lsh = SliceLsh::Open(context.env, options);
+  // A mount that was not ended may have left nothing yet.
+  if (lsh.status().Is(StatusCode::kNotFound)) return context.Continue();
+  const Status verified = lsh.ok() ? (*lsh)->Verify(report) : lsh.status();
+  if (!verified.ok()) {
+    if (verified.Is(StatusCode::kNeedsNewer) || !IsDamage(verified)) return verified;
+    report(verified.ToString());
   }
   return context.Continue();
 }

@@ -13,6 +13,10 @@ Status OpenCheckedIndex(CheckContext& context);
 // Reports damage of the segment guide, which no mount needs (fs/guide/segment_guide.h).
 Status CheckGuide(CheckContext& context);
 
+// Reports damage of the super-features of recompressed chunks, which no mount needs
+// (fs/deltas/near_duplicates.h).
+Status CheckLsh(CheckContext& context);
+
 // Reports the findings of the index's own verification, and counts entries without a chunk.
 Status CheckIndex(CheckContext& context);
 

@@ -14,6 +14,8 @@ Result<nlohmann::json> RecompressStore(StoreMaintenance& maintenance, const std:
       {"bytes_before", report.bytes_before},
       {"bytes_after", report.bytes_after},
       {"awaiting_recompression_bytes", report.awaiting_recompression_bytes},
+      {"delta_chunks", report.delta_chunks},
+      {"delta_saved_bytes", report.delta_saved_bytes},
   };
 }
 

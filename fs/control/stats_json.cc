@@ -25,6 +25,29 @@ Json GuideToJson(const FileSystemStats& stats) {
           {"damaged_pages", guide.damaged_pages}};
 }
 
+Json DeltasToJson(const FileSystemStats& stats) {
+  if (!stats.deltas) return {};
+  const DeltaStats& deltas = *stats.deltas;
+  Json json = {{"segments", deltas.segments},         {"deltas", deltas.deltas},
+               {"saved_bytes", deltas.saved_bytes},   {"examined", deltas.examined},
+               {"candidates", deltas.candidates},     {"offered", deltas.offered},
+               {"memory_bytes", deltas.memory_bytes}, {"lsh", Json()}};
+  if (deltas.lsh) {
+    const SliceLshStats& lsh = *deltas.lsh;
+    json["lsh"] = {{"tables", lsh.shape.tables},
+                   {"entries", lsh.entries},
+                   {"memory_bytes", lsh.memory_bytes},
+                   {"flash_bytes", lsh.flash_bytes},
+                   {"flash_bytes_written", lsh.flash_bytes_written},
+                   {"lookups", lsh.lookups},
+                   {"flash_reads", lsh.flash_reads},
+                   // Each request of a lookup reads one page.
+                   {"flash_pages_read", lsh.flash_reads},
+                   {"damaged_pages", lsh.damaged_pages}};
+  }
+  return json;
+}
+
 }  // namespace
 
 Json ToJson(const FileSystemStats& stats, const std::string& store,
@@ -63,6 +86,7 @@ Json ToJson(const FileSystemStats& stats, const std::string& store,
         {"segments_done", stats.index_replay.segments_done},
         {"segments_total", stats.index_replay.segments_total}}},
       {"guide", GuideToJson(stats)},
+      {"deltas", DeltasToJson(stats)},
   };
 }
 

@@ -26,6 +26,7 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       ids_(std::move(parts.ids)),
       chunk_parts_(std::move(parts.chunk_parts)),
       chunks_(std::move(parts.chunks)),
+      near_duplicates_(std::move(parts.near_duplicates)),
       jobs_(std::move(parts.jobs)),
       replay_(std::move(parts.replay)),
       store_(env_, options_, *chunks_, *metadata_, reserve_.get()),
@@ -46,7 +47,8 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       entries_(store_, content_, ids_.get(), inodes_, lifetimes_, changes_, names_, folds_),
       contents_(store_, inodes_),
       maintenance_(store_, std::move(parts.reserve_directory), *index_, guide_.get(),
-                   chunk_parts_->damage, jobs_.get(), content_, changes_, lifetimes_) {}
+                   near_duplicates_.get(), *chunk_parts_, jobs_.get(), content_, changes_,
+                   lifetimes_) {}
 
 FileSystemImpl::~FileSystemImpl() {
   if (replay_) replay_->Stop();  // the fold thread may wait for it
@@ -94,6 +96,8 @@ Status FileSystemImpl::Close() {
   jobs_->recompressor().TakeOwed(last);
   SILTFS_RETURN_IF_ERROR(index_->Close());
   if (guide_) guide_->Close().IgnoreError("the next mount covers the segments again");
+  if (near_duplicates_)
+    near_duplicates_->Close().IgnoreError("chunks that are not found as bases cost space only");
   if (!last.empty()) SILTFS_RETURN_IF_ERROR(metadata_->WriteThrough(last));
   SILTFS_RETURN_IF_ERROR(ids_->EndMount(chunks_->next_segment_id()));
   superblock_.last_commit = metadata_->last_commit();

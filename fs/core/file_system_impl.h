@@ -37,6 +37,7 @@
 #include "fs/core/index_replay.h"
 #include "fs/core/maintenance_jobs.h"
 #include "fs/core/store_maintenance_impl.h"
+#include "fs/deltas/near_duplicates.h"
 #include "fs/guide/segment_guide.h"
 #include "fs/inodes/change_applier.h"
 #include "fs/inodes/inode_lifetimes.h"
@@ -83,8 +84,9 @@ class FileSystemImpl final : public FileSystem {
     std::unique_ptr<IdAllocator> ids;  // null when read-only
     std::unique_ptr<ChunkParts> chunk_parts;
     std::unique_ptr<ChunkStore> chunks;
-    std::unique_ptr<MaintenanceJobs> jobs;  // null when read-only
-    std::unique_ptr<IndexReplay> replay;    // null if the index has all entries
+    std::unique_ptr<NearDuplicates> near_duplicates;  // null if no deltas are made
+    std::unique_ptr<MaintenanceJobs> jobs;            // null when read-only
+    std::unique_ptr<IndexReplay> replay;              // null if the index has all entries
     std::shared_ptr<const ChunkerTables> chunker_tables;
   };
   FileSystemImpl(Env& env, FileSystemOptions options, Parts parts);
@@ -212,6 +214,7 @@ class FileSystemImpl final : public FileSystem {
   std::unique_ptr<IdAllocator> ids_;
   std::unique_ptr<ChunkParts> chunk_parts_;
   std::unique_ptr<ChunkStore> chunks_;
+  std::unique_ptr<NearDuplicates> near_duplicates_;
   std::unique_ptr<MaintenanceJobs> jobs_;  // null when read-only
   std::unique_ptr<IndexReplay> replay_;
 

@@ -19,6 +19,7 @@
 #include "fs/recompression/recompressor.h"
 #include "fs/records/scrub_record.h"
 #include "fs/scrub/scrubber.h"
+#include "store/segment/base_chooser.h"
 
 namespace siltfs {
 

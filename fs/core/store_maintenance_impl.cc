@@ -76,6 +76,8 @@ Result<FileSystemStats> StoreMaintenanceImpl::GetStats() {
     stats.guide_uncovered = guide.uncovered;
     stats.index_bytes += guide.filters.flash_bytes;
   }
+  stats.deltas = GetDeltaStats();
+  if (stats.deltas && stats.deltas->lsh) stats.index_bytes += stats.deltas->lsh->flash_bytes;
   stats.segments_searched = store_.chunks().read_stats().segments_searched;
   const ReplayState::Progress replay = store_.chunks().replay_progress();
   stats.index_replay = {replay.running, replay.done, replay.total};
@@ -90,6 +92,24 @@ Result<FileSystemStats> StoreMaintenanceImpl::GetStats() {
     failure = store_.chunks().failure();  // metadata learns of it with the next commit
   stats.read_only = store_.options().read_only || !failure.ok();
   if (!failure.ok()) stats.read_only_cause = failure.ToString();
+  return stats;
+}
+
+std::optional<DeltaStats> StoreMaintenanceImpl::GetDeltaStats() const {
+  if (!parts_.options.superblock.deltas()) return std::nullopt;
+  DeltaStats stats;
+  stats.segments = parts_.bases.size();
+  if (jobs_ != nullptr) {
+    stats.deltas = jobs_->recompressor().deltas();
+    stats.saved_bytes = jobs_->recompressor().delta_saved_bytes();
+  }
+  if (near_duplicates_ == nullptr) return stats;
+  const NearDuplicateStats chosen = near_duplicates_->stats();
+  stats.examined = chosen.examined;
+  stats.candidates = chosen.candidates;
+  stats.offered = chosen.offered;
+  stats.memory_bytes = chosen.memory_bytes;
+  stats.lsh = chosen.lsh;
   return stats;
 }
 
@@ -112,7 +132,9 @@ Result<RecompressionReport> StoreMaintenanceImpl::Recompress() {
       .segments_left = outcome.left,
       .bytes_before = outcome.bytes_before,
       .bytes_after = outcome.bytes_after,
-      .awaiting_recompression_bytes = store_.chunks().totals().awaiting_recompression_bytes};
+      .awaiting_recompression_bytes = store_.chunks().totals().awaiting_recompression_bytes,
+      .delta_chunks = outcome.deltas,
+      .delta_saved_bytes = outcome.delta_saved_bytes};
 }
 
 Result<GarbageReport> StoreMaintenanceImpl::CollectGarbage(bool dry_run) {
@@ -171,7 +193,7 @@ Result<ScrubReport> StoreMaintenanceImpl::Scrub(ScrubMode mode) {
 }
 
 Status StoreMaintenanceImpl::NameDamagedFiles(ScrubReport& report) {
-  const std::vector<DamagedBlock> damage = damage_.All();
+  const std::vector<DamagedBlock> damage = parts_.damage.All();
   if (damage.empty()) return Status::Ok();
   const ChunkStore::Use use(store_.chunks());
   const auto metadata = store_.metadata().CommittedSnapshot();

@@ -4,31 +4,38 @@
 // of the store, which must outlive it.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "fs/chunks/chunk_parts.h"
 #include "fs/content/file_content.h"
 #include "fs/core/maintenance_jobs.h"
+#include "fs/deltas/near_duplicates.h"
 #include "fs/guide/segment_guide.h"
 #include "fs/inodes/change_applier.h"
 #include "fs/inodes/inode_lifetimes.h"
 #include "fs/inodes/store_context.h"
 #include "fs/interface/stats.h"
 #include "fs/interface/store_maintenance.h"
-#include "fs/segments/damage_list.h"
 #include "index/chunk_index.h"
 
 namespace siltfs {
 
 class StoreMaintenanceImpl final : public StoreMaintenance {
  public:
-  // `jobs` is null when read-only; `guide` is null if the store is used without one.
+  // `jobs` is null when read-only, `guide` if the store is used without one, and `near_duplicates`
+  // if no deltas are made.
   StoreMaintenanceImpl(const StoreContext& store, std::string reserve_directory, ChunkIndex& index,
-                       const SegmentGuide* guide, const DamageList& damage, MaintenanceJobs* jobs,
-                       const FileContent& content, ChangeApplier& changes,
-                       InodeLifetimes& lifetimes)
+                       const SegmentGuide* guide, const NearDuplicates* near_duplicates,
+                       const ChunkParts& parts, MaintenanceJobs* jobs, const FileContent& content,
+                       ChangeApplier& changes, InodeLifetimes& lifetimes)
       : store_(store),
         reserve_directory_(std::move(reserve_directory)),
         index_(index),
         guide_(guide),
-        damage_(damage),
+        near_duplicates_(near_duplicates),
+        parts_(parts),
         jobs_(jobs),
         content_(content),
         changes_(changes),
@@ -54,6 +61,7 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
   Status CommitSealed();
   // Enters sealed segments into the segment guide, and drops removed ones.
   void UpdateGuide();
+  std::optional<DeltaStats> GetDeltaStats() const;
   // Finds and reports the files that use chunks known to be damaged.
   Status NameDamagedFiles(ScrubReport& report);
 
@@ -61,7 +69,8 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
   const std::string reserve_directory_;
   ChunkIndex& index_;
   const SegmentGuide* const guide_;
-  const DamageList& damage_;
+  const NearDuplicates* const near_duplicates_;
+  const ChunkParts& parts_;
   MaintenanceJobs* const jobs_;
   const FileContent& content_;
   ChangeApplier& changes_;

@@ -17,20 +17,6 @@ void SegmentGuide::Report(const std::string& sentence) const {
   if (options_.report) options_.report(sentence);
 }
 
-Status EmptyGuideDirectory(Env& env, const std::string& directory) {
-  const auto info = env.GetFileInfo(directory);
-  if (info.ok() && info->type != FileType::kDirectory)
-    SILTFS_RETURN_IF_ERROR(env.RemoveFile(directory));
-  const auto entries = env.ListDirectory(directory);
-  if (entries.status().Is(StatusCode::kNotFound)) {
-    return CreateDirectoryDurably(env, directory.substr(0, directory.rfind('/')), directory);
-  }
-  if (!entries.ok()) return entries.status();
-  for (const DirectoryEntry& entry : *entries)
-    SILTFS_RETURN_IF_ERROR(env.RemoveFile(JoinPath(directory, entry.name)));
-  return env.SyncDirectory(directory);
-}
-
 Status SegmentGuide::OpenFilters(Env& env) {
   SliceBloomOptions filters = options_.filters;
   filters.directory = options_.directory;
@@ -40,12 +26,12 @@ Status SegmentGuide::OpenFilters(Env& env) {
   if (options_.read_only && info.status().Is(StatusCode::kNotFound))
     return {StatusCode::kNotFound, "there is no segment guide"};
   if (!options_.read_only && !there)
-    SILTFS_RETURN_IF_ERROR(EmptyGuideDirectory(env, options_.directory));
+    SILTFS_RETURN_IF_ERROR(MakeEmptyDirectory(env, options_.directory));
   auto opened = SliceBloom::Open(env, filters);
   if (opened.status().Is(StatusCode::kCorruption) && !options_.read_only) {
     Report(fmt::format("the segment guide cannot be used and is made again from the segments: {}",
                        opened.status().ToString()));
-    SILTFS_RETURN_IF_ERROR(EmptyGuideDirectory(env, options_.directory));
+    SILTFS_RETURN_IF_ERROR(MakeEmptyDirectory(env, options_.directory));
     opened = SliceBloom::Open(env, filters);
   }
   SILTFS_ASSIGN_OR_RETURN(filters_, std::move(opened));

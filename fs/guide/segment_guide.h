@@ -103,8 +103,4 @@ class SegmentGuide {
   bool limited_ SILTFS_GUARDED_BY(mutex_) = false;  // no more segments are covered
 };
 
-// Empties the directory of a guide, or makes it if it is missing. The next guide there begins
-// without names. Errors: Env's.
-Status EmptyGuideDirectory(Env& env, const std::string& directory);
-
 }  // namespace siltfs

@@ -168,7 +168,7 @@ struct FileSystemOptions {
   bool recompress_in_background = false;
   std::chrono::milliseconds recompress_after{5000};
   // Chooses the bases of deltas for recompression, in a store that may have deltas (make_store.h).
-  // Must outlive the file system. Null: no chunk becomes a delta.
+  // Must outlive the file system. Null: chunks that resemble each other (fs/deltas).
   BaseChooser* base_chooser = nullptr;
   // Collects garbage in the background once enough content was removed or replaced.
   bool collect_in_background = false;

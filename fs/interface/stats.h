@@ -7,8 +7,21 @@
 
 #include "index/chunk_index.h"
 #include "index/slice_bloom/slice_bloom.h"
+#include "index/slice_lsh/slice_lsh.h"
 
 namespace siltfs {
+
+// The choice of bases for deltas (fs/deltas/near_duplicates.h). Counts are since the mount.
+struct DeltaStats {
+  uint64_t segments = 0;             // with deltas
+  uint64_t deltas = 0;               // chunks that were stored as deltas
+  uint64_t saved_bytes = 0;          // by them, compared with their shares of the blocks before
+  uint64_t examined = 0;             // chunks for which a base was looked for
+  uint64_t candidates = 0;           // chunks that resemble them, according to SliceLSH
+  uint64_t offered = 0;              // bases, after verification
+  uint64_t memory_bytes = 0;         // of the names of chunks that stay whole
+  std::optional<SliceLshStats> lsh;  // empty when read-only, or if its files cannot be used
+};
 
 struct FileSystemStats {
   uint64_t logical_bytes = 0;  // of all files: sizes less holes; a file with several names once
@@ -19,7 +32,7 @@ struct FileSystemStats {
   uint64_t dead_bytes = 0;  // as far as known
   uint64_t reserve_bytes = 0;
   uint64_t metadata_bytes = 0;
-  uint64_t index_bytes = 0;  // of the chunk index and the segment guide
+  uint64_t index_bytes = 0;  // of the chunk index, the segment guide and SliceLSH
   uint64_t files = 0;        // inodes that are not directories
   uint64_t directories = 0;
   uint64_t chunks_logical = 0;  // references from files to chunks
@@ -40,8 +53,9 @@ struct FileSystemStats {
   IndexStats index;
   // The segment guide (fs/guide/segment_guide.h); empty if the store is used without one.
   std::optional<SliceBloomStats> guide;
-  uint64_t guide_lookups = 0;    // names, since the mount
-  uint64_t guide_uncovered = 0;  // segments that it does not cover
+  uint64_t guide_lookups = 0;        // names, since the mount
+  uint64_t guide_uncovered = 0;      // segments that it does not cover
+  std::optional<DeltaStats> deltas;  // empty if the store is without deltas
   // Segments that were read to search chunks without the index, since the mount.
   uint64_t segments_searched = 0;
   // The entries of segments that are put into the index in the background.
@@ -67,6 +81,8 @@ struct RecompressionReport {
   uint64_t bytes_before = 0;   // of segments rewritten and kept
   uint64_t bytes_after = 0;
   uint64_t awaiting_recompression_bytes = 0;  // not recompressed yet, open segments included
+  uint64_t delta_chunks = 0;                  // chunks that were stored as deltas
+  uint64_t delta_saved_bytes = 0;             // by them
 };
 
 // The result of StoreMaintenance::CollectGarbage, or its estimate. Units: bytes of segment files,

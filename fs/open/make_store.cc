@@ -75,7 +75,13 @@ Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
   superblock.metadata_engine = options.metadata_engine;
   if (!options.index_parameters.empty() || !options.metadata_engine.empty())
     superblock.incompat_features |= kIncompatEngines;
-  if (options.deltas) superblock.incompat_features |= kIncompatDeltas;
+  if (options.deltas) {
+    if (options.compression_level == 0) {
+      return Status(StatusCode::kInvalidArgument,
+                    "deltas need compression; choose a level, or make the store without deltas");
+    }
+    superblock.incompat_features |= kIncompatDeltas;
+  }
   SILTFS_RETURN_IF_ERROR(env.FillRandom(superblock.uuid.bytes));
   SILTFS_RETURN_IF_ERROR(env.FillRandom(superblock.tag_secret));
 

@@ -17,11 +17,11 @@ struct MakeStoreOptions {
   uint32_t chunk_avg = 8u << 10;
   uint32_t chunk_max = 64u << 10;
   int compression_level = 3;  // zstd's; 0: none
+  bool deltas = false;        // recompression may store chunks as deltas; not without compression
   IndexEngine index_engine = IndexEngine::kSilt;
   uint64_t index_memory = 44u << 20;       // bytes
   EngineParameters index_parameters = {};  // those that differ from the engine's defaults
   std::string metadata_engine = {};        // empty: the default engine
-  bool deltas = false;                     // recompression may store chunks as deltas
   FileOwner root_owner = {};               // of the file system's root directory
 };
 

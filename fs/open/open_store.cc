@@ -10,6 +10,7 @@
 #include "fs/core/file_system_impl.h"
 #include "fs/core/index_replay.h"
 #include "fs/core/maintenance_jobs.h"
+#include "fs/deltas/open_near_duplicates.h"
 #include "fs/guide/guide_updater.h"
 #include "fs/guide/segment_guide.h"
 #include "fs/mark/reference_sorter.h"
@@ -111,6 +112,24 @@ ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const StoreReco
   chunk_options.quiet_after = options.recompress_after;
   chunk_options.report = options.report;
   return chunk_options;
+}
+
+// Null if the store is without deltas, or if the files of the choice of bases cannot be used.
+std::unique_ptr<NearDuplicates> OpenChoiceOfBases(Env& disk, const FileSystemOptions& options,
+                                                  const FileSystemImpl::Parts& parts) {
+  if (!parts.superblock.deltas()) return nullptr;
+  ChunkParts& chunks = *parts.chunk_parts;
+  NearDuplicates::Options choice;
+  choice.is_excluded = [&chunks](SegmentId id) {
+    return chunks.victims.Contains(id) || chunks.gone->Contains(id) || chunks.damage.HasAnyOf(id);
+  };
+  choice.has_secondary = [&chunks](SegmentId id) { return chunks.secondary.Contains(id); };
+  choice.report = options.report;
+  // Not with the Env that takes space from the reserve, because a store works without the choice.
+  return OpenNearDuplicates(
+      disk, LshPath(options.store), parts.superblock, parts.chunker_tables, *parts.index,
+      *chunks.segments, chunks.bases, [&chunks](SegmentId id) { return chunks.gone->Contains(id); },
+      std::move(choice));
 }
 
 MaintenanceJobs::Options JobOptions(const FileSystemOptions& options, const StoreRecords& records,
@@ -375,9 +394,11 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
                        records.segments, std::move(unindexed)));
   parts.chunks = std::make_unique<ChunkStore>(*parts.chunk_parts);
   if (!read_only) {
-    parts.jobs =
-        std::make_unique<MaintenanceJobs>(*parts.chunk_parts, *parts.chunks, records.segments,
-                                          JobOptions(options, records, *parts.reserve));
+    parts.near_duplicates = OpenChoiceOfBases(disk, options, parts);
+    MaintenanceJobs::Options jobs = JobOptions(options, records, *parts.reserve);
+    if (jobs.chooser == nullptr) jobs.chooser = parts.near_duplicates.get();
+    parts.jobs = std::make_unique<MaintenanceJobs>(*parts.chunk_parts, *parts.chunks,
+                                                   records.segments, std::move(jobs));
     const std::function<Status()> compare = CompareCopies(*parts.chunk_parts, records);
     if (replay_later) {
       IndexReplay::Options replay;

@@ -103,7 +103,7 @@ class Rebuild {
   Status MakeGuide() {
     const std::string directory = GuidePath(known_.identity.store);
     SegmentGuide::Options guide_options{.directory = directory, .report = options_.report};
-    Status made = EmptyGuideDirectory(env_, directory);
+    Status made = MakeEmptyDirectory(env_, directory);
     if (made.ok()) {
       const auto guide = SegmentGuide::Open(env_, std::move(guide_options), known_.segments);
       made = CoverWaiting(*guide, segments_, known_.identity.uuid,

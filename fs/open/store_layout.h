@@ -36,6 +36,8 @@ inline std::string IndexRebuildPath(const std::string& store) {
 }
 // The segment guide (fs/guide/segment_guide.h).
 inline std::string GuidePath(const std::string& store) { return JoinPath(store, "index.guide"); }
+// The super-features of recompressed chunks (fs/deltas/near_duplicates.h).
+inline std::string LshPath(const std::string& store) { return JoinPath(store, "index.lsh"); }
 // Data that garbage collection sorts and cannot keep in memory. It is useless after the collection.
 inline std::string SpillPath(const std::string& store) { return JoinPath(store, "gc"); }
 

@@ -188,6 +188,8 @@ Status Recompressor::RecompressOne(const Candidate& candidate, const Prepare& pr
     ++outcome.segments;
     outcome.deltas += prepared->deltas;
     outcome.delta_saved_bytes += prepared->delta_saved_bytes;
+    deltas_ += prepared->deltas;
+    delta_saved_bytes_ += prepared->delta_saved_bytes;
   } else {
     after.recompressed = true;
     SILTFS_RETURN_IF_ERROR(

@@ -21,6 +21,7 @@
 // (SegmentLog::Fail).
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -121,6 +122,10 @@ class Recompressor final : public CommittedSegments {
   // recompressed.
   void Stop() { job_.Stop(); }
 
+  // As in RecompressionOutcome, of all segments since the store was opened.
+  uint64_t deltas() const { return deltas_; }
+  uint64_t delta_saved_bytes() const { return delta_saved_bytes_; }
+
   // Appends the owed metadata changes to `mutations`. A change is owed if it could not be written
   // because the disk was full.
   void TakeOwed(std::vector<Mutation>& mutations);
@@ -166,6 +171,8 @@ class Recompressor final : public CommittedSegments {
   const Dependencies deps_;
   const Options options_;
   BackgroundJob job_;
+  std::atomic<uint64_t> deltas_{0};
+  std::atomic<uint64_t> delta_saved_bytes_{0};
   std::vector<Mutation> owed_ SILTFS_GUARDED_BY(job_.run_mutex());
 
   Mutex mutex_;  // locked after the mutexes of job_

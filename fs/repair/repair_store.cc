@@ -24,6 +24,7 @@
 #include "fs/repair/salvage_findings.h"
 #include "fs/repair/segment_repair_run.h"
 #include "fs/repair/superblock_repair.h"
+#include "store/env/files.h"
 #include "store/segment/segment_files.h"
 
 namespace siltfs {
@@ -324,7 +325,11 @@ Result<bool> Repair::RepairInside(const CheckFindings& found) {
     changed |= made;
   } else if (found.Has("guide")) {
     // The next mount fills it again.
-    SILTFS_RETURN_IF_ERROR(EmptyGuideDirectory(env_, GuidePath(store_)));
+    SILTFS_RETURN_IF_ERROR(MakeEmptyDirectory(env_, GuidePath(store_)));
+    changed = true;
+  }
+  if (found.Has("lsh")) {
+    SILTFS_RETURN_IF_ERROR(MakeEmptyDirectory(env_, LshPath(store_)));
     changed = true;
   }
   return changed;

@@ -22,6 +22,11 @@ void SegmentBases::Remove(SegmentId segment) {
 
 std::vector<SegmentId> SegmentBases::All() const { return AddedSince(0); }
 
+size_t SegmentBases::size() const {
+  MutexLock lock(mutex_);
+  return added_.size();
+}
+
 uint64_t SegmentBases::Now() const {
   MutexLock lock(mutex_);
   return now_;

@@ -9,6 +9,7 @@
 // ForEachBase.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -34,6 +35,7 @@ class SegmentBases {
 
   // All segments of the set, ascending.
   std::vector<SegmentId> All() const SILTFS_EXCLUDES(mutex_);
+  size_t size() const SILTFS_EXCLUDES(mutex_);
   // The current point in the order of additions.
   uint64_t Now() const SILTFS_EXCLUDES(mutex_);
   // The segments that were added after the point `when`, ascending.

@@ -59,6 +59,17 @@ Status CreateDirectoryDurably(Env& env, const std::string& parent, const std::st
   return SyncNames(env, parent);
 }
 
+Status MakeEmptyDirectory(Env& env, const std::string& directory) {
+  const auto entries = ListOrClear(env, directory);
+  if (entries.status().Is(StatusCode::kNotFound)) {
+    return CreateDirectoryDurably(env, directory.substr(0, directory.rfind('/')), directory);
+  }
+  SILTFS_RETURN_IF_ERROR(entries.status());
+  for (const DirectoryEntry& entry : *entries)
+    SILTFS_RETURN_IF_ERROR(env.RemoveFile(JoinPath(directory, entry.name)));
+  return env.SyncDirectory(directory);
+}
+
 Status ReplaceFile(Env& env, const std::string& path, ByteView contents) {
   const std::string temporary = path + ".new";
   Status removed = env.RemoveFile(temporary);  // left over from a crash

@@ -31,6 +31,10 @@ Status SyncNames(Env& env, const std::string& directory);
 // process that created it may have been killed before its sync. May be retried after kNoSpace.
 Status CreateDirectoryDurably(Env& env, const std::string& parent, const std::string& directory);
 
+// Removes all files of `directory`, or creates it durably if it is missing. A file or link in its
+// place is removed. The directory must have no subdirectories.
+Status MakeEmptyDirectory(Env& env, const std::string& directory);
+
 // Writes `contents` to a new file beside `path`, syncs it, renames it over `path` and syncs the
 // directory: after a crash either the old or the new file exists, complete. May be retried after
 // kNoSpace.

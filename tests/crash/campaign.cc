@@ -18,6 +18,9 @@ namespace {
 
 constexpr int kHangSeconds = 180;  // a worker that sends nothing for this time counts as hung
 constexpr size_t kProblemsKept = 10;
+// A campaign with this many cuts, or more, has several sequences in stores with deltas.
+constexpr uint64_t kCutsWithDeltas = 500;
+constexpr uint64_t kLeastDeltaCuts = 10;
 constexpr auto kProgressEvery = std::chrono::seconds(5);
 
 enum MessageType : uint8_t { kSequence, kCuts, kProblem };
@@ -34,19 +37,17 @@ class Worker {
     for (uint64_t i = 0; left_ > 0; ++i) {
       const uint64_t seed =
           Random(options_.seed + (i * options_.jobs + number_) * 0x9E3779B97F4A7C15).Next();
-      Send(Encoder().U8(kSequence).U64(seed));
+      const bool deltas = PlanSequence(seed, options_.workload).store.deltas;
+      Send(Encoder().U8(kSequence).U64(seed).U8(deltas ? 1 : 0));
       const uint64_t before = left_;
       if (options_.perturb) PerturbSchedule(seed);
+      const CutVerdict verdict = [this, seed](const CutReport& report, const CutChain& chain) {
+        Report(seed, report, chain);
+      };
       if (options_.rot) {
-        RotSequence(seed, options_.workload, left_,
-                    [this, seed](const std::string& problem, const std::string& place,
-                                 bool noticed) { Report(seed, problem, place, noticed, {}); });
+        RotSequence(seed, options_.workload, left_, verdict);
       } else {
-        CutSequence(seed, options_.workload, left_, options_.injection,
-                    [this, seed](const std::string& problem, const std::string& place,
-                                 bool in_recovery, const CutChain& chain) {
-                      Report(seed, problem, place, in_recovery, chain);
-                    });
+        CutSequence(seed, options_.workload, left_, options_.injection, verdict);
       }
       if (left_ == before) --left_;  // counts a sequence without cuts, so that the loop ends
     }
@@ -54,11 +55,15 @@ class Worker {
   }
 
  private:
-  void Report(uint64_t seed, const std::string& problem, const std::string& place, bool counted,
-              const CutChain& chain) {
+  void Report(uint64_t seed, const CutReport& report, const CutChain& chain) {
     --left_;
-    Send(Encoder().U8(kCuts).U8(problem.empty() ? 0 : 1).U8(counted ? 1 : 0));
-    if (problem.empty() || problems_++ >= kProblemsKept) return;
+    const bool counted = options_.rot ? report.noticed : report.in_recovery;
+    Send(Encoder()
+             .U8(kCuts)
+             .U8(report.problem.empty() ? 0 : 1)
+             .U8(counted ? 1 : 0)
+             .U8(report.deltas ? 1 : 0));
+    if (report.problem.empty() || problems_++ >= kProblemsKept) return;
     std::string file;
     if (!options_.save_directory.empty() && !chain.links.empty()) {
       file = fmt::format("{}/cut-{:016x}-{}", options_.save_directory, seed, problems_);
@@ -66,7 +71,11 @@ class Worker {
       if (!saved.ok()) file = "not saved: " + saved.ToString();
     }
     auto shortened = [](const std::string& text) { return text.substr(0, 2000); };
-    Send(Encoder().U8(kProblem).Text16(shortened(place)).Text16(shortened(problem)).Text16(file));
+    Send(Encoder()
+             .U8(kProblem)
+             .Text16(shortened(report.place))
+             .Text16(shortened(report.problem))
+             .Text16(file));
   }
 
   // Sends the message, preceded by its length.
@@ -104,6 +113,7 @@ class Supervisor {
   CampaignResult Run() {
     for (unsigned i = 0; i < options_.jobs; ++i) Start(i);
     while (!running_.empty()) Listen();
+    CheckDeltas();
     return std::move(result_);
   }
 
@@ -164,11 +174,13 @@ class Supervisor {
       case kSequence:
         worker.seed = in.U64();
         ++result_.sequences;
+        result_.delta_sequences += in.U8();
         break;
       case kCuts:
         ++result_.cuts;
         result_.illegal += in.U8();
         (options_.rot ? result_.noticed : result_.recoveries_cut) += in.U8();
+        result_.delta_cuts += in.U8();
         break;
       default: {
         CampaignProblem problem;
@@ -178,6 +190,18 @@ class Supervisor {
         Keep(std::move(problem));
       }
     }
+  }
+
+  // A campaign without deltas would not find a fault that loses bases. An injected fault is found
+  // by illegal cuts only.
+  void CheckDeltas() {
+    const bool expected = options_.workload != Workload::kImports &&
+                          result_.cuts >= kCutsWithDeltas && options_.injection == Injection::kNone;
+    if (!expected || result_.delta_cuts >= kLeastDeltaCuts) return;
+    ++result_.illegal;
+    Keep({"campaign",
+          fmt::format("only {} of its cuts were made in stores with deltas", result_.delta_cuts),
+          ""});
   }
 
   void Keep(CampaignProblem problem) {

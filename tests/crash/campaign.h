@@ -40,10 +40,13 @@ struct CampaignResult {
   uint64_t illegal = 0;
   uint64_t sequences = 0;
   uint64_t recoveries_cut = 0;            // cuts during a recovery or the steps after it
+  uint64_t delta_sequences = 0;           // in stores made with deltas
+  uint64_t delta_cuts = 0;                // cuts of stores that had deltas
   uint64_t noticed = 0;                   // rotten bytes that the store reported
   std::vector<CampaignProblem> problems;  // the first few
 };
 
+// A campaign that should have made cuts in stores with deltas, and made too few, is illegal.
 CampaignResult RunCampaign(const CampaignOptions& options);
 
 }  // namespace siltfs::testing

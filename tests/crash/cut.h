@@ -48,6 +48,7 @@ struct CutChain {
 struct CutOutcome {
   std::string problem;        // empty: the state was legal
   std::vector<size_t> steps;  // surviving steps of each thread
+  bool deltas = false;        // whether the store had segments with deltas
   SimTrace trace;             // of recovery and of the steps after it
 };
 

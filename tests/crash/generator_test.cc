@@ -3,7 +3,9 @@
 #include <set>
 #include <utility>
 
+#include "tests/crash/operation_data.h"
 #include "tests/crash/operation_generator.h"
+#include "tests/crash/sequence.h"
 #include "tests/crash/stepper.h"
 #include "tests/support/catch.h"
 #include "tests/support/memory_file_system.h"
@@ -14,7 +16,8 @@ namespace {
 using Kind = Operation::Kind;
 
 TEST_CASE("operations survive encoding and decoding") {
-  const auto mix = GENERATE(OperationGenerator::Mix::kAll, OperationGenerator::Mix::kEntries);
+  const auto mix = GENERATE(OperationGenerator::Mix::kAll, OperationGenerator::Mix::kEntries,
+                            OperationGenerator::Mix::kVersions);
   OperationGenerator generator(7, 10'000, mix);
   for (int i = 0; i < 500; ++i) {
     const Operation operation = generator.Next();
@@ -84,6 +87,42 @@ TEST_CASE("generated imports put several entries by one call, also with the same
     }
   }
   CHECK(repeated);
+}
+
+TEST_CASE("versions of a text differ in few bytes, which lie in most chunks") {
+  Operation operation;
+  operation.size = 20'000;
+  const auto version = [&operation](uint64_t text, uint64_t number) {
+    operation.data_seed = VersionSeed(text, number);
+    return DataOf(operation);
+  };
+  const Bytes first = version(1, 0);
+  const Bytes second = version(1, 1);
+  size_t last = 0;
+  size_t differences = 0;
+  for (size_t i = 0; i < first.size(); ++i) {
+    if (first[i] == second[i]) continue;
+    CHECK(i - last < 1024);
+    last = i;
+    ++differences;
+  }
+  CHECK(differences > 20);
+  CHECK(differences < 40);
+  CHECK(version(1, 0) == first);
+  CHECK(version(2, 0) != first);
+}
+
+TEST_CASE("some sequences of programs, and all sequences of versions, have deltas") {
+  size_t with = 0;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    if (PlanSequence(seed).store.deltas) ++with;
+    CHECK_FALSE(PlanSequence(seed, Workload::kImports).store.deltas);
+    const SequencePlan plan = PlanSequence(seed, Workload::kVersions);
+    CHECK(plan.store.deltas);
+    CHECK(plan.mix == OperationGenerator::Mix::kVersions);
+  }
+  CHECK(with > 10);
+  CHECK(with < 50);
 }
 
 }  // namespace

@@ -208,9 +208,9 @@ TEST_CASE("a failed cut can be replayed from its file under any thread schedule"
   CutChain failed;
   uint64_t legal = 0;
   CutSequence(4, Workload::kPrograms, 150, Injection::kSkipSegmentSync,
-              [&](const std::string& problem, const std::string&, bool, const CutChain& chain) {
-                if (problem.empty()) ++legal;
-                if (!problem.empty() && failed.links.empty()) failed = chain;
+              [&](const CutReport& report, const CutChain& chain) {
+                if (report.problem.empty()) ++legal;
+                if (!report.problem.empty() && failed.links.empty()) failed = chain;
               });
   REQUIRE(legal > 0);
   REQUIRE_FALSE(failed.links.empty());

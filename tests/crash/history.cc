@@ -198,6 +198,17 @@ Result<std::vector<size_t>> History::Match(size_t cut, const std::vector<uint64_
   return found;
 }
 
+bool History::InMaintenance(size_t at) const {
+  for (const Thread& thread : threads_) {
+    for (const Step& step : thread.steps) {
+      const bool maintains = step.operation.kind == Operation::Kind::kRecompress ||
+                             step.operation.kind == Operation::Kind::kCollect;
+      if (maintains && step.begin < at && at <= step.end) return true;
+    }
+  }
+  return false;
+}
+
 InodeNumber History::HighestInode(size_t cut) const {
   InodeNumber highest = 0;
   for (const auto& [at, inode] : inodes_) {

@@ -52,6 +52,8 @@ class History {
   size_t made() const { return made_; }
   // Match judges cuts from this record on.
   size_t first_cut() const { return first_cut_; }
+  // Whether a step was recompressing or collecting garbage before record `at`.
+  bool InMaintenance(size_t at) const;
   // Returns how many steps of each thread survived a cut before record `cut`. `digests` are those
   // of the trees after the cut. kCorruption, with the reason, if that state is not legal.
   Result<std::vector<size_t>> Match(size_t cut, const std::vector<uint64_t>& digests) const;

@@ -52,14 +52,20 @@ void Print(const CampaignOptions& options, const CampaignResult& result, double 
   }
   if (!json) {
     if (options.rot) {
-      fmt::print("{} rotten bytes ({} of them noticed) of {} sequences in {:.1f} s, seed {}: {}\n",
-                 result.cuts, result.noticed, result.sequences, seconds, options.seed,
-                 result.illegal == 0 ? "all legal" : fmt::format("{} ILLEGAL", result.illegal));
+      fmt::print(
+          "{} rotten bytes ({} of them noticed, {} beside deltas) of {} sequences in {:.1f} s, "
+          "seed "
+          "{}: {}\n",
+          result.cuts, result.noticed, result.delta_cuts, result.sequences, seconds, options.seed,
+          result.illegal == 0 ? "all legal" : fmt::format("{} ILLEGAL", result.illegal));
       return;
     }
     fmt::print(
-        "{} power cuts ({} of them in a recovery) of {} sequences in {:.1f} s, seed {}: {}\n",
-        result.cuts, result.recoveries_cut, result.sequences, seconds, options.seed,
+        "{} power cuts ({} of them in a recovery, {} beside deltas) of {} sequences ({} with "
+        "deltas) "
+        "in {:.1f} s, seed {}: {}\n",
+        result.cuts, result.recoveries_cut, result.delta_cuts, result.sequences,
+        result.delta_sequences, seconds, options.seed,
         result.illegal == 0 ? "all legal" : fmt::format("{} ILLEGAL", result.illegal));
     return;
   }
@@ -68,6 +74,8 @@ void Print(const CampaignOptions& options, const CampaignResult& result, double 
                                            {"seed", options.seed},
                                            {"sequences", result.sequences},
                                            {"recoveries_cut", result.recoveries_cut},
+                                           {"delta_sequences", result.delta_sequences},
+                                           {"delta_cuts", result.delta_cuts},
                                            {"noticed", result.noticed},
                                            {"seconds", seconds},
                                            {"problems", ToJson(result.problems)}};
@@ -88,6 +96,7 @@ int Run(int argc, char** argv) {
   bool quiet = false;
   bool share = false;
   bool entries = false;
+  bool deltas = false;
   app.add_option("--cuts", options.cuts, "Number of power cuts")->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of all random choices")->capture_default_str();
   app.add_option("--jobs", options.jobs, "Number of processes")->check(CLI::Range(1, 256));
@@ -99,6 +108,8 @@ int Run(int argc, char** argv) {
                "Instead of cutting the power, kill the process and let a byte rot, --cuts times");
   app.add_flag("--entries", entries,
                "Put whole entries, as imports do, among the other operations");
+  app.add_flag("--deltas", deltas, "Make all stores with deltas, and write versions of files")
+      ->excludes("--entries");
   app.add_option("--save", options.save_directory, "Save failing cuts in this directory")
       ->check(CLI::ExistingDirectory);
   app.add_option("--replay", replay, "Replay a saved cut")->check(CLI::ExistingFile);
@@ -115,6 +126,7 @@ int Run(int argc, char** argv) {
   }
   if (!replay.empty()) return Replay(replay, json);
   if (!inject.empty()) options.injection = *ParseInjection(inject);
+  if (deltas) options.workload = Workload::kVersions;
   if (entries) options.workload = Workload::kImports;
   if (share) options.cuts = Share(options.cuts);
   if (!quiet) {

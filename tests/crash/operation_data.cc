@@ -31,6 +31,19 @@ constexpr uint64_t kPartSize = 4096;
 constexpr uint64_t kFirstPartSeed = uint64_t{1} << 56;
 constexpr uint64_t kPartSeeds = kFirstPartSeed + kContents * kParts;
 
+constexpr uint64_t kFirstVersionSeed = uint64_t{1} << 57;
+constexpr uint64_t kVersionSeeds = kFirstVersionSeed + kTexts * kTextVersions;
+// A byte of each chunk of usual length is different in each version.
+constexpr size_t kVersionStep = 700;
+
+// Few letters, so that the text compresses by about a third and blocks are worth a rewrite.
+void FillWithVersion(uint64_t version, Bytes& data) {
+  Random(1000 + version / kTextVersions).Fill(data);
+  for (uint8_t& byte : data) byte = static_cast<uint8_t>('a' + byte % 32);
+  for (size_t at = kVersionStep / 2; at < data.size(); at += kVersionStep)
+    data[at] = static_cast<uint8_t>('0' + version % kTextVersions);
+}
+
 void FillWithPart(uint64_t part, Bytes& data) {
   Bytes content(part % kParts * kPartSize + data.size());
   Random(part / kParts).Fill(content);
@@ -43,10 +56,18 @@ uint64_t PartSeed(uint64_t content, uint64_t part) {
   return kFirstPartSeed + content * kParts + part;
 }
 
+uint64_t VersionSeed(uint64_t text, uint64_t version) {
+  return kFirstVersionSeed + text * kTextVersions + version;
+}
+
 Bytes DataOf(const Operation& operation) {
   Bytes data(operation.size);
   if (operation.data_seed >= kFirstPartSeed && operation.data_seed < kPartSeeds) {
     FillWithPart(operation.data_seed - kFirstPartSeed, data);
+    return data;
+  }
+  if (operation.data_seed >= kFirstVersionSeed && operation.data_seed < kVersionSeeds) {
+    FillWithVersion(operation.data_seed - kFirstVersionSeed, data);
     return data;
   }
   switch (operation.data_seed % 5) {

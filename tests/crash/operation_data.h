@@ -17,8 +17,15 @@ inline constexpr uint64_t kParts = 16;  // places in a content where data may be
 // stand for kinds of data.
 uint64_t PartSeed(uint64_t content, uint64_t part);
 
-// Returns the step's data: a part of a content, zeros, compressible duplicate data, or
-// incompressible unique data.
+inline constexpr uint64_t kTexts = 3;
+inline constexpr uint64_t kTextVersions = 6;
+
+// Returns a seed that stands for a version of a text. The chunks of its versions resemble each
+// other, and few are the same.
+uint64_t VersionSeed(uint64_t text, uint64_t version);
+
+// Returns the step's data: a part of a content, the beginning of a version of a text, zeros,
+// compressible duplicate data, or incompressible unique data.
 Bytes DataOf(const Operation& operation);
 
 std::string XattrValue(uint64_t seed);

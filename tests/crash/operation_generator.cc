@@ -146,9 +146,10 @@ Operation OperationGenerator::NextOfCopies() {
 }
 
 Operation OperationGenerator::Next() {
-  Operation next = mix_ == Mix::kCopies    ? NextOfCopies()
-                   : mix_ == Mix::kEntries ? NextOfEntries()
-                                           : NextUntimed();
+  Operation next = mix_ == Mix::kCopies     ? NextOfCopies()
+                   : mix_ == Mix::kEntries  ? NextOfEntries()
+                   : mix_ == Mix::kVersions ? NextOfVersions()
+                                            : NextUntimed();
   next.time = time_ += 1 + static_cast<int64_t>(random_.Below(1'000'000));
   return next;
 }

@@ -24,6 +24,9 @@ class OperationGenerator {
     kCopies,
     // Imports of trees, mixed with other steps: entries are put, offered, placed and removed.
     kEntries,
+    // Versions of a few texts are written, recompressed, removed and garbage-collected, so that
+    // chunks become deltas, and lose the files that refer to their bases.
+    kVersions,
   };
   OperationGenerator(uint64_t seed, uint32_t largest_write, Mix mix = Mix::kAll);
   Operation Next();
@@ -32,6 +35,7 @@ class OperationGenerator {
   Operation NextUntimed();
   Operation NextOfCopies();
   Operation NextOfEntries();
+  Operation NextOfVersions();
   // operation_generator_entries.cc
   void PlanEntries();
   void PlanTree();
@@ -39,6 +43,10 @@ class OperationGenerator {
   void PlanPuts();
   void PlanRemoval();
   Operation Entry(Operation::Kind kind);
+  // operation_generator_versions.cc
+  void PlanVersions();
+  void PlanVersion(const std::string& name, uint64_t text, uint64_t version);
+  void PlanGeneration();
   // Returns a step whose data is a part of one of a few contents.
   Operation Part(Operation::Kind kind);
   void Plan();

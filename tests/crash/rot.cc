@@ -19,6 +19,7 @@ struct View {
   std::string trees;
   std::vector<uint64_t> digests;
   std::string trouble;   // the store's report of damage
+  bool deltas = false;   // whether the store has deltas
   bool refused = false;  // the report has another code than kCorruption or kNeedsNewer
 };
 
@@ -43,6 +44,9 @@ View Look(Env& device, size_t threads) {
     view.trees += *tree;
     view.digests.push_back(DigestOf(*tree));
   }
+  const auto deltas = HasDeltas(**fs);
+  if (!deltas.ok()) fail(deltas.status());
+  view.deltas = deltas.ok() && *deltas;
   view.trouble += findings.Take();
   return view;
 }
@@ -101,6 +105,7 @@ RotOutcome CheckRot(const SimEnv& device, const History& history, size_t cut, Ra
     return outcome;
   }
   outcome.place = *place;
+  outcome.deltas = sound.deltas;
   const View seen = Look(*rotten, history.threads());
   outcome.noticed = !seen.trouble.empty();
   if (seen.refused) outcome.problem = "is not reported as damage: " + seen.trouble;

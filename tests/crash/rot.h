@@ -18,6 +18,7 @@ struct RotOutcome {
   std::string place;    // file, offset, and the byte's new value
   std::string problem;  // empty: the state is legal
   bool noticed = false;
+  bool deltas = false;  // whether the store had deltas before the rot
 };
 
 // Checks one rotten byte. `device` is in the state after a kill before record `cut`, and is not

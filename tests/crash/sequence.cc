@@ -1,5 +1,6 @@
 #include "tests/crash/sequence.h"
 
+#include <atomic>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -82,7 +83,19 @@ Status RunPhase(SimEnv& env, const SequencePlan& plan, unsigned phase, Random& r
                               plan.commit_first ? fs.get() : nullptr);
     });
   }
+  std::atomic<bool> done{false};
+  std::thread beside;
+  if (plan.recompress_beside) {
+    beside = std::thread([&fs, &done] {
+      while (!done) {
+        fs->maintenance().Recompress().status().IgnoreError("the device may have failed");
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      }
+    });
+  }
   for (std::thread& thread : threads) thread.join();
+  done = true;
+  if (beside.joinable()) beside.join();
   env.ClearFaults();
   SILTFS_RETURN_IF_ERROR(CheckFailures(*fs, outcomes));
   // By now there is much data to recompress. Recompression changes nothing that a step can see.
@@ -162,6 +175,11 @@ Status CloseStore(FileSystem& fs) {
     if (!stats.ok() || !stats->index_replay.running) return fs.Close();
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
+}
+
+Result<bool> HasDeltas(FileSystem& fs) {
+  SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, fs.maintenance().GetStats());
+  return stats.deltas && stats.deltas->segments > 0;
 }
 
 Status TakeSteps(SimEnv& env, Stepper& stepper, unsigned thread, OperationGenerator& generator,

@@ -36,6 +36,9 @@ struct SequencePlan {
   // If true, everything is committed before each step, so that the step's first change is a
   // separate commit.
   bool commit_first = false;
+  // If true, another thread recompresses all the time, as the background thread of a quiet store.
+  // So recompression runs during collections, too.
+  bool recompress_beside = false;
   uint32_t segment_bytes = 64u << 10;
   MakeStoreOptions store;
   unsigned partition_bits = 0;
@@ -43,10 +46,12 @@ struct SequencePlan {
   std::optional<SimFault> fault;  // one failure of the device while the sequence runs
 };
 
-// What the steps of all sequences of a campaign do.
+// What the steps of all sequences of a campaign do. One sequence in four of kPrograms is one of
+// kVersions.
 enum class Workload : uint8_t {
   kPrograms,  // calls that programs cause
   kImports,   // also the calls of imports (EntryStore)
+  kVersions,  // versions of files, in stores with deltas
 };
 
 // Returns a plan that depends only on the arguments.
@@ -64,6 +69,9 @@ Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, std::chrono::millisecond
 // Closes the store when its index has all entries. Otherwise a check would report the unfinished
 // rebuild of the index.
 Status CloseStore(FileSystem& fs);
+
+// Whether the store has segments with deltas.
+Result<bool> HasDeltas(FileSystem& fs);
 
 // Collects the findings that a store reported. Thread-safe.
 class FindingLog {

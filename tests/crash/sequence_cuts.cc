@@ -65,7 +65,7 @@ class SequenceCuts {
 
   void Run() {
     const Status status = RunAll();
-    if (!status.ok()) verdict_(status.ToString(), fmt::format("sequence {}", seed_), false, chain_);
+    if (!status.ok()) Report(status.ToString(), fmt::format("sequence {}", seed_));
   }
 
  private:
@@ -90,7 +90,7 @@ class SequenceCuts {
           CutOnce(*device, history);
         } else {
           --left_;
-          verdict_(CheckCutWhileMaking(*device).problem, Place(), false, chain_);
+          Report(CheckCutWhileMaking(*device).problem, Place());
         }
       }
       if (left_ > 0 && place > history.first_cut() && random_.OneIn(kOneKillIn)) {
@@ -108,10 +108,17 @@ class SequenceCuts {
   std::vector<size_t> PlacesOf(const SequencePlan& plan, const History& history) {
     const SimTrace& trace = chain_.links.front().trace;
     std::vector<size_t> places = Some(PlacesIn(trace, 0, history.made()), kPlacesWhileMaking);
-    for (size_t place :
-         Some(PlacesIn(trace, history.first_cut() + 1, trace.size()), plan.most_places)) {
-      places.push_back(place);
+    const std::vector<size_t> all = PlacesIn(trace, history.first_cut() + 1, trace.size());
+    std::vector<size_t> drawn;
+    if (mix_ == OperationGenerator::Mix::kVersions) {
+      drawn = all;
+      std::erase_if(drawn, [&](size_t place) { return !history.InMaintenance(place); });
+      drawn = Some(std::move(drawn), plan.most_places / 2);
     }
+    const size_t rest = plan.most_places - drawn.size();
+    for (size_t place : Some(all, rest)) drawn.push_back(place);
+    std::sort(drawn.begin(), drawn.end());
+    places.insert(places.end(), drawn.begin(), drawn.end());
     return places;
   }
 
@@ -129,11 +136,15 @@ class SequenceCuts {
     if (random_.OneIn(kOneFailingOpenIn)) options.failing_open = random_.Next();
     options.cut_again = random_.OneIn(killed ? 2 : 4);
     options.close = !options.cut_again && (killed || random_.OneIn(4));
-    if (mix_ == OperationGenerator::Mix::kCopies && (options.cut_again || options.close)) {
+    const bool needs_steps =
+        mix_ == OperationGenerator::Mix::kCopies || mix_ == OperationGenerator::Mix::kVersions;
+    if (needs_steps && (options.cut_again || options.close)) {
       options.mix = mix_;
       options.more_steps = kStepsWithCopies;
     }
-    if (mix_ == OperationGenerator::Mix::kEntries) options.mix = mix_;
+    const bool has_own_check =
+        mix_ == OperationGenerator::Mix::kEntries || mix_ == OperationGenerator::Mix::kVersions;
+    if (has_own_check) options.mix = mix_;
     return options;
   }
 
@@ -150,10 +161,10 @@ class SequenceCuts {
     const auto start = cuts_recovery ? device.Fork() : nullptr;
     CutOutcome outcome = CheckCut(device, history, cut, link.options);
     --left_;
-    verdict_(outcome.problem, Place(), !first, chain_);
+    Report(outcome.problem, Place(), !first, outcome.deltas);
     if (!outcome.problem.empty() || !cuts_recovery) return;
     const Status status = CutRecovery(*start, std::move(outcome.trace), history, outcome.steps);
-    if (!status.ok()) verdict_(status.ToString(), Place(), true, chain_);
+    if (!status.ok()) Report(status.ToString(), Place(), true);
   }
 
   Status CutRecovery(const SimEnv& start, SimTrace trace, const History& before,
@@ -179,6 +190,16 @@ class SequenceCuts {
     return Status::Ok();
   }
 
+  void Report(const std::string& problem, const std::string& place, bool in_recovery = false,
+              bool deltas = false) {
+    CutReport report;
+    report.problem = problem;
+    report.place = place;
+    report.in_recovery = in_recovery;
+    report.deltas = deltas;
+    verdict_(report, chain_);
+  }
+
   std::string Place() const {
     std::string text = fmt::format("sequence {}", seed_);
     for (const CutChain::Link& link : chain_.links) {
@@ -201,30 +222,37 @@ class SequenceCuts {
 
 }  // namespace
 
-void RotSequence(uint64_t seed, Workload workload, uint64_t limit,
-                 const std::function<void(const std::string& problem, const std::string& place,
-                                          bool noticed)>& verdict) {
+void RotSequence(uint64_t seed, Workload workload, uint64_t limit, const CutVerdict& verdict) {
   const SequencePlan plan = PlanSequence(seed, workload);
-  auto trace = RunSequence(plan);
   const std::string sequence = fmt::format("sequence {}, killed ", seed);
-  if (!trace.ok()) return verdict(trace.status().ToString(), sequence + "never", false);
+  const auto fail = [&](const Status& why) {
+    CutReport report;
+    report.problem = why.ToString();
+    report.place = sequence;
+    verdict(report, {});
+  };
+  auto trace = RunSequence(plan);
+  if (!trace.ok()) return fail(trace.status());
   auto history = History::Read(*trace, StepsByThread(plan.threads));
-  if (!history.ok()) return verdict(history.status().ToString(), sequence + "never", false);
+  if (!history.ok()) return fail(history.status());
   Random random(seed + 3);
   Player player(SimEnv(), *trace);
   const std::vector<size_t> places = PlacesIn(*trace, history->first_cut() + 1, trace->size());
   const uint64_t step = std::max<uint64_t>(1, places.size() / kKillsPerSequence);
   for (size_t i = random.Below(step); i < places.size() && limit > 0; i += step) {
     const Status moved = player.MoveTo(places[i]);
-    if (!moved.ok()) return verdict(moved.ToString(), sequence, false);
+    if (!moved.ok()) return fail(moved);
     const auto device =
         player.Cut({.trace = {}, .policy = {.unsynced = CrashPolicy::Unsynced::kKeep}});
     for (int flip = 0; flip < kFlipsPerKill && limit > 0; ++flip, --limit) {
       const RotOutcome outcome = CheckRot(*device, *history, places[i], random);
-      verdict(
-          outcome.problem,
-          fmt::format("{}before {} of {}; {}", sequence, places[i], trace->size(), outcome.place),
-          outcome.noticed);
+      CutReport report;
+      report.problem = outcome.problem;
+      report.place =
+          fmt::format("{}before {} of {}; {}", sequence, places[i], trace->size(), outcome.place);
+      report.noticed = outcome.noticed;
+      report.deltas = outcome.deltas;
+      verdict(report, {});
     }
   }
 }

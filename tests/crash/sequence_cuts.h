@@ -1,7 +1,8 @@
 // Runs one sequence and cuts the power at places before changes of the device, and at the end. The
 // plan says how many places are used (most_places in sequence.h). Three sequences in four use 4
 // places. Most others use 40, and some use 150 or every place. If the plan limits their number, the
-// places are drawn at random. At each place two cuts are made. In the first cut no unsynced write
+// places are drawn at random; in stores with deltas half of them lie in recompression and garbage
+// collection. At each place two cuts are made. In the first cut no unsynced write
 // survives, and in the second cut a random part of these writes.
 //
 // Thread-safety: one thread at a time.
@@ -17,17 +18,19 @@
 
 namespace siltfs::testing {
 
-// Called for each cut. Arguments: the problem (empty: the state was legal), the place, whether the
-// cut was made in a recovery or after it, and the chain that reproduces the cut.
-using CutVerdict = std::function<void(const std::string& problem, const std::string& place,
-                                      bool in_recovery, const CutChain& chain)>;
+struct CutReport {
+  std::string problem;  // empty: the state was legal
+  std::string place;
+  bool in_recovery = false;  // whether the cut was made in a recovery or after it
+  bool noticed = false;      // whether the store noticed the rot
+  bool deltas = false;       // whether the store had deltas
+};
+// Called for each cut, with the chain that reproduces the cut.
+using CutVerdict = std::function<void(const CutReport& report, const CutChain& chain)>;
 
 // Runs a sequence and kills its process at no more than `limit` places. After each kill a byte rots
-// (rot.h). The last argument of `verdict` says whether the store noticed the rot; there is no
-// chain.
-void RotSequence(uint64_t seed, Workload workload, uint64_t limit,
-                 const std::function<void(const std::string& problem, const std::string& place,
-                                          bool noticed)>& verdict);
+// (rot.h). The chain has no links.
+void RotSequence(uint64_t seed, Workload workload, uint64_t limit, const CutVerdict& verdict);
 
 // Runs a sequence and makes at most `limit` cuts. A sequence that cannot be run is reported as a
 // verdict, too.

@@ -73,6 +73,27 @@ void PlanEntries(Random& random, SequencePlan& plan) {
   }
 }
 
+// Plans a sequence in a store with deltas.
+void PlanVersions(uint64_t seed, SequencePlan& plan) {
+  Random random(seed + 4);
+  plan.mix = OperationGenerator::Mix::kVersions;
+  plan.store.deltas = true;
+  plan.store.compression_level = MakeStoreOptions().compression_level;
+  plan.steps = 50 + static_cast<unsigned>(random.Below(100)) / plan.threads / plan.phases;
+  plan.most_places = 8;
+  plan.largest_write = 1u << (14 + random.Below(2));
+  plan.segment_bytes = 8192u << random.Below(3);
+  plan.recompress_beside = random.OneIn(2);
+  if (!random.OneIn(4)) {
+    plan.group_bytes = 4u << 20;
+    plan.commit_first = false;
+  }
+}
+
+// Whether a sequence of kPrograms is in a store with deltas. All others are as they were before
+// there were deltas.
+bool IsOfVersions(uint64_t seed) { return Random(seed + 5).OneIn(4); }
+
 }  // namespace
 
 SequencePlan PlanSequence(uint64_t seed, Workload workload) {
@@ -107,6 +128,8 @@ SequencePlan PlanSequence(uint64_t seed, Workload workload) {
   if (random.OneIn(3)) plan.store.index_memory = 0;  // lookups without filters
   if (workload == Workload::kImports) {
     PlanEntries(random, plan);
+  } else if (workload == Workload::kVersions || IsOfVersions(seed)) {
+    PlanVersions(seed, plan);
   } else if (!random.OneIn(4)) {
     PlanCopies(random, plan);
   }

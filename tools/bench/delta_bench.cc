@@ -12,6 +12,7 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/bench_threads.h"
 #include "tools/bench/delta_recall.h"
+#include "tools/bench/delta_stores.h"
 #include "tools/bench/device_reads.h"
 #include "tools/bench/rounds.h"
 #include "tools/bench/scratch_directory.h"
@@ -40,6 +41,7 @@ struct Arguments {
   std::string directory;
   uint64_t seed = 1;
   DeltaRecallArguments recall;
+  DeltaStoresArguments stores;
 };
 
 SliceLshPlace PlaceOf(uint64_t chunk) {
@@ -227,9 +229,17 @@ std::function<Json()> ConfigureDeltaBench(CLI::App& app) {
       ->check(CLI::Range(uint64_t{256}, uint64_t{1} << 20))
       ->capture_default_str();
   app.add_option("--sample", recall.sample,
-                 "Chunks of files; each is compared with all earlier ones")
-      ->check(CLI::Range(uint64_t{2}, uint64_t{1} << 20))
+                 "Chunks of files; each is compared with all earlier ones. 0: no comparison")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 20))
       ->capture_default_str();
+  app.add_option(
+         "--store-rounds", arguments->stores.rounds,
+         "Rounds in which PATHs are stored, recompressed and read in two new stores, one of "
+         "them with deltas; 0: none")
+      ->check(CLI::Range(0U, 100U))
+      ->capture_default_str();
+  app.add_flag("--cold", arguments->stores.cold,
+               "Empty the page cache before the stores are filled and read (as root)");
   app.add_option("--candidates", recall.candidates, "Candidates that are tried for a chunk")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 10))
       ->capture_default_str();
@@ -245,7 +255,10 @@ std::function<Json()> ConfigureDeltaBench(CLI::App& app) {
     if (!arguments->recall.paths.empty()) {
       arguments->recall.directory = arguments->directory;
       arguments->recall.seed = arguments->seed;
-      report["recall"] = MeasureDeltaRecall(arguments->recall);
+      if (arguments->recall.sample > 0) report.update(MeasureDeltaRecall(arguments->recall));
+      arguments->stores.paths = arguments->recall.paths;
+      arguments->stores.directory = arguments->directory;
+      if (arguments->stores.rounds > 0) report.update(MeasureDeltaStores(arguments->stores));
     }
     report["verified"] = true;
     return report;

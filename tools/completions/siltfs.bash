@@ -4,7 +4,7 @@ _siltfs_mount_options="ro rw allow_other allow_root noxattr nogc index_memory= i
 
 _siltfs_options() {
   case $1 in
-    mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --index-engine --index-memory --index-option --expected-chunks --root-owner --help ;;
+    mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --delta --index-engine --index-memory --index-option --expected-chunks --root-owner --help ;;
     mount) echo --foreground --options --help ;;
     umount) echo --help ;;
     sync | stat | settle | scrub) echo --json --help ;;
@@ -32,6 +32,7 @@ _siltfs() {
   COMPREPLY=()
   case $previous in
     --compression) mapfile -t COMPREPLY < <(compgen -W "zstd:3 none" -- "$current"); return ;;
+    --delta) mapfile -t COMPREPLY < <(compgen -W "on off" -- "$current"); return ;;
     --index-engine) mapfile -t COMPREPLY < <(compgen -W "silt map buffer_hash slice_hash bloom_store skimpy_stash" -- "$current"); return ;;
     --strategy) mapfile -t COMPREPLY < <(compgen -W "default paper named+bounds hashed+tries hashed+bounds runs+bounds" -- "$current"); return ;;
     --trie) mapfile -t COMPREPLY < <(compgen -W "exact weak sparse" -- "$current"); return ;;

@@ -33,6 +33,7 @@ struct Arguments {
   std::string store;
   ChunkSizeOptions chunk;
   std::optional<std::string> compression;
+  std::optional<std::string> delta;
   std::optional<std::string> index_engine;
   std::optional<std::string> index_memory;
   std::vector<std::string> index_options;
@@ -57,6 +58,11 @@ Result<int> ParseCompression(std::string_view text) {
                     kMinCompressionLevel, kMaxCompressionLevel));
   }
   return level;
+}
+
+Result<bool> ParseSwitch(std::string_view option, std::string_view text) {
+  if (text == "on" || text == "off") return text == "on";
+  return Wrong(fmt::format("{}: \"{}\" is neither on nor off", option, text));
 }
 
 // Returns the names and the remarks of all engines, for --help.
@@ -108,6 +114,12 @@ Result<MakeStoreOptions> ToOptions(const Arguments& arguments) {
   options.chunk_max = chunk.max;
   if (arguments.compression) {
     SILTFS_ASSIGN_OR_RETURN(options.compression_level, ParseCompression(*arguments.compression));
+  }
+  if (arguments.delta) {
+    SILTFS_ASSIGN_OR_RETURN(options.deltas, ParseSwitch("--delta", *arguments.delta));
+  }
+  if (options.deltas && options.compression_level == 0) {
+    return Wrong("--delta: deltas need compression; leave --compression none out");
   }
   if (arguments.index_engine) {
     SILTFS_ASSIGN_OR_RETURN(const IndexEngineRow* const row, FindEngine(*arguments.index_engine));
@@ -184,6 +196,10 @@ std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surrounding
                  fmt::format("zstd:N with N from {} to {}, or none (zstd:{})", kMinCompressionLevel,
                              kMaxCompressionLevel, defaults.compression_level))
       ->type_name("HOW");
+  app.add_option("--delta", arguments->delta,
+                 "on or off: whether recompression stores chunks that resemble others as deltas "
+                 "(off)")
+      ->type_name("on|off");
   app.add_option("--index-engine", arguments->index_engine,
                  fmt::format("{} ({})", DescribeEngines(), IndexEngines().front()->name))
       ->type_name("ENGINE");

@@ -41,12 +41,17 @@ Result<Json> SettleUnmounted(Env& env, const std::string& store) {
 
 std::string Format(const Json& outcome) {
   const auto number = [&](const char* key) { return outcome.at(key).get<uint64_t>(); };
+  const std::string deltas =
+      number("delta_chunks") == 0
+          ? std::string()
+          : fmt::format("; {} chunks became deltas, which saves {}", number("delta_chunks"),
+                        FormatSize(number("delta_saved_bytes")));
   return fmt::format(
       "{} segments recompressed, {} kept because this saves nothing, {} could not be recompressed: "
-      "{} became {}; {} await recompression\n",
+      "{} became {}; {} await recompression{}\n",
       number("segments_rewritten"), number("segments_kept"), number("segments_left"),
       FormatSize(number("bytes_before")), FormatSize(number("bytes_after")),
-      FormatSize(number("awaiting_recompression_bytes")));
+      FormatSize(number("awaiting_recompression_bytes")), deltas);
 }
 
 }  // namespace

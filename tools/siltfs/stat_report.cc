@@ -143,6 +143,26 @@ void AddGuide(const Json& guide, Table& table) {
   table.Row("damaged pages", Grouped(Number(guide, "damaged_pages")), "met since the mount");
 }
 
+void AddDeltas(const Json& deltas, Table& table) {
+  table.Section("Deltas");
+  table.Row("segments", Grouped(Number(deltas, "segments")), "with deltas");
+  table.Row("chunks", Grouped(Number(deltas, "deltas")),
+            fmt::format("stored as deltas since the mount, of {} examined",
+                        Grouped(Number(deltas, "examined"))));
+  table.Row("saved", FormatSize(Number(deltas, "saved_bytes")), "by them");
+  const Json& lsh = deltas.at("lsh");
+  if (lsh.is_null()) return;
+  table.Row("super-features", Grouped(Number(lsh, "entries")),
+            fmt::format("in {} tables", Grouped(Number(lsh, "tables"))));
+  table.Row("memory", FormatSize(Number(lsh, "memory_bytes") + Number(deltas, "memory_bytes")));
+  table.Row("flash", FormatSize(Number(lsh, "flash_bytes")));
+  table.Row("lookups", Grouped(Number(lsh, "lookups")),
+            fmt::format("since the mount, {} candidates", Grouped(Number(deltas, "candidates"))));
+  table.Row("flash reads", Grouped(Number(lsh, "flash_reads")));
+  table.Row("flash written", FormatSize(Number(lsh, "flash_bytes_written")));
+  table.Row("damaged pages", Grouped(Number(lsh, "damaged_pages")), "met since the mount");
+}
+
 }  // namespace
 
 std::string FormatStatReport(const Json& statistics) {
@@ -175,6 +195,7 @@ std::string FormatStatReport(const Json& statistics) {
   AddContents(statistics, table);
   AddIndex(statistics.at("index"), table);
   if (!statistics.at("guide").is_null()) AddGuide(statistics.at("guide"), table);
+  if (!statistics.at("deltas").is_null()) AddDeltas(statistics.at("deltas"), table);
   return head + "\n" + table.Text();
 }
 

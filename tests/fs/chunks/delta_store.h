@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "store/segment/segment_reader.h"
-#include "tests/support/family_chooser.h"
 #include "tests/fs/chunks/store_under_test.h"
 #include "tests/support/catch.h"
+#include "tests/support/family_chooser.h"
 
 namespace siltfs::testing {
 

@@ -2,6 +2,8 @@
 // collection.
 #include <fmt/format.h>
 
+#include <string>
+
 #include "fs/interface/store_maintenance.h"
 #include "fs/open/store_stats.h"
 #include "store/env/sim_env.h"
@@ -10,6 +12,7 @@
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 #include "tests/support/crash_points.h"
+#include "tests/support/family_chooser.h"
 #include "tests/support/memory_segments.h"
 
 namespace siltfs::testing {
@@ -17,11 +20,14 @@ namespace {
 
 const std::string kPath = "/store";
 
-// A closed store with some half dead and some wholly dead segments.
+// A closed store with some half dead and some wholly dead segments. With deltas, some of the
+// segments have chunks to which no file refers, but which are bases.
 struct Collecting {
-  Collecting() : store(env, kPath) {
+  explicit Collecting(bool deltas = false) : store(env, kPath) {
+    if (deltas) store.AllowDeltas(chooser);
     auto fs = store.Open(env);
     REQUIRE_OK(fs);
+    if (deltas) WriteResembling(**fs);
     for (uint64_t i = 0; i < 10; ++i) {
       const std::string name = fmt::format("random {}", i);
       store.files[name] = RandomBytes(i, 30'000);
@@ -43,7 +49,34 @@ struct Collecting {
     stored = stats->stored_bytes;
   }
 
+  void WriteResembling(FileSystem& fs) {
+    const auto settle = [&] {
+      REQUIRE_OK(fs.SyncAll());
+      REQUIRE_OK(fs.maintenance().CollectGarbage(/*dry_run=*/true));  // seals the full segments
+      const auto report = fs.maintenance().Recompress();
+      REQUIRE_OK(report);
+      return report->delta_chunks;
+    };
+    // Those between the bases are not resembled by any file, and die with the bases' files.
+    for (uint64_t i = 0; i < 8; ++i) {
+      WriteLargeFile(fs, fmt::format("base {}", i), RandomBytes(200 + i, 30'000));
+      WriteLargeFile(fs, fmt::format("between {}", i), RandomBytes(300 + i, 30'000));
+    }
+    settle();
+    for (uint64_t i = 0; i < 8; ++i) {
+      const std::string name = fmt::format("similar {}", i);
+      store.files[name] = SimilarTo(RandomBytes(200 + i, 30'000), 1);
+      WriteLargeFile(fs, name, store.files[name]);
+    }
+    REQUIRE(settle() > 8);
+    for (uint64_t i = 0; i < 8; ++i) {
+      REQUIRE_OK(fs.Unlink(kRootInode, fmt::format("base {}", i)));
+      REQUIRE_OK(fs.Unlink(kRootInode, fmt::format("between {}", i)));
+    }
+  }
+
   SimEnv env;
+  FamilyChooser chooser;
   RecompressionStore store;
   uint64_t stored = 0;
 };
@@ -88,7 +121,9 @@ struct Collection {
 }  // namespace
 
 TEST_CASE("a power cut at any step of a collection loses nothing") {
-  Collecting collecting;
+  const bool deltas = GENERATE(false, true);
+  CAPTURE(deltas);
+  Collecting collecting(deltas);
   const Collection collection(collecting);
   const SimTrace& trace = collection.trace;
   uint64_t cuts = 0;

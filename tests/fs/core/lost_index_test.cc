@@ -18,6 +18,7 @@
 #include "fs/open/store_layout.h"
 #include "fs/repair/repair_store.h"
 #include "store/base/random.h"
+#include "store/env/files.h"
 #include "store/superblock/superblock.h"
 #include "tests/fs/core/directory_tree.h"
 #include "tests/fs/core/recount_store.h"
@@ -379,7 +380,7 @@ TEST_CASE("a guide that lacks names costs reads, never data") {
     record.sealed = true;
     records.emplace_back(id, record);
   }
-  REQUIRE_OK(EmptyGuideDirectory(store.env(), GuidePath(store.path())));
+  REQUIRE_OK(MakeEmptyDirectory(store.env(), GuidePath(store.path())));
   SegmentGuide::Options options;
   options.directory = GuidePath(store.path());
   const auto guide = SegmentGuide::Open(store.env(), std::move(options), records);

@@ -1,6 +1,9 @@
 // Power cuts, and failures of the device, at every step of recompression.
 #include <fmt/format.h>
 
+#include <string>
+#include <utility>
+
 #include "fs/interface/store_maintenance.h"
 #include "store/env/sim_env.h"
 #include "store/segment/segment_files.h"
@@ -8,6 +11,7 @@
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 #include "tests/support/crash_points.h"
+#include "tests/support/family_chooser.h"
 #include "tests/support/memory_segments.h"
 
 namespace siltfs::testing {
@@ -15,16 +19,34 @@ namespace {
 
 const std::string kPath = "/store";
 
-// A closed store with several segments.
+// A closed store with several segments. With deltas, it also has recompressed segments, and most
+// chunks of the others resemble chunks of these.
 struct Recompressing {
-  Recompressing() : store(env, kPath) {
+  explicit Recompressing(bool deltas = false) : store(env, kPath) {
+    if (deltas) store.AllowDeltas(chooser);
     auto fs = store.Open(env);
     REQUIRE_OK(fs);
-    store.WriteFiles(**fs, 1, 9);
+    if (deltas) WriteResembling(**fs);
+    if (!deltas) store.WriteFiles(**fs, 1, 9);
     REQUIRE_OK((*fs)->Close());
   }
 
+  void WriteResembling(FileSystem& fs) {
+    const auto write = [&](const std::string& name, Bytes content) {
+      WriteLargeFile(fs, name, content);
+      store.files[name] = std::move(content);
+    };
+    for (uint64_t seed = 1; seed <= 5; ++seed)
+      write(fmt::format("base {}", seed), RandomBytes(seed, 60'000));
+    REQUIRE_OK(fs.SyncAll());
+    REQUIRE_OK(fs.maintenance().CollectGarbage(/*dry_run=*/true));  // seals the full segments
+    REQUIRE_OK(fs.maintenance().Recompress());
+    for (uint64_t seed = 1; seed <= 4; ++seed)
+      write(fmt::format("similar {}", seed), SimilarTo(RandomBytes(seed, 60'000), 1));
+  }
+
   SimEnv env;
+  FamilyChooser chooser;
   RecompressionStore store;
 };
 
@@ -49,7 +71,9 @@ void RequireWhole(const RecompressionStore& store, SimEnv& env) {
 }  // namespace
 
 TEST_CASE("a power cut at any step of recompression loses nothing") {
-  Recompressing recompressing;
+  const bool deltas = GENERATE(false, true);
+  CAPTURE(deltas);
+  Recompressing recompressing(deltas);
   auto fs = recompressing.store.Open(recompressing.env);
   REQUIRE_OK(fs);
   const auto before = ForkDevice(recompressing.env);
@@ -57,6 +81,7 @@ TEST_CASE("a power cut at any step of recompression loses nothing") {
   const auto report = (*fs)->maintenance().Recompress();
   REQUIRE_OK(report);
   REQUIRE(report->segments_rewritten >= 3);
+  REQUIRE((report->delta_chunks > 10) == deltas);
   const SimTrace trace = recompressing.env.TakeTrace();
   fs->reset();
   for (const auto unsynced : {CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,

@@ -257,10 +257,17 @@ TEST_CASE("the fields of golden values are read correctly") {
 TEST_CASE("a segment record with unknown flags is refused") {
   SegmentRecord record{0, true, 0x01fedcba, 4096, 33554432, 7, 9, true};
   std::string value = record.Encode();
-  for (const char flags : {4, 5, 7, 64, 2 /* recompressed, but not sealed */}) {
+  for (const char flags : {8, 9, 64, 2 /* recompressed, but not sealed */, 4, 6 /* deltas */}) {
     value[1] = flags;
     REQUIRE_CODE(SegmentRecord::Decode(value), kCorruption);
   }
+  // Sealed and recompressed, with deltas.
+  value[1] = 7;
+  record.recompressed = true;
+  record.deltas = true;
+  REQUIRE_OK(SegmentRecord::Decode(value));
+  CHECK(*SegmentRecord::Decode(value) == record);
+  CHECK(record.Encode() == value);
 }
 
 TEST_CASE("a metadata value that is cut short or has bytes after its end is refused") {
