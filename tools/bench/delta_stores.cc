@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <utility>
 
@@ -35,25 +33,20 @@ struct Source {
   uint64_t checksum = 0;  // of the whole file; known when it was stored
 };
 
-// The regular files of the paths; those of a directory in the order of their names.
-std::vector<Source> ListSources(const std::vector<std::string>& paths) {
-  std::vector<Source> sources;
-  for (const std::string& path : paths) {
-    std::vector<std::string> files;
-    std::error_code error;
-    if (std::filesystem::is_directory(path, error)) {
-      for (auto at = std::filesystem::recursive_directory_iterator(path, error);
-           !error && at != std::filesystem::recursive_directory_iterator(); at.increment(error)) {
-        if (at->is_regular_file() && !at->is_symlink()) files.push_back(at->path().string());
-      }
-    } else {
-      files.push_back(path);
-    }
-    if (error) throw BenchFailure(fmt::format("delta: {}: {}", path, error.message()));
-    std::ranges::sort(files);
-    for (std::string& file : files) sources.push_back({.path = std::move(file)});
+// Adds the regular files below a path in the order of their names.
+void AddSources(Env& env, const std::string& path, std::vector<Source>& sources) {
+  auto entries = env.ListDirectory(path);
+  if (entries.status().Is(StatusCode::kNotADirectory)) {
+    sources.push_back({.path = path});
+    return;
   }
-  return sources;
+  Require(entries.status());
+  std::ranges::sort(*entries, {}, &DirectoryEntry::name);
+  for (const DirectoryEntry& entry : *entries) {
+    const std::string inner = JoinPath(path, entry.name);
+    if (entry.type == FileType::kDirectory) AddSources(env, inner, sources);
+    if (entry.type == FileType::kRegular) sources.push_back({.path = inner});
+  }
 }
 
 struct Times {
@@ -155,20 +148,19 @@ class OneStore {
   }
 
   template <typename Visit>
-  static void ReadSource(Source& source, const Visit& visit) {
-    std::ifstream file(source.path, std::ios::binary);
-    if (!file) throw BenchFailure(fmt::format("delta: {} cannot be read", source.path));
+  void ReadSource(Source& source, const Visit& visit) {
+    const auto file = env_.OpenFile(source.path, {.mode = OpenMode::kRead});
+    Require(file.status());
     Bytes piece(kPieceBytes);
     StreamingChecksum checksum;
-    source.bytes = 0;
-    for (;;) {
-      file.read(reinterpret_cast<char*>(piece.data()), static_cast<std::streamsize>(piece.size()));
-      const auto got = static_cast<size_t>(file.gcount());
-      if (got == 0) break;
-      const ByteView bytes = ByteView(piece).first(got);
+    for (source.bytes = 0;;) {
+      const auto got = (*file)->Read(source.bytes, piece);
+      Require(got.status());
+      if (*got == 0) break;
+      const ByteView bytes = ByteView(piece).first(*got);
       checksum.Add(bytes);
       visit(bytes);
-      source.bytes += got;
+      source.bytes += *got;
     }
     source.checksum = checksum.value();
   }
@@ -203,7 +195,8 @@ class OneStore {
 Json MeasureDeltaStores(const DeltaStoresArguments& arguments) {
   Require(RaiseFileLimit().status());
   const std::unique_ptr<Env> env = NewPosixEnv();
-  std::vector<Source> sources = ListSources(arguments.paths);
+  std::vector<Source> sources;
+  for (const std::string& path : arguments.paths) AddSources(*env, path, sources);
   if (sources.empty()) throw BenchFailure("delta: the paths have no files");
   std::array<Times, 2> times;  // without deltas, with deltas
   Json report;
