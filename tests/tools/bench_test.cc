@@ -131,7 +131,7 @@ TEST_CASE("bench delta finds every chunk, and compares its bases with the best o
     CHECK(run["reads_per_lookup"] == run["slicetables"]);
   }
   CHECK(statistics["lookups"]["tables_4_single"]["reads_per_lookup"] == 4);
-  const auto& recall = statistics["recall"];
+  const auto& recall = statistics["resemblance"];
   CHECK(recall["useful_bases"] >= 10);
   CHECK(recall["sample_files"] == 2);
   const auto& shape = recall["super_features_x_features"]["3x4"];
@@ -139,6 +139,16 @@ TEST_CASE("bench delta finds every chunk, and compares its bases with the best o
   CHECK(shape["recall"] <= 1);
   CHECK(shape["precision"] > 0.9);
   CHECK(shape["share_of_savings"] > 0.8);
+  CHECK(statistics["recall"] > 0.8);
+  CHECK(statistics["precision"] > 0.8);
+  CHECK(statistics["logical_bytes"] == 400'000);
+  for (const char* figure :
+       {"stored_bytes_without", "stored_bytes_with", "ingest_bytes_per_s_without",
+        "ingest_bytes_per_s_with", "recompress_bytes_per_s_without", "recompress_bytes_per_s_with",
+        "restore_bytes_per_s_without", "restore_bytes_per_s_with"}) {
+    INFO(figure);
+    CHECK(statistics[figure] > 0);
+  }
   CHECK(std::filesystem::is_empty(directory.path()));
 }
 

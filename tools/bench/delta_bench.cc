@@ -255,7 +255,13 @@ std::function<Json()> ConfigureDeltaBench(CLI::App& app) {
     if (!arguments->recall.paths.empty()) {
       arguments->recall.directory = arguments->directory;
       arguments->recall.seed = arguments->seed;
-      if (arguments->recall.sample > 0) report.update(MeasureDeltaRecall(arguments->recall));
+      if (arguments->recall.sample > 0) {
+        report["resemblance"] = MeasureDeltaRecall(arguments->recall);
+        // Those that stores have (fs/deltas/open_near_duplicates.cc).
+        const Json& shape = report["resemblance"].at("super_features_x_features").at("3x1");
+        report["recall"] = shape.at("recall");
+        report["precision"] = shape.at("precision");
+      }
       arguments->stores.paths = arguments->recall.paths;
       arguments->stores.directory = arguments->directory;
       if (arguments->stores.rounds > 0) report.update(MeasureDeltaStores(arguments->stores));
