@@ -100,8 +100,6 @@ Status CheckLsh(CheckContext& context) {
   options.read_only = true;
   options.renew_if_damaged = false;
   const auto lsh = SliceLsh::Open(context.env, options);
-  // A mount that was not ended may have left nothing yet.
-  if (lsh.status().Is(StatusCode::kNotFound)) return context.Continue();
   const Status verified = lsh.ok() ? (*lsh)->Verify(report) : lsh.status();
   if (!verified.ok()) {
     if (verified.Is(StatusCode::kNeedsNewer) || !IsDamage(verified)) return verified;

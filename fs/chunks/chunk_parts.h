@@ -138,13 +138,13 @@ struct ChunkParts {
   void OpenPipeline();
   // Continues or seals unsealed segments, and counts all segments in `base`.
   Status OpenSegments(const SegmentRecords& records);
-  // Continues the unsealed segment. If the segment is damaged, salvages and seals it instead.
-  // Returns the new record of the segment.
   // Whether the unsealed segment must not be recompressed once it is sealed: in a store with
   // deltas, a moved chunk may be the base of a delta, and must stay whole.
   bool MustStayWhole(SegmentId id) const {
     return options.superblock.deltas() && secondary.Contains(id);
   }
+  // Continues the unsealed segment. If the segment is damaged, salvages and seals it instead.
+  // Returns the new record of the segment.
   Result<SegmentRecord> ResumeOrSeal(SegmentId id, const SegmentRecord& record);
   // Drops the entries of removed segments from the damage list. Such entries remain if an older
   // version of siltfs removed the segment, or if a mount ended before it could record that the

@@ -1,11 +1,12 @@
 // The chunks that must stay whole, because a delta depends on them: a set of chunk names that also
-// has some other names, about one in 1,000. A chunk that is in the set by mistake is stored whole,
-// which costs a little space.
+// has some other names: fewer than one in 1,000 for each filter of the chain below, and fewer than
+// one in 100 with 20 million names. A chunk that is in the set by mistake is stored whole, which
+// costs a little space.
 //
 // It is a chain of Bloom filters (Bloom, 1970), each twice as large as the one before, so the set
 // grows without knowing how many names come. Names are never removed.
 //
-// Thread-safety: none. Memory: about 2 bytes for each name; 8 KiB at least.
+// Thread-safety: none. Memory: 2 to 4 bytes for each name; 8 KiB at least, once there is one.
 #pragma once
 
 #include <cstdint>

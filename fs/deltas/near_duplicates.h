@@ -15,7 +15,7 @@
 // blocks, BaseNames, and the super-features of one block. Errors: a candidate that cannot be read
 // is skipped. If SliceLSH fails, a report says so once, and no more bases are offered. Damage and
 // device errors of a base table end the choice of bases until the next mount, too: the chunks that
-// must stay whole are then unknown. Choose itself always succeeds.
+// must stay whole are then unknown. Choose fails only if the offer does.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct NearDuplicateStats {
   uint64_t examined = 0;      // chunks for which a base was looked for, since the mount
   uint64_t candidates = 0;    // chunks that resemble them, according to SliceLSH
   uint64_t offered = 0;       // bases, after verification
-  uint64_t memory_bytes = 0;  // of the names that are kept whole, and the blocks
+  uint64_t memory_bytes = 0;  // of the names that are kept whole
 };
 
 class NearDuplicates final : public BaseChooser {

@@ -18,13 +18,9 @@ constexpr unsigned kFeatures = 1;
 Result<std::unique_ptr<SliceLsh>> OpenLsh(Env& env, const std::string& directory,
                                           std::function<bool(SegmentId)> is_gone) {
   const auto info = env.GetFileInfo(directory);
-  if (info.status().Is(StatusCode::kNotFound)) {
-    SILTFS_RETURN_IF_ERROR(env.CreateDirectory(directory));
-  } else {
-    SILTFS_RETURN_IF_ERROR(info.status());
-    if (info->type != FileType::kDirectory)
-      SILTFS_RETURN_IF_ERROR(MakeEmptyDirectory(env, directory));
-  }
+  if (!info.ok() && !info.status().Is(StatusCode::kNotFound)) return info.status();
+  if (!info.ok() || info->type != FileType::kDirectory)
+    SILTFS_RETURN_IF_ERROR(MakeEmptyDirectory(env, directory));
   SliceLshOptions options;
   options.directory = directory;
   options.is_gone = std::move(is_gone);
