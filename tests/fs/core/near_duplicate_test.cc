@@ -26,6 +26,7 @@ namespace siltfs::testing {
 namespace {
 
 constexpr size_t kFileBytes = 1'000'000;
+constexpr uint32_t kSegmentBytes = 128U << 10;
 
 // Text of few letters, which compresses by about a third, so that blocks are worth rewriting.
 Bytes TextOf(uint64_t seed) {
@@ -53,7 +54,7 @@ MakeStoreOptions WithDeltas() {
 }
 
 struct DeltaStore {
-  explicit DeltaStore(uint32_t segment_bytes = 128U << 10) : store(WithDeltas()) {
+  explicit DeltaStore(uint32_t segment_bytes = kSegmentBytes) : store(WithDeltas()) {
     auto state = ReadSuperblock(store.env(), store.path());
     REQUIRE_OK(state);
     state->superblock.segment_bytes = segment_bytes;
@@ -189,8 +190,9 @@ TEST_CASE("garbage collection keeps a base as long as a delta needs it") {
   for (int i = 0; i < 3; ++i) deltas.Collect();
   CHECK(deltas.store.Stats().deltas->segments == 0);
   deltas.RequireWhole();
-  // A segment that is not sealed is not collected.
-  CHECK(deltas.store.Stats().stored_bytes < kFileBytes / 4);
+  // Segments that are not sealed are not collected: those of new chunks, of moved chunks and of
+  // recipe nodes. With its bases, either version took more.
+  CHECK(deltas.store.Stats().stored_bytes < 3 * kSegmentBytes);
 }
 
 TEST_CASE("a store whose index is lost finds its deltas and bases again") {
