@@ -96,7 +96,7 @@ class CheckContext {
   IdRanges ids;
   std::map<SegmentId, SegmentRecord> segments;
   SegmentSet secondary;            // noted segments, which may hold secondary copies
-  SegmentSet victims;              // segments in `secondary` that GC was collecting
+  SegmentSet victims;              // segments in `secondary` that a mount compares
   bool notes_kept = false;         // the store notes segments with secondary copies
   std::vector<SegmentId> removed;  // ascending; their files are ignored if they still exist
 

@@ -15,13 +15,15 @@ constexpr size_t kMovesAtOnce = 256;
 }  // namespace
 
 EntryCheck::EntryCheck(ChunkIndex& index, SegmentCache& segments, ChunkReader& reader,
-                       BlockPipeline& pipeline, std::function<bool(SegmentId)> gone, Pace pace)
+                       BlockPipeline& pipeline, std::function<bool(SegmentId)> gone, Pace pace,
+                       BeforeEntries before_entries)
     : index_(index),
       segments_(segments),
       reader_(reader),
       pipeline_(pipeline),
       gone_(std::move(gone)),
-      pace_(std::move(pace)) {}
+      pace_(std::move(pace)),
+      before_entries_(std::move(before_entries)) {}
 
 Location EntryCheck::Content::PlaceOf(SegmentId segment, uint32_t ordinal) const {
   const auto behind = std::upper_bound(
@@ -102,6 +104,7 @@ Result<bool> EntryCheck::Check(SegmentId segment) {
     std::vector<Missing> missing;
     SILTFS_ASSIGN_OR_RETURN(const bool here, FindMissing(segment, content, begin, end, missing));
     leads_here &= here;
+    if (!missing.empty()) SILTFS_RETURN_IF_ERROR(before_entries_(segment));
     for (size_t at = 0; at < missing.size(); at += kMovesAtOnce) {
       std::vector<BlockPipeline::Move> moves;
       for (size_t i = at; i < std::min(missing.size(), at + kMovesAtOnce); ++i) {

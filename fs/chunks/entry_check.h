@@ -7,9 +7,11 @@
 // which this one shares its entry (ChunkIndex::OrderOf).
 //
 // Thread-safety: one thread at a time. Memory: 20 bytes for each chunk of the segment. Errors:
-// those of the index, the pipeline and `pace`. A segment that cannot be read is not confirmed.
-// Durability: after Check, the caller takes a sequence from BlockPipeline::EndSequence. The new
-// entries are durable when the index is durable up to this sequence.
+// those of the index, the pipeline, `pace` and `before_entries`. A segment that cannot be read is
+// not confirmed. Durability: after Check, the caller takes a sequence from
+// BlockPipeline::EndSequence. The new entries are durable when the index is durable up to this
+// sequence. Before that, a file may refer to one of the chunks, and a crash may lose the chunk's
+// entry. The next mount must then compare the segment again; `before_entries` makes sure of it.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +33,15 @@ class EntryCheck {
   // failure ends Check, which returns it.
   using Pace = std::function<Status(uint64_t bytes)>;
 
+  // Called before entries are made for chunks of the segment. A failure ends Check, which returns
+  // it.
+  using BeforeEntries = std::function<Status(SegmentId segment)>;
+
   // All references must outlive the object. `gone` is true for a removed segment; an entry that
   // leads into such a segment counts as missing.
   EntryCheck(ChunkIndex& index, SegmentCache& segments, ChunkReader& reader,
-             BlockPipeline& pipeline, std::function<bool(SegmentId)> gone, Pace pace);
+             BlockPipeline& pipeline, std::function<bool(SegmentId)> gone, Pace pace,
+             BeforeEntries before_entries);
 
   // True if the index leads to every chunk of the segment.
   Result<bool> Check(SegmentId segment);
@@ -74,6 +81,7 @@ class EntryCheck {
   BlockPipeline& pipeline_;
   const std::function<bool(SegmentId)> gone_;
   const Pace pace_;
+  const BeforeEntries before_entries_;
   uint64_t made_ = 0;
 };
 

@@ -16,10 +16,9 @@ namespace siltfs {
 // it notes all segments instead, and garbage collections compare them with the index later.
 Status BeginNotes(ChunkParts& parts, const SegmentRecords& records);
 
-// `victims`: segments that were victims when the last mount ended. After a crash the index may lead
+// `victims`: segments whose notes say that a mount after a crash compares them. The index may lead
 // nowhere for their chunks. So if `crashed`, CompareVictims makes the index lead to these chunks.
-// In any case it changes the notes of the segments to plain notes, which do not say that the
-// segments were victims.
+// In any case it changes the notes of the segments to plain notes.
 Status CompareVictims(ChunkParts& parts, const std::vector<SegmentId>& victims, bool crashed);
 
 }  // namespace siltfs

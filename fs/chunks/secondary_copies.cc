@@ -40,7 +40,7 @@ Status SecondaryCopies::Enter(std::span<const SegmentId> segments, bool victim) 
   std::vector<Mutation> news;
   for (const SegmentId segment : segments) {
     const auto noted = noted_.find(segment);
-    if (noted != noted_.end() && (noted->second.victim || !victim)) continue;
+    if (noted != noted_.end() && (noted->second.compare || !victim)) continue;
     news.push_back({SecondaryKey(segment), std::string(victim ? kVictimNote : kPlainNote)});
   }
   SILTFS_RETURN_IF_ERROR(Write(news));
@@ -48,17 +48,29 @@ Status SecondaryCopies::Enter(std::span<const SegmentId> segments, bool victim) 
   for (const SegmentId segment : segments) {
     Noted& noted = noted_[segment];
     noted.when = now_;
-    noted.victim |= victim;
+    noted.compare |= victim;
     set_.Add(segment);
   }
+  return Status::Ok();
+}
+
+Status SecondaryCopies::CompareAfterCrash(SegmentId segment) {
+  MutexLock lock(mutex_);
+  const auto noted = noted_.find(segment);
+  if (noted == noted_.end() || noted->second.compare) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(Write({{SecondaryKey(segment), std::string(kVictimNote)}}));
+  noted->second.compare = true;
   return Status::Ok();
 }
 
 Status SecondaryCopies::Compared(std::span<const SegmentId> segments) {
   MutexLock lock(mutex_);
   std::vector<Mutation> plain;
-  for (const SegmentId segment : segments)
+  for (const SegmentId segment : segments) {
+    const auto noted = noted_.find(segment);
+    if (noted != noted_.end() && noted->second.compare) continue;  // since the mount
     plain.push_back({SecondaryKey(segment), std::string(kPlainNote)});
+  }
   return Write(plain);
 }
 

@@ -19,8 +19,10 @@
 //
 // A chunk of a victim may be written again, and the index then leads to a block that is not durable
 // yet. If the index becomes durable first and a crash loses that block, the index leads nowhere,
-// although the victim still has the chunk. So the note of a victim says that it was a victim, and a
-// mount after a crash compares this segment with the index.
+// although the victim still has the chunk. The same happens to a chunk of a noted segment for which
+// EntryCheck makes an entry, if a crash loses the entry after a file has begun to refer to the
+// chunk. So the notes of these segments say that a mount after a crash compares them with the
+// index.
 //
 // Thread-safety: every call from any thread; Contains of an empty set takes no lock. Memory: some
 // 60 bytes for each noted segment. Errors: those of CommitPort::WriteThrough, with nothing changed.
@@ -54,8 +56,11 @@ class SecondaryCopies {
   Status Note(SegmentId segment) { return Note(std::span(&segment, 1)); }
   // Like Note, for segments that are about to become victims.
   Status NoteVictims(std::span<const SegmentId> segments) SILTFS_EXCLUDES(mutex_);
+  // If the segment is noted, a mount after a crash will compare it with the index. This does not
+  // count as a call of Note.
+  Status CompareAfterCrash(SegmentId segment) SILTFS_EXCLUDES(mutex_);
   // Call after a mount has compared these segments with the index. Changes their notes to plain
-  // notes, which do not say that the segments were victims.
+  // notes, except for segments that became victims, or got entries, since the object was made.
   Status Compared(std::span<const SegmentId> segments) SILTFS_EXCLUDES(mutex_);
 
   // A count that rises with each call of Note or NoteVictims; used as `checked` in Forget.
@@ -68,8 +73,8 @@ class SecondaryCopies {
 
  private:
   struct Noted {
-    uint64_t when = 0;  // of the last Note
-    bool victim = false;
+    uint64_t when = 0;     // of the last Note
+    bool compare = false;  // after a crash
   };
   Status Enter(std::span<const SegmentId> segments, bool victim) SILTFS_EXCLUDES(mutex_);
 

@@ -57,7 +57,7 @@ Result<std::vector<SegmentId>> NoteCheck::NextSegments() {
 
 Result<uint64_t> NoteCheck::KeepConfirmed(std::vector<SegmentId>& segments) {
   EntryCheck check(deps_.index, deps_.segments, deps_.reader, deps_.pipeline, options_.gone,
-                   options_.pace);
+                   options_.pace, [this](SegmentId id) { return BeforeEntries(id); });
   std::vector<SegmentId> confirmed;
   for (const SegmentId id : segments) {
     SILTFS_ASSIGN_OR_RETURN(const bool leads_here, check.Check(id));
@@ -65,6 +65,11 @@ Result<uint64_t> NoteCheck::KeepConfirmed(std::vector<SegmentId>& segments) {
   }
   segments.swap(confirmed);
   return check.made();
+}
+
+Status NoteCheck::BeforeEntries(SegmentId segment) {
+  const Status noted = deps_.secondary.CompareAfterCrash(segment);
+  return noted.ok() || noted.Is(StatusCode::kNoSpace) ? noted : deps_.log.Fail(noted);
 }
 
 }  // namespace siltfs

@@ -2,12 +2,12 @@
 // segment holds none if the index leads to every chunk in it.
 //
 // A run compares a bounded number of noted segments with the index, and makes missing entries
-// (entry_check.h). Then it waits for all threads that may have found no entry for a chunk of these
-// segments, commits, and compares again. This is necessary because a new copy that was in the
-// pipeline at the first comparison may have taken over an entry. The run drops the note of each
-// segment if in both comparisons the index leads to every chunk in it. But if the second comparison
-// has to make any entry, the run drops no note. The next run continues with the segments after
-// these.
+// (entry_check.h). A mount after a crash compares segments with such new entries again. Then the
+// run waits for all threads that may have found no entry for a chunk of these segments, commits,
+// and compares again. This is necessary because a new copy that was in the pipeline at the first
+// comparison may have taken over an entry. The run drops the note of each segment if in both
+// comparisons the index leads to every chunk in it. But if the second comparison has to make any
+// entry, the run drops no note. The next run continues with the segments after these.
 //
 // Thread-safety: one call at a time. Memory: entry_check.h, and 8 bytes for each noted segment.
 // Errors: those of entry_check.h, of `flush_index`, and of metadata. A failed run drops no note.
@@ -57,6 +57,9 @@ class NoteCheck {
   // Drops each segment from `segments`, unless the index leads to every chunk in it. Returns the
   // number of index entries that had to be made.
   Result<uint64_t> KeepConfirmed(std::vector<SegmentId>& segments);
+  // The new entries are durable only when the index is flushed, which may be long after a file
+  // refers to one of the chunks.
+  Status BeforeEntries(SegmentId segment);
 
   const Dependencies deps_;
   const Options options_;

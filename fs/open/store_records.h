@@ -30,7 +30,7 @@ struct StoreRecords {
   SegmentRecords replacements;       // intents (fs/recovery/segment_replacement.h)
   std::vector<SegmentId> removed;    // their files may still exist
   std::vector<SegmentId> secondary;  // they may hold secondary copies
-  std::vector<SegmentId> victims;    // those of `secondary` that are victims of GC
+  std::vector<SegmentId> victims;    // those of `secondary` to be compared with the index
   bool notes_kept = false;           // whether `secondary` is complete
 };
 

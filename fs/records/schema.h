@@ -47,8 +47,9 @@ std::string SegmentKey(SegmentId segment);
 std::string ReplacementKey(SegmentId segment);
 std::string RemovedSegmentKey(SegmentId segment);
 std::string SecondaryKey(SegmentId segment);
-// Values of SecondaryKey: kVictimNote for a segment that GC is collecting (a victim), kPlainNote
-// for other segments.
+// Values of SecondaryKey: kVictimNote for a segment that a mount after a crash compares with the
+// index, because GC collects it (a victim) or makes entries for its chunks; kPlainNote for other
+// segments.
 inline constexpr std::string_view kVictimNote = "c";
 inline constexpr std::string_view kPlainNote = "";
 std::string DamageKey(SegmentId segment, uint32_t first_ordinal);

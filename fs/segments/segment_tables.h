@@ -18,7 +18,8 @@ Result<SegmentRecords> ReadReplacements(const KvSnapshot& metadata);
 Result<std::vector<SegmentId>> ReadRemovedSegments(const KvSnapshot& metadata);
 // Segments that may hold secondary copies (secondary_copies.h).
 Result<std::vector<SegmentId>> ReadSecondary(const KvSnapshot& metadata);
-// The segments of ReadSecondary that were victims when they were noted.
+// The segments of ReadSecondary that a mount after a crash compares with the index: victims, and
+// segments for whose chunks GC has made entries.
 Result<std::vector<SegmentId>> ReadVictims(const KvSnapshot& metadata);
 // All damage that is known.
 Result<std::vector<DamagedBlock>> ReadDamage(const KvSnapshot& metadata);

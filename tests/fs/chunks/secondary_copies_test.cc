@@ -218,10 +218,31 @@ TEST_CASE("a note says that its segment was a victim, even if it was noted befor
   written.clear();
   REQUIRE_OK(copies.Note(both));  // changes nothing
   REQUIRE_OK(copies.NoteVictims(both));
+  REQUIRE_OK(copies.CompareAfterCrash(1));
+  REQUIRE_OK(copies.CompareAfterCrash(3));  // it is not noted
+  REQUIRE_OK(copies.Compared(both));        // they became victims since
   CHECK(written.empty());
-  REQUIRE_OK(copies.Compared(both));
-  REQUIRE(written.size() == 2);
+}
+
+TEST_CASE("a mount makes the notes of compared segments plain, but not of those with new entries") {
+  std::vector<Mutation> written;
+  AnsweredWrites metadata([&](const std::vector<Mutation>& mutations) {
+    written = mutations;
+    return Status::Ok();
+  });
+  SecondaryCopies copies({1, 2}, &metadata);
+  const uint64_t before = copies.Now();
+  REQUIRE_OK(copies.CompareAfterCrash(1));
+  REQUIRE(written.size() == 1);
+  CHECK(written[0].key == SecondaryKey(1));
+  CHECK(written[0].value == kVictimNote);
+  REQUIRE_OK(copies.Compared(std::vector<SegmentId>{1, 2}));
+  REQUIRE(written.size() == 1);
+  CHECK(written[0].key == SecondaryKey(2));
   CHECK(written[0].value == kPlainNote);
+  // The new entries do not keep the note.
+  REQUIRE_OK(copies.Forget(std::vector<SegmentId>{1}, before));
+  CHECK_FALSE(copies.Contains(1));
 }
 
 TEST_CASE("after a replay the index leads to a damaged chunk's healed copy in a noted segment") {

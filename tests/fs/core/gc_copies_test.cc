@@ -106,6 +106,46 @@ TEST_CASE("a note stays while a second copy of one of its segment's chunks is be
   CHECK(store.Findings() == std::set<std::string>{});
 }
 
+// The collection makes entries for the chunks of a noted segment that the index does not know. A
+// file refers to one of them, and a crash loses the entry.
+TEST_CASE("a crash loses an entry that a collection made for a copy in a noted segment") {
+  constexpr uint32_t kSegment = 1u << 20;
+  GarbageStore store(kSegment);
+  store.Begin();
+  WriteLargeFile(*store.fs, "live", RandomBytes(3, 700'000));
+  store.End();
+  const std::set<ChunkName> live = store.Indexed();
+  store.Begin();
+  const Bytes dead = RandomBytes(1, 3'000);
+  const Bytes twice = RandomBytes(2, 10'000);
+  WriteLargeFile(*store.fs, "dead", dead);
+  WriteLargeFile(*store.fs, "twice", twice);
+  store.End();
+  std::set<ChunkName> forgotten = store.Indexed();
+  std::erase_if(forgotten, [&](const ChunkName& name) { return live.contains(name); });
+  store.Begin();
+  WriteLargeFile(*store.fs, "others", RandomBytes(4, 2 * kSegment));  // seals the first segment
+  store.End();
+  REQUIRE(store.Forget([&](const ChunkName& name) { return forgotten.contains(name); }) > 2);
+  store.NoteSegment(1);
+  store.Begin();
+  REQUIRE_OK(store.fs->Unlink(kRootInode, "dead"));
+  // The index leads to the second copies from now on, so the note of the first segment stays.
+  WriteLargeFile(*store.fs, "twice again", twice);
+  REQUIRE_OK(store.fs->SyncAll());
+  CHECK(store.Collect().segments_removed == 0);
+  WriteLargeFile(*store.fs, "again", dead);
+  REQUIRE_OK(store.fs->SyncAll());
+  store.fs.reset();
+  CHECK(store.Findings() == std::set<std::string>{});
+  store.Begin();
+  const auto again = Resolve(*store.fs, "again");
+  REQUIRE_OK(again);
+  CHECK(ReadFile(*store.fs, *again).value() == dead);
+  store.End();
+  CHECK(store.Findings() == std::set<std::string>{});
+}
+
 TEST_CASE("the notes of a collection are removed once the index points to every copy") {
   GarbageStore store;
   store.Begin();
