@@ -70,9 +70,8 @@ Result<BaseBytes> BaseReader::Read(const BaseRef& base, ChunkPlaces::Effort effo
 Result<bool> BaseReader::ReadAt(const Location& location, bool offset_known, const BaseRef& base,
                                 bool verify, BaseBytes& bytes) {
   Status hint_failure;
-  SILTFS_ASSIGN_OR_RETURN(
-      BlockReader::Block at,
-      blocks_.BlockAt(location, offset_known, BlockReader::Decoding(), hint_failure));
+  SILTFS_ASSIGN_OR_RETURN(BlockReader::Block at,
+                          blocks_.BlockAt(location, offset_known, hint_failure));
   if (!at.block && !hint_failure.ok()) return hint_failure;
   if (!at.block) return false;
   const uint32_t position = location.ordinal - at.block->head().first_ordinal;

@@ -2,9 +2,6 @@
 // by its content. It is found like any other chunk (chunk_places.h), but only a copy that is stored
 // whole counts.
 //
-// A base is read from a block whose own deltas are not inflated. So reading a base never waits for
-// a thread that inflates deltas, and never reads another base (block_cache.h says why).
-//
 // Thread-safety: every call from any thread. Errors: kCorruption with the path and offset of the
 // damage, if all whole copies are damaged; kNotFound if no segment has a whole copy; kIoError.
 // Damaged blocks are put on the damage list. Memory: blocks in the block cache.

@@ -18,12 +18,7 @@ Result<DecodedBlockPtr> BlockCache::Finish(uint64_t key, Decoding& decoding, con
   MutexLock lock(mutex_);
   if (block.ok()) {
     decoding.block = *block;
-    const bool has_deltas = !(*block)->bases().empty();
-    const bool whole_only = (key & kWholeOnly) != 0;
-    // A block without deltas has one key, however it was decoded.
-    const uint64_t cached = has_deltas ? key : key & ~kWholeOnly;
-    if (!(*block)->any_missing() || (has_deltas && whole_only))
-      blocks_.Put(cached, *block, (*block)->memory_bytes());
+    blocks_.Put(key, *block, (*block)->memory_bytes());
   }
   decoding.done = true;
   decoding_.erase(key);
@@ -32,15 +27,7 @@ Result<DecodedBlockPtr> BlockCache::Finish(uint64_t key, Decoding& decoding, con
 }
 
 Result<DecodedBlockPtr> BlockCache::Get(const Place& place, const Decode& decode) {
-  return Get(KeyOf(place), decode);
-}
-
-Result<DecodedBlockPtr> BlockCache::GetWhole(const Place& place, const Decode& decode) {
-  if (auto block = blocks_.Get(KeyOf(place))) return block;
-  return Get(KeyOf(place) | kWholeOnly, decode);
-}
-
-Result<DecodedBlockPtr> BlockCache::Get(uint64_t key, const Decode& decode) {
+  const uint64_t key = KeyOf(place);
   for (;;) {
     DecodingPtr decoding;
     bool mine = false;
@@ -53,11 +40,6 @@ Result<DecodedBlockPtr> BlockCache::Get(uint64_t key, const Decode& decode) {
 }
 
 DecodedBlockPtr BlockCache::Find(const Place& place) { return blocks_.Get(KeyOf(place)); }
-
-DecodedBlockPtr BlockCache::FindWhole(const Place& place) {
-  if (auto block = Find(place)) return block;
-  return blocks_.Get(KeyOf(place) | kWholeOnly);
-}
 
 bool BlockCache::Prefetch(const Place& place, const Decode& decode) {
   const uint64_t key = KeyOf(place);

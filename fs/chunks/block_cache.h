@@ -1,5 +1,7 @@
 // A cache that keeps the most recently used decoded blocks. If several threads ask for the same
-// block at the same time, one of them decodes it and the others wait.
+// block at the same time, one of them decodes it and the others wait. The deltas of a block
+// are cached as they are stored: to inflate them, other blocks have to be read, and two threads
+// could wait for each other's blocks. So `decode` must not call the cache.
 //
 // Thread-safety: every call from any thread. Ownership: blocks are shared with their users. Memory:
 // `capacity_bytes` of blocks, and evicted blocks that are still in use. Errors: those of decoding,
@@ -37,13 +39,8 @@ class BlockCache {
 
   // Returns the block at `place`; calls `decode` if the block is not cached.
   Result<DecodedBlockPtr> Get(const Place& place, const Decode& decode);
-  // The same for a caller that needs only the whole chunks of the block: the deltas may be missing
-  // in the result. `decode` must not inflate deltas.
-  Result<DecodedBlockPtr> GetWhole(const Place& place, const Decode& decode);
   // Returns the block if it is cached, else null.
   DecodedBlockPtr Find(const Place& place);
-  // Returns the block if it is cached, perhaps without its deltas, else null.
-  DecodedBlockPtr FindWhole(const Place& place);
   // Decodes the block into the cache, unless it is cached or being decoded. False if decoding
   // failed.
   bool Prefetch(const Place& place, const Decode& decode);
@@ -59,9 +56,8 @@ class BlockCache {
   };
   using DecodingPtr = std::shared_ptr<Decoding>;
 
-  // A block with deltas has another key without them. All offsets, including hints, are below
-  // kMaxSegmentTargetSize (2^25), so the bits 30 and 31 of the key are free.
-  static constexpr uint64_t kWholeOnly = uint64_t{1} << 30;
+  // All offsets, including hints, are below kMaxSegmentTargetSize (2^25), so bit 31 of the key is
+  // free.
   static uint64_t KeyOf(const Place& place) {
     const uint64_t recompressed = place.file == SegmentFile::kRecompressed ? 1 : 0;
     return uint64_t{place.segment} << 32 | recompressed << 31 | place.offset;
@@ -70,7 +66,6 @@ class BlockCache {
   // no other thread is decoding the block, also sets `mine` to true. The caller must then call
   // Finish.
   DecodedBlockPtr Begin(uint64_t key, DecodingPtr& decoding, bool& mine) SILTFS_EXCLUDES(mutex_);
-  Result<DecodedBlockPtr> Get(uint64_t key, const Decode& decode) SILTFS_EXCLUDES(mutex_);
   Result<DecodedBlockPtr> Finish(uint64_t key, Decoding& decoding, const Decode& decode)
       SILTFS_EXCLUDES(mutex_);
 

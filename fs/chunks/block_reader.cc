@@ -32,8 +32,8 @@ BlockReader::BlockReader(SegmentCache& segments, DamageList& damage, size_t cach
       blocks_(cache_bytes) {}
 
 Result<BlockReader::Block> BlockReader::BlockAt(const Location& location, bool offset_known,
-                                                const Decoding& decoding, Status& hint_failure) {
-  auto found = FindBlockAt(location, offset_known, decoding, hint_failure);
+                                                Status& hint_failure) {
+  auto found = FindBlockAt(location, offset_known, hint_failure);
   // A device error may be temporary, and does not count as damage.
   if (!found.ok() && found.status().Is(StatusCode::kCorruption)) NoteDamage(location);
   return found;
@@ -55,13 +55,11 @@ void BlockReader::NoteDelta(const Location& location, const ChunkRecord& record)
 }
 
 Result<BlockReader::Block> BlockReader::FindBlockAt(const Location& location, bool offset_known,
-                                                    const Decoding& decoding,
                                                     Status& hint_failure) {
-  if (offset_known && decoding.cached &&
-      segments_.FileOf(location.segment) == SegmentFile::kOriginal) {
+  if (offset_known && segments_.FileOf(location.segment) == SegmentFile::kOriginal) {
     // Try the cache of decoded blocks first, because this needs no open file.
     const BlockCache::Place place{location.segment, SegmentFile::kOriginal, location.block_offset};
-    auto block = decoding.bases != nullptr ? blocks_.Find(place) : blocks_.FindWhole(place);
+    auto block = blocks_.Find(place);
     if (block && block->head().Covers(location.ordinal))
       return Block{std::move(block), location.block_offset, SegmentFile::kOriginal};
   }
@@ -77,7 +75,7 @@ Result<BlockReader::Block> BlockReader::FindBlockAt(const Location& location, bo
   // The index has the offsets of blocks in the original file of the segment. In a recompressed file
   // they are wrong.
   if (offset_known && segment.file == SegmentFile::kOriginal) {
-    auto block = ReadBlock(segment, location.block_offset, kUsualBlockBytes, decoding);
+    auto block = ReadBlock(segment, location.block_offset, kUsualBlockBytes);
     if (block.ok()) {
       if ((*block)->head().Covers(location.ordinal))
         return Block{*block, location.block_offset, segment.file};
@@ -103,7 +101,7 @@ Result<BlockReader::Block> BlockReader::FindBlockAt(const Location& location, bo
   }
   const uint32_t offset = (*place)->place.block_offset;
   if (!damage.ok() && offset == location.block_offset) return damage;
-  auto block = ReadBlock(segment, offset, ExpectedBytes(**place), decoding);
+  auto block = ReadBlock(segment, offset, ExpectedBytes(**place));
   if (block.ok() && (*block)->head().Covers(location.ordinal))
     return Block{std::move(block).value(), offset, segment.file};
   if (!block.ok() && !block.status().Is(StatusCode::kCorruption)) return std::move(block).status();
@@ -113,7 +111,7 @@ Result<BlockReader::Block> BlockReader::FindBlockAt(const Location& location, bo
     scanned.status().IgnoreError("the failure at the table's place says more");
   } else if (*scanned && (*scanned)->place.block_offset != offset) {
     const uint32_t found = (*scanned)->place.block_offset;
-    block = ReadBlock(segment, found, ExpectedBytes(**scanned), decoding);
+    block = ReadBlock(segment, found, ExpectedBytes(**scanned));
     if (block.ok() && (*block)->head().Covers(location.ordinal))
       return Block{std::move(block).value(), found, segment.file};
   }
@@ -124,20 +122,16 @@ Result<BlockReader::Block> BlockReader::FindBlockAt(const Location& location, bo
 }
 
 Result<DecodedBlockPtr> BlockReader::ReadBlock(const OpenSegment& segment, uint32_t offset,
-                                               size_t expected_bytes, const Decoding& decoding) {
-  const auto decode = [&] {
-    return segment.reader->ReadBlock(offset, expected_bytes, decoding.bases);
-  };
-  if (segment.file == SegmentFile::kUnknown || !decoding.cached) return decode();
-  const BlockCache::Place place{segment.id, segment.file, offset};
-  return decoding.bases != nullptr ? blocks_.Get(place, decode) : blocks_.GetWhole(place, decode);
+                                               size_t expected_bytes) {
+  const auto decode = [&] { return segment.reader->ReadBlock(offset, expected_bytes); };
+  if (segment.file == SegmentFile::kUnknown) return decode();
+  return blocks_.Get({segment.id, segment.file, offset}, decode);
 }
 
-void BlockReader::Prefetch(const OpenSegment& segment, uint32_t offset, size_t expected_bytes,
-                           BaseSource& bases) {
+void BlockReader::Prefetch(const OpenSegment& segment, uint32_t offset, size_t expected_bytes) {
   if (segment.file == SegmentFile::kUnknown) return;
   blocks_.Prefetch({segment.id, segment.file, offset},
-                   [&] { return segment.reader->ReadBlock(offset, expected_bytes, &bases); });
+                   [&] { return segment.reader->ReadBlock(offset, expected_bytes); });
 }
 
 }  // namespace siltfs

@@ -1,5 +1,5 @@
-// Reads the blocks in which chunks lie: location -> block (decoded-block cache, flash). Damaged
-// blocks are put on the damage list.
+// Reads the blocks in which chunks lie: location -> block (decoded-block cache, flash). Deltas stay
+// as they are stored. Damaged blocks are put on the damage list.
 //
 // Thread-safety: every call from any thread. Errors: kCorruption with the path and offset of the
 // damage; kIoError. Memory: the block cache.
@@ -15,7 +15,6 @@
 #include "fs/segments/segment_cache.h"
 #include "store/base/location.h"
 #include "store/base/result.h"
-#include "store/segment/base_source.h"
 #include "store/segment/block.h"
 
 namespace siltfs {
@@ -35,24 +34,18 @@ class BlockReader {
     uint32_t offset = 0;    // in the segment
     SegmentFile file = SegmentFile::kUnknown;
   };
-  struct Decoding {
-    BaseSource* bases = nullptr;  // null: only whole chunks are wanted
-    bool cached = true;           // false: reads the block, and leaves the cache as it is
-  };
   // Returns the block that holds the location's ordinal. Fails if the segment may have the ordinal,
   // but its block cannot be read. Sets `hint_failure` if the segment has no such ordinal and the
   // bytes at the location's offset cannot be read. In this case the index entry is stale, or it
   // leads to the segment's last block, which was damaged and was left out when the segment was
   // sealed.
-  Result<Block> BlockAt(const Location& location, bool offset_known, const Decoding& decoding,
-                        Status& hint_failure);
+  Result<Block> BlockAt(const Location& location, bool offset_known, Status& hint_failure);
 
-  // The block, with its deltas, if it is cached; else null.
+  // The block, if it is cached; else null.
   DecodedBlockPtr FindCached(const BlockCache::Place& place) { return blocks_.Find(place); }
   // Decodes the block at this offset of the file into the cache, unless it is cached or being
   // decoded. Errors are dropped.
-  void Prefetch(const OpenSegment& segment, uint32_t offset, size_t expected_bytes,
-                BaseSource& bases);
+  void Prefetch(const OpenSegment& segment, uint32_t offset, size_t expected_bytes);
 
   // Puts one chunk, which is a delta and cannot be inflated, on the damage list.
   void NoteDelta(const Location& location, const ChunkRecord& record);
@@ -60,10 +53,9 @@ class BlockReader {
   uint64_t blocks_decoded() const { return blocks_.decoded(); }
 
  private:
-  Result<Block> FindBlockAt(const Location& location, bool offset_known, const Decoding& decoding,
-                            Status& hint_failure);
+  Result<Block> FindBlockAt(const Location& location, bool offset_known, Status& hint_failure);
   Result<DecodedBlockPtr> ReadBlock(const OpenSegment& segment, uint32_t offset,
-                                    size_t expected_bytes, const Decoding& decoding);
+                                    size_t expected_bytes);
   // Puts the unreadable chunk at `location`, and all chunks lost together with it, on the damage
   // list.
   void NoteDamage(const Location& location);

@@ -7,29 +7,9 @@
 namespace siltfs {
 namespace {
 
-// Reads one base, with a search of all segments. For the other bases of the block there is no
-// search.
-class OneBase final : public BaseSource {
- public:
-  OneBase(BaseReader& reader, SegmentId dependent, const BaseRef& wanted)
-      : reader_(reader), dependent_(dependent), wanted_(wanted) {}
-
-  Result<BaseBytes> ReadBase(const BaseRef& base) override {
-    return base == wanted_ ? reader_.FindBase(base, dependent_) : reader_.ReadBase(base);
-  }
-
- private:
-  BaseReader& reader_;
-  const SegmentId dependent_;
-  const BaseRef wanted_;
-};
-
-// The base of the delta at this position; null if the chunk is no delta.
-const BaseRef* BaseOf(const DecodedBlock& block, size_t position) {
-  for (const DeltaBase& delta : block.bases()) {
-    if (delta.position == position) return &delta.base;
-  }
-  return nullptr;
+ChunkReader::Found Owned(Buffer bytes) {
+  const auto owner = std::make_shared<const Buffer>(std::move(bytes));
+  return {owner, ByteView(*owner)};
 }
 
 }  // namespace
@@ -62,7 +42,15 @@ std::optional<ChunkReader::Found> ChunkReader::Follow(const ChunkName& name, uin
   const BlockHead& head = read_cursor.block->head();
   if (damage_.Contains(head.segment, head.first_ordinal + static_cast<uint32_t>(read_cursor.next)))
     return std::nullopt;  // Get examines the chunk more closely
-  if (read_cursor.block->missing(read_cursor.next) != nullptr) return std::nullopt;
+  if (read_cursor.block->missing(read_cursor.next) != nullptr) {
+    auto inflated = segments_.codec().Inflate(*read_cursor.block, read_cursor.next, bases_);
+    if (!inflated.ok()) {
+      inflated.status().IgnoreError("Get finds the reason");
+      return std::nullopt;
+    }
+    ++read_cursor.next;
+    return Owned(std::move(inflated).value());
+  }
   const ByteView bytes = read_cursor.block->chunk(read_cursor.next++);
   return Found{read_cursor.block, bytes};
 }
@@ -100,7 +88,7 @@ Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t leng
 Result<std::optional<ChunkRecord>> ChunkReader::RecordAt(const Location& location) {
   Status hint_failure;
   SILTFS_ASSIGN_OR_RETURN(const BlockReader::Block at,
-                          blocks_.BlockAt(location, true, BlockReader::Decoding(), hint_failure));
+                          blocks_.BlockAt(location, true, hint_failure));
   hint_failure.IgnoreError("the segment has no such ordinal");
   if (!at.block) return std::optional<ChunkRecord>();
   return std::optional(at.block->records()[location.ordinal - at.block->head().first_ordinal]);
@@ -112,62 +100,64 @@ Result<std::optional<ChunkReader::Found>> ChunkReader::ReadAt(const Location& lo
                                                               uint32_t length, Effort effort,
                                                               ReadCursor& read_cursor) {
   Status hint_failure;
-  SILTFS_ASSIGN_OR_RETURN(BlockReader::Block at, blocks_.BlockAt(location, offset_known,
-                                                                 {.bases = &bases_}, hint_failure));
-  DecodedBlockPtr& block = at.block;
+  SILTFS_ASSIGN_OR_RETURN(const BlockReader::Block at,
+                          blocks_.BlockAt(location, offset_known, hint_failure));
+  const DecodedBlockPtr& block = at.block;
   if (!block && !hint_failure.ok()) return hint_failure;
   if (!block) return std::optional<Found>();
   const size_t i = location.ordinal - block->head().first_ordinal;
-  const ChunkRecord record = block->records()[i];
+  const ChunkRecord& record = block->records()[i];
   if (record.name != name || record.length != length) return std::optional<Found>();
+  Found found{block, block->chunk(i)};
   if (block->missing(i) != nullptr) {
-    if (effort == Effort::kReadOnce) return std::optional<Found>();
-    SILTFS_RETURN_IF_ERROR(ReadDelta(location, offset_known, at));
-    if (!block) return std::optional<Found>();
+    SILTFS_ASSIGN_OR_RETURN(found, Inflate(location, at, effort));
   }
-  const ByteView bytes = block->chunk(i);
   const bool listed = damage_.Contains(location.segment, location.ordinal);
-  if (listed && is_right_ && !is_right_(record, bytes)) {
+  if (listed && is_right_ && !is_right_(record, found.bytes)) {
     return Status(StatusCode::kCorruption,
                   fmt::format("the bytes of chunk {} do not match its name or tag", name.ToHex()))
         .At(segments_.store().NameOf(location.segment), at.offset);
   }
   read_cursor = {block, at.offset, at.file, i + 1};
-  return std::optional(Found{std::move(block), bytes});
+  return std::optional(std::move(found));
 }
 
-Status ChunkReader::ReadDelta(const Location& location, bool offset_known, BlockReader::Block& at) {
-  const uint32_t first = at.block->head().first_ordinal;
-  const size_t i = location.ordinal - first;
-  const ChunkRecord record = at.block->records()[i];
-  const BaseRef* const base = BaseOf(*at.block, i);
-  if (base == nullptr) return Status(StatusCode::kCorruption, "a chunk without bytes is no delta");
-  OneBase bases(bases_, location.segment, *base);
-  Status hint_failure;
-  SILTFS_ASSIGN_OR_RETURN(at, blocks_.BlockAt(location, offset_known,
-                                              {.bases = &bases, .cached = false}, hint_failure));
-  hint_failure.IgnoreError("the chunk is no longer there");
-  if (!at.block) return Status::Ok();
-  // The segment's file may have been replaced, and have another block there.
-  if (at.block->head().first_ordinal != first || at.block->chunk_count() <= i ||
-      at.block->records()[i] != record) {
-    at.block = nullptr;
-    return Status::Ok();
+Result<ChunkReader::Found> ChunkReader::Inflate(const Location& location,
+                                                const BlockReader::Block& at, Effort effort) {
+  const size_t i = location.ordinal - at.block->head().first_ordinal;
+  const BlockCodec& codec = segments_.codec();
+  auto inflated = codec.Inflate(*at.block, i, bases_);
+  if (!inflated.ok() && effort == Effort::kSearchBase) {
+    inflated.status().IgnoreError("the base is searched in all segments");
+    BasesOfSegment searched(bases_, location.segment);
+    inflated = codec.Inflate(*at.block, i, searched);
+    // A device error may be temporary, and does not count as damage.
+    if (!inflated.ok() && !inflated.status().Is(StatusCode::kIoError)) {
+      blocks_.NoteDelta(location, at.block->records()[i]);
+      return Status(StatusCode::kCorruption, std::string(inflated.status().cause()))
+          .At(segments_.store().NameOf(location.segment), at.offset);
+    }
   }
-  const Status* const missing = at.block->missing(i);
-  if (missing == nullptr) return Status::Ok();
-  // A device error may be temporary, and does not count as damage.
-  if (missing->Is(StatusCode::kIoError)) return *missing;
-  blocks_.NoteDelta(location, record);
-  return Status(StatusCode::kCorruption, std::string(missing->cause()))
-      .At(segments_.store().NameOf(location.segment), at.offset);
+  if (!inflated.ok()) return std::move(inflated).status();
+  return Owned(std::move(inflated).value());
 }
 
-void ChunkReader::Prefetch(const Place& place) {
+void ChunkReader::PrefetchBases(const DecodedBlock& block, uint32_t first, uint32_t last) {
+  const uint32_t begin = block.head().first_ordinal;
+  for (const DeltaBase& delta : block.bases()) {
+    if (begin + delta.position < first) continue;
+    if (begin + delta.position > last) return;
+    bases_.ReadBase(delta.base).status().IgnoreError("the read that needs the base reports it");
+  }
+}
+
+void ChunkReader::Prefetch(const Place& place, uint32_t last) {
   const SegmentFile file = segments_.FileOf(place.segment);
   if (file == SegmentFile::kUnknown) return;
-  if (file == place.file && blocks_.FindCached({place.segment, place.file, place.block_offset}))
-    return;
+  if (file == place.file) {
+    if (const auto block = blocks_.FindCached({place.segment, place.file, place.block_offset}))
+      return PrefetchBases(*block, place.ordinal, last);
+  }
   auto opened = segments_.Open(place.segment);
   if (!opened.ok()) return opened.status().IgnoreError("the read that needs the block reports it");
   const OpenSegment& segment = **opened;
@@ -182,7 +172,9 @@ void ChunkReader::Prefetch(const Place& place) {
     offset = (*found)->place.block_offset;
     bytes = ExpectedBytes(**found);
   }
-  blocks_.Prefetch(segment, offset, bytes, bases_);
+  blocks_.Prefetch(segment, offset, bytes);
+  const auto block = blocks_.FindCached({place.segment, segment.file, offset});
+  if (block) PrefetchBases(*block, place.ordinal, last);
 }
 
 std::optional<ChunkReader::Place> ChunkReader::PlaceOf(SegmentId segment, uint32_t ordinal,

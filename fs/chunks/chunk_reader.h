@@ -57,8 +57,9 @@ class ChunkReader {
     size_t next = 0;  // the position, in the block, of the chunk to read next
   };
 
+  // The bytes of a chunk; `owner` keeps them alive.
   struct Found {
-    DecodedBlockPtr block;
+    std::shared_ptr<const void> owner;
     ByteView bytes;
   };
   Result<Found> Get(const ChunkName& name, uint32_t length, ReadCursor& read_cursor);
@@ -85,9 +86,10 @@ class ChunkReader {
   // last chunk found. Reads footers and the index.
   void Locate(std::span<const ChunkName> names, Place& last,
               std::span<std::optional<Place>> places);
-  // Decodes the block at the place into the cache, unless it is cached or being decoded. Errors are
+  // Decodes the block at the place into the cache, unless it is cached or being decoded, and also
+  // the blocks with the bases of the block's deltas from place.ordinal to `last`. Errors are
   // dropped; a read of a chunk in the block reports them.
-  void Prefetch(const Place& place);
+  void Prefetch(const Place& place, uint32_t last);
 
   // Returns the chunk table's record of the chunk at `location`; empty if no chunk lies there.
   // Fails if a chunk may lie there but its block cannot be read. Does not inflate deltas.
@@ -115,10 +117,10 @@ class ChunkReader {
   Result<std::optional<Found>> ReadAt(const Location& location, bool offset_known,
                                       const ChunkName& name, uint32_t length, Effort effort,
                                       ReadCursor& read_cursor);
-  // Reads the block again if the delta at `location` is missing in it, and searches its base in all
-  // segments. If the delta cannot be inflated, puts it on the damage list. `at` then has a block
-  // with the chunk, or null if the chunk is no longer there.
-  Status ReadDelta(const Location& location, bool offset_known, BlockReader::Block& at);
+  // Inflates the delta at `location` of the block. If it cannot be inflated in spite of all effort,
+  // puts it on the damage list.
+  Result<Found> Inflate(const Location& location, const BlockReader::Block& at, Effort effort);
+  void PrefetchBases(const DecodedBlock& block, uint32_t first, uint32_t last);
   // Finds the chunk in the footer cache, preferably next to `last`.
   std::optional<Place> LocateInWindows(const ChunkName& name, const Place& last);
   std::optional<Place> PlaceOf(SegmentId segment, uint32_t ordinal, const Place& last);

@@ -100,7 +100,7 @@ Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length) {
 Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length,
                                    ReadCursor& read_cursor) {
   if (auto found = parts_.reader->Follow(name, length, read_cursor)) {
-    return ChunkBytes{std::move(found->block), found->bytes};
+    return ChunkBytes{std::move(found->owner), found->bytes};
   }
   if (parts_.pipeline) {
     if (auto pending = parts_.pipeline->GetPending(name)) {
@@ -108,13 +108,13 @@ Result<ChunkBytes> ChunkStore::Get(const ChunkName& name, uint32_t length,
     }
   }
   SILTFS_ASSIGN_OR_RETURN(ChunkReader::Found found, parts_.reader->Get(name, length, read_cursor));
-  return ChunkBytes{found.block, found.bytes};
+  return ChunkBytes{std::move(found.owner), found.bytes};
 }
 
 Result<ChunkBytes> ChunkStore::GetAt(const Location& place, const ChunkName& name, uint32_t length,
                                      ReadCursor& read_cursor) {
   if (auto found = parts_.reader->FindAt(place, name, length, read_cursor)) {
-    return ChunkBytes{std::move(found->block), found->bytes};
+    return ChunkBytes{std::move(found->owner), found->bytes};
   }
   return Get(name, length, read_cursor);
 }

@@ -222,9 +222,14 @@ std::vector<Readahead::Ahead> Readahead::Plan(Stream::Walk& walk, uint64_t from,
       const auto same = [&](const ChunkReader::Place& place) {
         return place.segment == places[i]->segment && place.block_offset == places[i]->block_offset;
       };
+      const auto again = std::find_if(planned.rbegin(), planned.rend(),
+                                      [&](const Ahead& ahead) { return same(ahead.place); });
+      if (again != planned.rend()) {
+        again->last = std::max(again->last, places[i]->ordinal);
+        continue;
+      }
       if (std::any_of(known.rbegin(), known.rend(), same)) continue;
-      known.push_back(*places[i]);
-      planned.push_back({offsets[i], *places[i], WeightOf(*places[i])});
+      planned.push_back({offsets[i], *places[i], places[i]->ordinal, WeightOf(*places[i])});
       weight += planned.back().weight;
     }
   }
@@ -245,9 +250,9 @@ void Readahead::Work() {
     }
     ++busy_;
     if (Wanted(*stream)) {
-      const ChunkReader::Place place = stream->ahead[stream->asked++].place;
+      const Ahead ahead = stream->ahead[stream->asked++];
       mutex_.Unlock();
-      reader_.Prefetch(place);
+      reader_.Prefetch(ahead.place, ahead.last);
       mutex_.Lock();
     } else {
       stream->planning = true;

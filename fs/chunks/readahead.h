@@ -63,8 +63,9 @@ class Readahead {
   // A block that a stream will need, at this offset in the file.
   struct Ahead {
     uint64_t offset;
-    ChunkReader::Place place;
-    size_t weight = 1;  // blocks that it counts for
+    ChunkReader::Place place;  // of the first chunk
+    uint32_t last = 0;         // the ordinal of the last chunk that was located in the block
+    size_t weight = 1;         // blocks that it counts for
   };
   // Guarded by mutex_, except `walk`, which belongs to the thread that has set `planning`.
   struct Stream {

@@ -45,6 +45,7 @@ class SegmentCache {
   SegmentCache(SegmentStore& store, StoreUuid uuid, const BlockCodec& codec, const SegmentLog* log,
                size_t open_files, std::vector<SegmentId> recompressed = {});
 
+  const BlockCodec& codec() const { return codec_; }
   // The place of the sealed segments. A caller that replaces or removes a segment there must also
   // call Replace or Remove of this class.
   SegmentStore& store() const { return store_; }

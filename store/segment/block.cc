@@ -7,6 +7,14 @@
 #include <utility>
 
 namespace siltfs {
+namespace {
+
+const Status& NotInflated() {
+  static const Status status(StatusCode::kNotFound, "the chunk is a delta, and no base was read");
+  return status;
+}
+
+}  // namespace
 
 bool BlockBuilder::Fits(size_t length) const {
   return chunk_count() < kMaxBlockChunks && length <= kMaxBlockPlainBytes - plain_bytes();
@@ -50,7 +58,8 @@ DecodedBlock::DecodedBlock(BlockHead head, Buffer plain) : head_(std::move(head)
 DecodedBlock::DecodedBlock(BlockHead head, Chunks chunks)
     : head_(std::move(head)), chunks_(std::move(chunks)) {
   assert(chunks_.offsets.size() == head_.records.size());
-  assert(chunks_.failures.size() == chunks_.bases.size());
+  assert(chunks_.failures.size() == chunks_.bases.size() ||
+         chunks_.frame_ends.size() == chunks_.bases.size());
   for (const Status& failure : chunks_.failures)
     failure.IgnoreError("callers of missing() look at it, if they need the chunk");
   for (const uint32_t offset : chunks_.offsets) any_missing_ |= offset == Chunks::kMissing;
@@ -64,18 +73,33 @@ ByteView DecodedBlock::chunk(size_t i) const {
 
 const Status* DecodedBlock::missing(size_t i) const {
   if (chunks_.offsets[i] != Chunks::kMissing) return nullptr;
+  if (chunks_.failures.empty()) return &NotInflated();
+  return &chunks_.failures[EntryOf(i)];
+}
+
+std::optional<DecodedBlock::Delta> DecodedBlock::delta(size_t i) const {
+  if (chunks_.frame_ends.empty()) return std::nullopt;
+  const size_t entry = EntryOf(i);
+  if (entry == chunks_.bases.size()) return std::nullopt;
+  const uint32_t begin = entry == 0 ? 0 : chunks_.frame_ends[entry - 1];
+  return Delta{&chunks_.bases[entry].base,
+               ByteView(chunks_.frames).subspan(begin, chunks_.frame_ends[entry] - begin)};
+}
+
+size_t DecodedBlock::EntryOf(size_t i) const {
   const auto entry =
       std::lower_bound(chunks_.bases.begin(), chunks_.bases.end(), i,
                        [](const DeltaBase& delta, size_t at) { return delta.position < at; });
-  assert(entry != chunks_.bases.end() && entry->position == i);
-  return &chunks_.failures[static_cast<size_t>(entry - chunks_.bases.begin())];
+  const bool found = entry != chunks_.bases.end() && entry->position == i;
+  return found ? static_cast<size_t>(entry - chunks_.bases.begin()) : chunks_.bases.size();
 }
 
 size_t DecodedBlock::memory_bytes() const {
   return sizeof *this + head_.records.capacity() * sizeof(ChunkRecord) +
          chunks_.offsets.capacity() * sizeof(uint32_t) +
          chunks_.bases.capacity() * sizeof(DeltaBase) +
-         chunks_.failures.capacity() * sizeof(Status) + chunks_.bytes.capacity();
+         chunks_.failures.capacity() * sizeof(Status) + chunks_.frames.capacity() +
+         chunks_.frame_ends.capacity() * sizeof(uint32_t) + chunks_.bytes.capacity();
 }
 
 }  // namespace siltfs

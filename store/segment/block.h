@@ -14,15 +14,18 @@
 //                                               +---------------------------+---------------------+
 // clang-format on
 //
-// The payload of a block with deltas has a form of its own (delta_payload.h). Decoding needs the
-// bases of the deltas. If a base cannot be had, the chunks that depend on it are missing in the
-// DecodedBlock, and all other chunks are there.
+// The payload of a block with deltas has a form of its own (delta_payload.h). Inflating the deltas
+// needs their bases. If a base cannot be had, the chunks that depend on it are missing in the
+// DecodedBlock, and all other chunks are there. If the block is decoded without a source of bases,
+// the DecodedBlock keeps the deltas as they are stored, and BlockCodec::Inflate inflates one of
+// them.
 //
 // All forms are plain values; a DecodedBlock is shared and immutable.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "store/base/buffer.h"
@@ -86,7 +89,10 @@ class DecodedBlock {
     Buffer bytes;
     std::vector<uint32_t> offsets;  // of each chunk in `bytes`; kMissing for a missing chunk
     std::vector<DeltaBase> bases;   // ascending by position
-    std::vector<Status> failures;   // by entry of `bases`; OK unless the chunk is missing
+    // By entry of `bases`; OK unless the chunk is missing. Empty if no base was to be read.
+    std::vector<Status> failures;
+    Bytes frames;                      // the deltas as stored, if no base was to be read
+    std::vector<uint32_t> frame_ends;  // in `frames`, by entry of `bases`
   };
 
   // A block without deltas. The record lengths in `head` must add up to plain.size().
@@ -101,15 +107,24 @@ class DecodedBlock {
   // missing: no chunk has no bytes.
   ByteView chunk(size_t i) const;
   // Null if the i-th chunk is there. Otherwise the reason: the failure of BaseSource::ReadBase with
-  // its code, kCorruption if the delta doesn't decompress, or kNotFound if ReadBlock was called
-  // without a source of bases. The message names the chunk and its base.
+  // its code, or kCorruption if the delta doesn't decompress; the message names the chunk and its
+  // base. kNotFound if the block was decoded without a source of bases.
   const Status* missing(size_t i) const;
   bool any_missing() const { return any_missing_; }
   // The chunks that are stored as deltas, ascending by position; also those that are missing.
   const std::vector<DeltaBase>& bases() const { return chunks_.bases; }
+  // The i-th chunk's delta, if the block was decoded without a source of bases.
+  struct Delta {
+    const BaseRef* base;
+    ByteView frame;  // as stored
+  };
+  std::optional<Delta> delta(size_t i) const;
   size_t memory_bytes() const;
 
  private:
+  // The entry of the i-th chunk in chunks_.bases; the number of entries if it is no delta.
+  size_t EntryOf(size_t i) const;
+
   BlockHead head_;
   Chunks chunks_;
   bool any_missing_ = false;

@@ -87,10 +87,9 @@ Status CheckPlainBytes(const BlockHead& head) {
 }
 
 // Why a delta could not be inflated.
-Status Missing(const BlockHead& head, const DeltaBase& delta, const Status& cause) {
+Status Missing(const ChunkRecord& record, const BaseRef& base, const Status& cause) {
   return Status(cause.code(), fmt::format("chunk {} is a delta, and its base {} is missing: {}",
-                                          head.records[delta.position].name.ToHex(),
-                                          delta.base.ToString(), cause.ToString()));
+                                          record.name.ToHex(), base.ToString(), cause.ToString()));
 }
 
 Result<BaseBytes> ReadBase(BaseSource& bases, const BaseRef& base) {
@@ -313,7 +312,6 @@ Result<DecodedBlock::Chunks> BlockCodec::DecodeDeltas(const BlockHead& head, Byt
   SILTFS_RETURN_IF_ERROR(Decompress(parts.whole_codec, parts.whole,
                                     MutableByteView(chunks.bytes).first(parts.whole_plain)));
   chunks.offsets.reserve(head.records.size());
-  chunks.failures.resize(parts.deltas.size());
   uint32_t offset = 0;
   auto delta = parts.deltas.begin();
   for (size_t i = 0; i < head.records.size(); ++i) {
@@ -326,22 +324,39 @@ Result<DecodedBlock::Chunks> BlockCodec::DecodeDeltas(const BlockHead& head, Byt
     offset += head.records[i].length;
   }
   if (bases != nullptr) {
-    Inflate(head, parts, *bases, offset, chunks);
+    chunks.failures.resize(parts.deltas.size());
+    InflateAll(head, parts, *bases, offset, chunks);
   } else {
-    for (size_t i = 0; i < parts.deltas.size(); ++i) {
-      chunks.failures[i] =
-          Missing(head, parts.deltas[i], Status(StatusCode::kNotFound, "no base was read"));
+    for (const ByteView frame : parts.frames) {
+      chunks.frames.insert(chunks.frames.end(), frame.begin(), frame.end());
+      chunks.frame_ends.push_back(static_cast<uint32_t>(chunks.frames.size()));
     }
   }
   chunks.bases = std::move(parts.deltas);
   return chunks;
 }
 
+Result<Buffer> BlockCodec::Inflate(const DecodedBlock& block, size_t position,
+                                   BaseSource& bases) const {
+  const auto delta = position < block.chunk_count() ? block.delta(position) : std::nullopt;
+  if (!delta) {
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("chunk {} of the block is no delta", position));
+  }
+  const ChunkRecord& record = block.records()[position];
+  const Result<BaseBytes> base = ReadBase(bases, *delta->base);
+  if (!base.ok()) return Missing(record, *delta->base, base.status());
+  Buffer chunk = buffers_.Take(record.length);
+  const Status inflated = contexts_->DecompressDelta(delta->frame, base->bytes, chunk);
+  if (!inflated.ok()) return Missing(record, *delta->base, inflated);
+  return chunk;
+}
+
 // Inflates the deltas to `offset` and behind. The deltas are taken by base, so that each base is
 // read once, and only one is held at a time. The bases come in the order in which they are first
 // needed, because neighbours often have their bases in one block.
-void BlockCodec::Inflate(const BlockHead& head, const DeltaPayload& payload, BaseSource& bases,
-                         uint32_t offset, DecodedBlock::Chunks& chunks) const {
+void BlockCodec::InflateAll(const BlockHead& head, const DeltaPayload& payload, BaseSource& bases,
+                            uint32_t offset, DecodedBlock::Chunks& chunks) const {
   std::vector<size_t> order(payload.deltas.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::map<BaseRef, size_t> first_use;
@@ -363,7 +378,7 @@ void BlockCodec::Inflate(const BlockHead& head, const DeltaPayload& payload, Bas
       if (inflated.ok()) {
         chunks.offsets[position] = offset;
       } else {
-        chunks.failures[i] = Missing(head, payload.deltas[i], inflated);
+        chunks.failures[i] = Missing(head.records[position], base, inflated);
       }
       offset += length;
     }

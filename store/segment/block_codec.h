@@ -57,6 +57,11 @@ class BlockCodec {
   // is held only while its deltas are inflated.
   Result<DecodedBlockPtr> Decode(BlockHead head, ByteView payload,
                                  BaseSource* bases = nullptr) const;
+  // The chunk at this position, which is a delta, of a block that was decoded without `bases`. The
+  // failure is that of BaseSource::ReadBase with its code, or kCorruption if the delta doesn't
+  // decompress; the message names the chunk and its base. kInvalidArgument if the position has no
+  // such delta.
+  Result<Buffer> Inflate(const DecodedBlock& block, size_t position, BaseSource& bases) const;
   // The uncompressed bytes of such a payload without deltas. kInvalidArgument if it has deltas.
   Result<Buffer> DecodePayload(const BlockHead& head, ByteView payload) const;
 
@@ -71,8 +76,8 @@ class BlockCodec {
   Result<DecodedBlock::Chunks> DecodeDeltas(const BlockHead& head, ByteView payload,
                                             BaseSource* bases) const;
   Status Decompress(BlockCodecId codec, ByteView payload, MutableByteView out) const;
-  void Inflate(const BlockHead& head, const DeltaPayload& payload, BaseSource& bases,
-               uint32_t offset, DecodedBlock::Chunks& chunks) const;
+  void InflateAll(const BlockHead& head, const DeltaPayload& payload, BaseSource& bases,
+                  uint32_t offset, DecodedBlock::Chunks& chunks) const;
 
   static constexpr size_t kIdleBufferBytes = 1u << 20;
 
