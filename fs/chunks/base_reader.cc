@@ -36,30 +36,20 @@ BaseReader::BaseReader(SegmentCache& segments, BlockReader& blocks, ChunkPlaces&
       is_right_(std::move(is_right)) {}
 
 Result<BaseBytes> BaseReader::ReadBase(const BaseRef& base) {
-  return Read(base, ChunkPlaces::Effort::kLookUp, NoCompanions, nullptr, /*verify=*/false);
+  return Read(base, ChunkPlaces::Effort::kLookUp, NoCompanions);
 }
 
 Result<BaseBytes> BaseReader::FindBase(const BaseRef& base, SegmentId dependent) {
   const auto companions = [&](const std::optional<Location>&) { return BasesOf(dependent); };
-  return Read(base, ChunkPlaces::Effort::kSearchAll, companions, nullptr, /*verify=*/false);
-}
-
-Result<BaseBytes> BaseReader::ReadForChoice(const BaseRef& base,
-                                            const std::function<bool(SegmentId)>& may_go) {
-  const auto may_use = [&](SegmentId segment) {
-    return !may_go(segment) && segments_.FileOf(segment) == SegmentFile::kRecompressed;
-  };
-  return Read(base, ChunkPlaces::Effort::kLookUp, NoCompanions, may_use, /*verify=*/true);
+  return Read(base, ChunkPlaces::Effort::kSearchAll, companions);
 }
 
 Result<BaseBytes> BaseReader::Read(const BaseRef& base, ChunkPlaces::Effort effort,
-                                   const ChunkPlaces::Companions& companions, const MayUse& may_use,
-                                   bool verify) {
+                                   const ChunkPlaces::Companions& companions) {
   BaseBytes bytes;
   ChunkPlaces::Damage damage;
   const auto attempt = [&](const Location& location, bool offset_known) -> Result<bool> {
-    if (may_use && !may_use(location.segment)) return false;
-    return ReadAt(location, offset_known, base, verify, bytes);
+    return ReadAt(location, offset_known, base, bytes);
   };
   if (places_.Visit(base.name, effort, companions, attempt, damage)) return bytes;
   if (!damage.first().ok()) return damage.first();
@@ -68,7 +58,7 @@ Result<BaseBytes> BaseReader::Read(const BaseRef& base, ChunkPlaces::Effort effo
 }
 
 Result<bool> BaseReader::ReadAt(const Location& location, bool offset_known, const BaseRef& base,
-                                bool verify, BaseBytes& bytes) {
+                                BaseBytes& bytes) {
   Status hint_failure;
   SILTFS_ASSIGN_OR_RETURN(BlockReader::Block at,
                           blocks_.BlockAt(location, offset_known, hint_failure));
@@ -85,8 +75,8 @@ Result<bool> BaseReader::ReadAt(const Location& location, bool offset_known, con
         .At(segments_.store().NameOf(location.segment), at.offset);
   }
   const ByteView chunk = at.block->chunk(position);
-  const bool doubtful = verify || damage_.Contains(location.segment, location.ordinal);
-  if (doubtful && is_right_ && !is_right_(record, chunk)) {
+  const bool listed = damage_.Contains(location.segment, location.ordinal);
+  if (listed && is_right_ && !is_right_(record, chunk)) {
     return Status(StatusCode::kCorruption,
                   fmt::format("the bytes of the base {} do not match its name or tag",
                               base.ToString()))
@@ -99,8 +89,8 @@ Result<bool> BaseReader::ReadAt(const Location& location, bool offset_known, con
 bool BaseReader::StaysWholeAt(const Location& location, const ChunkRecord& record) {
   if (segments_.FileOf(location.segment) != SegmentFile::kRecompressed) return false;
   BaseBytes bytes;
-  const auto there = ReadAt(location, /*offset_known=*/true,
-                            {record.name, record.tag, record.length}, /*verify=*/false, bytes);
+  const auto there =
+      ReadAt(location, /*offset_known=*/true, {record.name, record.tag, record.length}, bytes);
   there.status().IgnoreError("an unreadable copy does not count");
   return there.ok() && *there;
 }

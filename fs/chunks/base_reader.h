@@ -38,24 +38,14 @@ class BaseReader final : public BaseSource {
   // that needs the base: a search of all segments covers all bases of this segment.
   Result<BaseBytes> FindBase(const BaseRef& base, SegmentId dependent);
 
-  // For the choice of a base: reads only copies that will stay whole and in place. Such a copy lies
-  // in a segment in its final form (SegmentFile::kRecompressed), for which `may_go` is false.
-  // `may_go` must be true for segments that were removed or are victims of garbage collection
-  // (garbage_collector.h, "Bases"). Verifies name and tag by `is_right`.
-  Result<BaseBytes> ReadForChoice(const BaseRef& base,
-                                  const std::function<bool(SegmentId)>& may_go);
-
   // Whether the chunk of this name and tag is whole at the location, can be read there, and will
   // stay whole: its segment is in its final form.
   bool StaysWholeAt(const Location& location, const ChunkRecord& record);
 
  private:
-  using MayUse = std::function<bool(SegmentId)>;
-
   Result<BaseBytes> Read(const BaseRef& base, ChunkPlaces::Effort effort,
-                         const ChunkPlaces::Companions& companions, const MayUse& may_use,
-                         bool verify);
-  Result<bool> ReadAt(const Location& location, bool offset_known, const BaseRef& base, bool verify,
+                         const ChunkPlaces::Companions& companions);
+  Result<bool> ReadAt(const Location& location, bool offset_known, const BaseRef& base,
                       BaseBytes& bytes);
   // The name prefixes of the bases of a segment, at most kMostCompanions.
   std::vector<uint64_t> BasesOf(SegmentId dependent);

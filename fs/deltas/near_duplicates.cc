@@ -14,11 +14,6 @@ constexpr uint32_t kLeastLength = 512;
 // Candidates of a chunk that are read. More of them rarely give a smaller delta.
 constexpr size_t kMostCandidates = 2;
 
-uint64_t KeyOf(const OpenSegment& segment, uint32_t offset) {
-  const uint64_t recompressed = segment.file == SegmentFile::kRecompressed ? 1 : 0;
-  return uint64_t{segment.id} << 32 | recompressed << 31 | offset;
-}
-
 }  // namespace
 
 struct NearDuplicates::Chunk {
@@ -34,6 +29,7 @@ NearDuplicates::NearDuplicates(Dependencies dependencies, Options options)
       bases_(dependencies.bases),
       options_(std::move(options)),
       resemblance_(std::move(dependencies.resemblance)),
+      blocks_(dependencies.segments, dependencies.damage, kBlockBytes, nullptr),
       lsh_(std::move(dependencies.lsh)),
       verifier_(std::move(dependencies.verifier)) {
   MutexLock lock(mutex_);
@@ -160,40 +156,18 @@ std::optional<NearDuplicates::Base> NearDuplicates::ReadCandidate(
     return std::nullopt;
   Base base;
   base.location = {place.segment, place.ordinal, 0};
-  base.block = BlockOf(place);
-  if (base.block == nullptr || !base.block->head().Covers(place.ordinal)) return std::nullopt;
+  Status hint_failure;
+  auto at = blocks_.BlockAt(base.location, /*offset_known=*/false, hint_failure);
+  hint_failure.IgnoreError("the segment has no such ordinal");
+  if (!at.ok() || !at->block) {
+    at.status().IgnoreError("the candidate is skipped");
+    return std::nullopt;
+  }
+  base.block = std::move(at->block);
   base.in_block = place.ordinal - base.block->head().first_ordinal;
   base.record = base.block->records()[base.in_block];
   if (base.block->missing(base.in_block) != nullptr || base.record.salt != 0) return std::nullopt;
   return base;
-}
-
-// The block with its whole chunks only. Null if it cannot be read.
-DecodedBlockPtr NearDuplicates::BlockOf(const SliceLshPlace& place) {
-  const auto opened = segments_.Open(place.segment);
-  if (!opened.ok()) {
-    opened.status().IgnoreError("the candidate is skipped");
-    return nullptr;
-  }
-  const OpenSegment& segment = **opened;
-  const auto found = segments_.FindBlock(segment, place.ordinal);
-  if (!found.ok() || !*found) {
-    found.status().IgnoreError("as before");
-    return nullptr;
-  }
-  const BlockPlace& at = (*found)->place;
-  const bool cacheable = segment.file != SegmentFile::kUnknown;
-  if (cacheable) {
-    if (auto cached = blocks_.Get(KeyOf(segment, at.block_offset))) return cached;
-  }
-  auto block = segment.reader->ReadBlock(
-      at.block_offset, (*found)->bytes > 0 ? size_t{(*found)->bytes} : kUsualBlockBytes);
-  if (!block.ok()) {
-    block.status().IgnoreError("as before; a scrub reports the damage");
-    return nullptr;
-  }
-  if (cacheable) blocks_.Put(KeyOf(segment, at.block_offset), *block, (*block)->memory_bytes());
-  return *std::move(block);
 }
 
 void NearDuplicates::GiveUp(const Status& why) {

@@ -13,9 +13,10 @@
 // Thread-safety: one thread at a time calls Choose, and any thread stats. Ownership: borrows what
 // `Dependencies` lists, which must outlive it. Memory: SliceLSH's buffers, kBlockBytes of decoded
 // blocks, BaseNames, and the super-features of one block. Errors: a candidate that cannot be read
-// is skipped. If SliceLSH fails, a report says so once, and no more bases are offered. Damage and
-// device errors of a base table end the choice of bases until the next mount, too: the chunks that
-// must stay whole are then unknown. Choose fails only if the offer does.
+// is skipped; damage is put on the damage list. If SliceLSH fails, a report says so once, and no
+// more bases are offered. Damage and device errors of a base table end the choice of bases until
+// the next mount, too: the chunks that must stay whole are then unknown. Choose fails only if the
+// offer does.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +27,13 @@
 #include <vector>
 
 #include "chunker/resemblance.h"
+#include "fs/chunks/block_reader.h"
 #include "fs/deltas/base_names.h"
 #include "fs/segments/chunk_verifier.h"
 #include "fs/segments/segment_bases.h"
 #include "fs/segments/segment_cache.h"
 #include "index/chunk_index.h"
 #include "index/slice_lsh/slice_lsh.h"
-#include "store/base/lru_cache.h"
 #include "store/base/thread_annotations.h"
 #include "store/segment/base_chooser.h"
 
@@ -51,6 +52,7 @@ class NearDuplicates final : public BaseChooser {
   struct Dependencies {
     ChunkIndex& index;
     SegmentCache& segments;
+    DamageList& damage;
     const SegmentBases& bases;
     std::unique_ptr<SliceLsh> lsh;
     Resemblance resemblance;
@@ -97,7 +99,6 @@ class NearDuplicates final : public BaseChooser {
       SILTFS_REQUIRES(mutex_);
   std::optional<Base> ReadCandidate(const SliceLshCandidate& candidate, SegmentId rewritten)
       SILTFS_REQUIRES(mutex_);
-  DecodedBlockPtr BlockOf(const SliceLshPlace& place) SILTFS_REQUIRES(mutex_);
   void GiveUp(const Status& why) SILTFS_REQUIRES(mutex_);
   void Publish() SILTFS_REQUIRES(mutex_) SILTFS_EXCLUDES(published_mutex_);
 
@@ -106,14 +107,15 @@ class NearDuplicates final : public BaseChooser {
   const SegmentBases& bases_;
   const Options options_;
   const Resemblance resemblance_;
+  // A cache of its own, so that recompression does not drop the blocks of readers.
+  BlockReader blocks_;
 
   Mutex mutex_;
   const std::unique_ptr<SliceLsh> lsh_;
   ChunkVerifier verifier_ SILTFS_GUARDED_BY(mutex_);
   BaseNames kept_whole_ SILTFS_GUARDED_BY(mutex_);
-  bool loaded_ SILTFS_GUARDED_BY(mutex_) = false;               // kept_whole_ has all base tables
-  bool ended_ SILTFS_GUARDED_BY(mutex_) = false;                // no more bases are offered
-  LruCache<uint64_t, const DecodedBlock> blocks_{kBlockBytes};  // by segment and offset
+  bool loaded_ SILTFS_GUARDED_BY(mutex_) = false;  // kept_whole_ has all base tables
+  bool ended_ SILTFS_GUARDED_BY(mutex_) = false;   // no more bases are offered
   NearDuplicateStats stats_ SILTFS_GUARDED_BY(mutex_);
 
   mutable Mutex published_mutex_;  // locked for a copy only

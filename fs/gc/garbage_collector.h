@@ -28,7 +28,7 @@
 // while a collection runs. No base is lost, for these reasons. A segment becomes a victim before
 // SetAside is called, and SetAside waits for the end of a rewrite that runs (Recompressor). A
 // rewrite that ends before has put its segment into SegmentBases, so step 3 sees its bases. A
-// rewrite that begins later offers no base in a victim (BaseReader::ReadForChoice), and it offers
+// rewrite that begins later offers no base in a victim (NearDuplicates), and it offers
 // only copies in segments in their final form, so a base never becomes a delta. Before a victim is
 // removed, the bases of segments that got deltas since step 3 are compared with the dead chunks
 // once more.

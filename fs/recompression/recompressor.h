@@ -86,7 +86,7 @@ class Recompressor final : public CommittedSegments {
     std::function<bool(SegmentId)> is_damaged = {};
     // Chooses bases of deltas; null: no chunk becomes a delta. `base_source` reads the bases again
     // when a new file is read back. Both must outlive the recompressor. The chooser must not offer
-    // a base that may be removed or become a delta (BaseReader::ReadForChoice). It need not know
+    // a base that may be removed or become a delta (near_duplicates.h). It need not know
     // what SetAside does: a segment that becomes a victim while Choose runs is removed only after
     // the rewrite has ended and its bases are marked.
     BaseChooser* chooser = nullptr;
