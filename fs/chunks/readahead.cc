@@ -228,8 +228,11 @@ std::vector<Readahead::Ahead> Readahead::Plan(Stream::Walk& walk, uint64_t from,
         again->last = std::max(again->last, places[i]->ordinal);
         continue;
       }
-      if (std::any_of(known.rbegin(), known.rend(), same)) continue;
-      planned.push_back({offsets[i], *places[i], places[i]->ordinal, WeightOf(*places[i])});
+      // A block that was planned before counts already. It is planned again for the bases of these
+      // chunks.
+      const bool counted = std::any_of(known.rbegin(), known.rend(), same);
+      planned.push_back(
+          {offsets[i], *places[i], places[i]->ordinal, counted ? 0 : WeightOf(*places[i])});
       weight += planned.back().weight;
     }
   }

@@ -5,7 +5,8 @@
 // one before ended, are a *stream*. Reads of a stream may overtake each other a little, because the
 // kernel sends several at once. A file may have several streams. The recipe of the file is walked
 // ahead of the stream's reader, and its chunks are located in batches, without reading blocks. Then
-// their blocks are decoded into the cache. The streams take turns.
+// their blocks are decoded into the cache, and so are the blocks with the bases of chunks that are
+// deltas; these do not count against the bounds. The streams take turns.
 //
 // Bounds: `total_bytes` limits the blocks that are ahead of all readers together. The blocks ahead
 // of one stream are limited by `stream_bytes`, and by a fair share of the total. So if the cache
@@ -101,8 +102,8 @@ class Readahead {
   void DropIdle() SILTFS_REQUIRES(mutex_);
   void End(StreamList::iterator stream) SILTFS_REQUIRES(mutex_);
   // Continues the walk at `from`, or at its current place if that is further. Returns the blocks of
-  // the chunks that it locates, except the blocks in `known`. Stops when the weights of these
-  // blocks reach `blocks`, or when the walk is far enough ahead of the reader.
+  // the chunks that it locates. The blocks in `known` have no weight. Stops when the weights of
+  // these blocks reach `blocks`, or when the walk is far enough ahead of the reader.
   std::vector<Ahead> Plan(Stream::Walk& walk, uint64_t from, size_t blocks,
                           std::vector<ChunkReader::Place> known, bool& at_end);
 

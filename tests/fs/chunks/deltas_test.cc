@@ -85,6 +85,36 @@ TEST_CASE("the cursor of a reader passes over deltas") {
   CHECK(deltas.store.chunks().read_stats().blocks_decoded <= AllBlocks(deltas.store).size() + 2);
 }
 
+TEST_CASE("a read of one chunk decodes its block and the block of its base") {
+  DeltaStore deltas(4u << 20);
+  deltas.Fill(60);
+  deltas.store.Reopen();
+  REQUIRE_OK(GetOf(deltas, deltas.dependents.names[30]));
+  CHECK(deltas.store.chunks().read_stats().blocks_decoded == 2);
+  // Both blocks are cached.
+  REQUIRE_OK(GetOf(deltas, deltas.dependents.names[30]));
+  REQUIRE_OK(GetOf(deltas, deltas.bases.names[30]));
+  CHECK(deltas.store.chunks().read_stats().blocks_decoded == 2);
+}
+
+TEST_CASE("readahead loads the blocks of bases, too") {
+  DeltaStore deltas(16u << 20);
+  deltas.Fill(60);
+  deltas.store.Reopen();
+  Recipe recipe;
+  for (const ChunkName& name : deltas.dependents.names)
+    recipe.entries.push_back(RecipeEntry::Chunk(name, DeltaStore::kChunkBytes));
+  ChunkStore& chunks = deltas.store.chunks();
+  for (size_t i = 0; i < recipe.entries.size(); ++i) {
+    const uint64_t before = chunks.read_stats().blocks_decoded;
+    REQUIRE_OK(GetOf(deltas, deltas.dependents.names[i]));
+    // Two reads in order begin the readahead.
+    if (i >= 2) REQUIRE(chunks.read_stats().blocks_decoded == before);
+    chunks.NoteRead(1, recipe, recipe.size(), i * DeltaStore::kChunkBytes, DeltaStore::kChunkBytes);
+    chunks.WaitForReadahead();
+  }
+}
+
 TEST_CASE("a base is found without its index entry") {
   DeltaStore deltas;
   deltas.Fill(60);

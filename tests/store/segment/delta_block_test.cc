@@ -105,6 +105,42 @@ TEST_CASE("Without a source of bases exactly the deltas of a block are missing")
   CHECK(block->memory_bytes() < 8000 + 2000);
 }
 
+TEST_CASE("A delta of a block that was decoded without bases is inflated alone") {
+  Mixed mixed;
+  const DecodedBlockPtr block = Must(mixed.Decode(nullptr));
+  for (const size_t i : {4u, 1u, 3u}) {
+    mixed.bases.asked.clear();
+    const Buffer chunk = Must(mixed.codec.Inflate(*block, i, mixed.bases));
+    CHECK(AsText(chunk) == AsText(mixed.chunks[i].bytes));
+    CHECK(mixed.bases.asked == std::vector<BaseRef>{RefOf(i == 3 ? mixed.other : mixed.base)});
+  }
+  for (const size_t i : {0u, 2u, 5u}) {
+    REQUIRE_CODE(mixed.codec.Inflate(*block, i, mixed.bases), kInvalidArgument);
+  }
+  const DecodedBlockPtr inflated = Must(mixed.Decode(&mixed.bases));
+  REQUIRE_CODE(mixed.codec.Inflate(*inflated, 1, mixed.bases), kInvalidArgument);
+}
+
+TEST_CASE("A delta that is inflated alone never yields wrong bytes") {
+  Mixed mixed;
+  const DecodedBlockPtr block = Must(mixed.Decode(nullptr));
+  Bytes& bytes = mixed.bases.bases[RefOf(mixed.base)];
+  StatusCode expected = StatusCode::kCorruption;
+  SECTION("one byte that the delta copies") { bytes[4000] ^= 1; }
+  SECTION("shorter") { bytes.pop_back(); }
+  SECTION("longer at the beginning") { bytes.insert(bytes.begin(), 0); }
+  SECTION("a base that cannot be read") {
+    expected = StatusCode::kIoError;
+    mixed.bases.failures[RefOf(mixed.base)] = expected;
+  }
+  const Status status = mixed.codec.Inflate(*block, 1, mixed.bases).status();
+  CHECK(status.Is(expected));
+  const std::string text = status.ToString();
+  CHECK(text.find(mixed.base.record.name.ToHex()) != std::string::npos);
+  CHECK(text.find(mixed.chunks[1].record.name.ToHex()) != std::string::npos);
+  REQUIRE_OK(mixed.codec.Inflate(*block, 3, mixed.bases));
+}
+
 TEST_CASE("A base that cannot be read costs only its dependents, and its failure is kept") {
   const auto code = GENERATE(StatusCode::kIoError, StatusCode::kNotFound, StatusCode::kCorruption);
   Mixed mixed;
