@@ -80,6 +80,8 @@ TEST_CASE("the cursor of a reader passes over deltas") {
         deltas.store.chunks().Get(deltas.dependents.names[i], DeltaStore::kChunkBytes, cursor);
     REQUIRE_OK(got);
     REQUIRE(std::ranges::equal(got->bytes, deltas.dependents.chunks[i]));
+    REQUIRE(cursor.next > 0);
+    REQUIRE(cursor.block->records()[cursor.next - 1].name == deltas.dependents.names[i]);
   }
   // Each block was decoded once, and so was each block of bases.
   CHECK(deltas.store.chunks().read_stats().blocks_decoded <= AllBlocks(deltas.store).size() + 2);
