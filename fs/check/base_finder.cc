@@ -76,7 +76,7 @@ std::optional<Location> BaseFinder::InIndex(const BaseRef& base) {
 bool BaseFinder::IsWholeAt(const Location& location, const BaseRef& base) {
   const auto record = finder_.WholeAt(location);
   if (!record.ok()) {
-    record.status().IgnoreError("SegmentWalk reports it");
+    NoteFailure(base, record.status());
     return false;
   }
   if (!*record || !IsRecordOf(**record, base)) return false;
@@ -84,8 +84,14 @@ bool BaseFinder::IsWholeAt(const Location& location, const BaseRef& base) {
   if (trust_ == Trust::kKnownDamage && !context_.IsDamaged(base.name)) return true;
   const auto bytes = ReadAt(location, base);
   if (bytes.ok()) return verifier_.Verify(**record, bytes->bytes) == ChunkVerifier::Verdict::kRight;
-  bytes.status().IgnoreError("SegmentWalk reports it");
+  NoteFailure(base, bytes.status());
   return false;
+}
+
+// SegmentWalk reports damage. A device error is kept: the base may be there.
+void BaseFinder::NoteFailure(const BaseRef& base, const Status& failure) {
+  failure.IgnoreError("as above");
+  if (failure.Is(StatusCode::kIoError)) unreadable_.insert_or_assign(base, failure);
 }
 
 Status BaseFinder::Search(std::map<BaseRef, std::optional<Location>>& wanted) {
@@ -140,6 +146,8 @@ Result<BaseBytes> BaseFinder::ReadBase(const BaseRef& base) {
     searched = searched_.insert(*wanted.begin()).first;
   }
   if (searched->second) return ReadAt(*searched->second, base);
+  if (const auto failed = unreadable_.find(base); failed != unreadable_.end())
+    return failed->second;
   const bool damaged = context_.IsDamaged(base.name);
   return Status(
       damaged ? StatusCode::kCorruption : StatusCode::kNotFound,

@@ -46,6 +46,7 @@ class BaseFinder final : public BaseSource {
   // The place to which the index leads, if the base is whole there.
   std::optional<Location> InIndex(const BaseRef& base);
   bool IsWholeAt(const Location& location, const BaseRef& base);
+  void NoteFailure(const BaseRef& base, const Status& failure);
   Result<BaseBytes> ReadAt(const Location& location, const BaseRef& base);
   Status Search(std::map<BaseRef, std::optional<Location>>& wanted);
 
@@ -54,6 +55,7 @@ class BaseFinder final : public BaseSource {
   ChunkVerifier verifier_;
   const Trust trust_;
   std::map<BaseRef, std::optional<Location>> searched_;  // empty: in no segment
+  std::map<BaseRef, Status> unreadable_;                 // device errors
   LruCache<uint64_t, const DecodedBlock> blocks_;
 };
 

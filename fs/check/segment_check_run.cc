@@ -137,8 +137,16 @@ Status ForEachBlock(CheckContext& context, ChunkFinder& finder, std::optional<Se
       cause.IgnoreError("SegmentWalk reported it");
       return Status::Ok();
     };
-    auto scanned = ScanBlocks((*reader)->file(), context.Identity(id), options, visit);
-    if (!scanned.ok() && !IsDamage(scanned.status())) return std::move(scanned).status();
+    bool refused = false;
+    auto scanned = ScanBlocks((*reader)->file(), context.Identity(id), options,
+                              [&](const BlockHead& head, uint32_t offset) {
+                                Status visited = visit(head, offset);
+                                refused = !visited.ok();
+                                return visited;
+                              });
+    // Damage was reported by SegmentWalk; a failure of `visit` ends the visit.
+    if (!scanned.ok() && (refused || !IsDamage(scanned.status())))
+      return std::move(scanned).status();
   }
   return Status::Ok();
 }

@@ -142,6 +142,7 @@ class ContentRepair {
     if (unreadable_.empty()) return Status::Ok();
     SILTFS_ASSIGN_OR_RETURN(ChunkNamer namer, ChunkNamer::Create(session_.superblock.uuid.bytes));
     const TagKey tag_key(session_.superblock.tag_secret);
+    std::optional<SegmentId> resolved;
     return ForEachBlock(
         context_, *finder_, std::nullopt, [&](const BlockHead& head, uint32_t offset) -> Status {
           const bool wanted = std::any_of(
@@ -149,10 +150,18 @@ class ContentRepair {
               [this](const ChunkRecord& chunk) { return unreadable_.contains(chunk.name); });
           if (!wanted) return Status::Ok();
           SILTFS_ASSIGN_OR_RETURN(const auto reader, finder_->Open(head.segment));
+          if (head.codec == BlockCodecId::kZstdDelta && resolved != head.segment) {
+            // One search for all bases of the segment.
+            const auto bases = reader->ReadBaseTable();
+            bases.status().IgnoreError("each base is then searched alone");
+            if (bases.ok()) SILTFS_RETURN_IF_ERROR(bases_->Resolve(*bases));
+            resolved = head.segment;
+          }
           const auto block = reader->ReadBlock(offset, kUsualBlockBytes, bases_.get());
           if (!block.ok()) {
-            if (!IsDamage(block.status())) return block.status();
-            return Status::Ok();
+            // A device that fails now may still have the chunks, so nothing is removed from files.
+            const bool lost = IsDamage(block.status()) && !block.status().Is(StatusCode::kIoError);
+            return lost ? Status::Ok() : block.status();
           }
           for (size_t i = 0; i < head.records.size(); ++i) {
             const ChunkRecord& chunk = head.records[i];

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "fs/repair/repair_store.h"
+#include "store/segment/memory_segment_store.h"
+#include "store/segment/segment_files.h"
 #include "tests/fs/core/delta_files.h"
 #include "tests/support/catch.h"
 
@@ -153,6 +155,113 @@ TEST_CASE("a damaged footer of a segment with deltas is repaired with its base t
   CHECK(store.Check(/*data=*/true).empty());
   store.Begin();
   store.RequireFiles(*store.fs);
+}
+
+// Segments in memory, one of which has a range that the device cannot read.
+class BadSector final : public SegmentStore {
+ public:
+  BadSector(SegmentStore& base, SegmentId id, uint64_t begin, uint64_t end)
+      : base_(base), id_(id), begin_(begin), end_(end) {}
+
+  const std::string& name() const override { return base_.name(); }
+  std::string NameOf(SegmentId id) const override { return base_.NameOf(id); }
+  std::optional<SegmentId> IdOf(std::string_view name) const override { return base_.IdOf(name); }
+  Result<std::unique_ptr<const ReadableFile>> Open(SegmentId id) override {
+    auto opened = base_.Open(id);
+    if (!opened.ok() || id != id_) return opened;
+    return std::unique_ptr<const ReadableFile>(
+        std::make_unique<File>(*std::move(opened), begin_, end_));
+  }
+  Status Put(SegmentId id, const SegmentSource& source) override { return base_.Put(id, source); }
+  Status Replace(SegmentId id, const SegmentSource& source) override {
+    return base_.Replace(id, source);
+  }
+  Status Remove(SegmentId id) override { return base_.Remove(id); }
+  Result<SegmentListing> List() override { return base_.List(); }
+  Result<SegmentListing> Recover() override { return base_.Recover(); }
+
+ private:
+  class File final : public ReadableFile {
+   public:
+    File(std::unique_ptr<const ReadableFile> file, uint64_t begin, uint64_t end)
+        : file_(std::move(file)), begin_(begin), end_(end) {}
+    const std::string& path() const override { return file_->path(); }
+    Result<size_t> Read(uint64_t offset, MutableByteView out) const override {
+      if (offset < end_ && offset + out.size() > begin_)
+        return Status(StatusCode::kIoError, "bad sector").At(path(), offset);
+      return file_->Read(offset, out);
+    }
+    Result<uint64_t> Size() const override { return file_->Size(); }
+
+   private:
+    const std::unique_ptr<const ReadableFile> file_;
+    const uint64_t begin_;
+    const uint64_t end_;
+  };
+
+  SegmentStore& base_;
+  const SegmentId id_;
+  const uint64_t begin_;
+  const uint64_t end_;
+};
+
+TEST_CASE("a repair removes nothing from files while the device fails below a base") {
+  DeltaFiles store;
+  store.Fill(6);
+  for (uint64_t seed = 1; seed <= 6; ++seed) store.Delete(DeltaFiles::Name("base", seed));
+  store.End();
+  std::set<SegmentId> dependents;
+  std::set<ChunkName> bases;
+  store.ForEachDelta([&](SegmentId id, const ChunkRecord&, const BaseRef& base) {
+    dependents.insert(id);
+    bases.insert(base.name);
+  });
+  const auto segments = SegmentsOf(store.env, store.path);
+  const auto superblock = ReadSuperblock(store.env, store.path);
+  REQUIRE_OK(superblock);
+  const auto listing = segments->List();
+  REQUIRE_OK(listing);
+  const BlockCodec codec;
+  MemorySegmentStore memory;
+  SegmentId failing = 0;
+  uint64_t sector = 0;
+  for (const SegmentId id : listing->ids) {
+    const auto reader = SegmentReader::Open(*segments, {superblock->superblock.uuid, id}, codec);
+    REQUIRE_OK(reader);
+    const auto table = (*reader)->ScanBlockTable();
+    for (const BlockPlace& place : table.ok() ? table->blocks : std::vector<BlockPlace>()) {
+      const auto head = (*reader)->ReadBlockHead(place.block_offset);
+      REQUIRE_OK(head);
+      for (const ChunkRecord& record : head->records) {
+        if (!bases.contains(record.name) || dependents.contains(id)) continue;
+        failing = id;
+        sector = place.block_offset + head->head_bytes() + 100;
+      }
+    }
+    memory.SetContent(id, SegmentContent(store.env, store.path, id));
+    REQUIRE_OK(store.env.RemoveFile(SegmentPath(store.path, id)));
+  }
+  REQUIRE(failing != 0);
+  BadSector bad(memory, failing, sector, sector + 512);
+  RepairOptions options;
+  options.check.store = store.path;
+  options.check.segments = &bad;
+  options.check.data = true;
+  options.mode = RepairMode::kAll;
+  REQUIRE_CODE(RepairStore(store.env, options), kIoError);
+  FileSystemOptions open;
+  open.store = store.path;
+  open.segments = &memory;
+  const auto fs = FileSystem::Open(store.env, open);
+  REQUIRE_OK(fs);
+  for (const auto& [name, content] : store.files) {
+    const auto file = Resolve(**fs, name);
+    REQUIRE_OK(file);
+    const auto read = ReadFile(**fs, *file);
+    REQUIRE_OK(read);
+    REQUIRE(*read == content);
+  }
+  REQUIRE_OK((*fs)->Close());
 }
 
 }  // namespace siltfs::testing
