@@ -20,6 +20,11 @@ void SegmentBases::Remove(SegmentId segment) {
   added_.erase(segment);
 }
 
+bool SegmentBases::Contains(SegmentId segment) const {
+  MutexLock lock(mutex_);
+  return added_.contains(segment);
+}
+
 std::vector<SegmentId> SegmentBases::All() const { return AddedSince(0); }
 
 size_t SegmentBases::size() const {
@@ -47,19 +52,13 @@ Status ForEachBase(SegmentCache& segments, SegmentId segment,
   if (opened.status().Is(StatusCode::kNotFound)) return Status::Ok();
   if (!opened.ok()) return opened.status();
   const SegmentReader& reader = *(*opened)->reader;
-  const auto table = reader.ReadBaseTable();
-  if (table.ok()) {
-    for (const BaseRef& base : *table) SILTFS_RETURN_IF_ERROR(visit(base));
-    return Status::Ok();
+  auto bases = reader.ReadBaseTable();
+  if (bases.status().Is(StatusCode::kCorruption)) {
+    bases.status().IgnoreError("the blocks are read instead");
+    bases = reader.ScanBases();
   }
-  if (table.status().Is(StatusCode::kIoError)) return table.status();
-  table.status().IgnoreError("the blocks are read instead");
-  SILTFS_ASSIGN_OR_RETURN(const BlockTable blocks, reader.ScanBlockTable());
-  for (const BlockPlace& place : blocks.blocks) {
-    SILTFS_ASSIGN_OR_RETURN(const std::vector<DeltaBase> deltas,
-                            reader.ReadDeltaBases(place.block_offset));
-    for (const DeltaBase& delta : deltas) SILTFS_RETURN_IF_ERROR(visit(delta.base));
-  }
+  SILTFS_RETURN_IF_ERROR(bases.status());
+  for (const BaseRef& base : *bases) SILTFS_RETURN_IF_ERROR(visit(base));
   return Status::Ok();
 }
 

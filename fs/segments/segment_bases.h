@@ -33,6 +33,7 @@ class SegmentBases {
   // Call it when the segment was removed.
   void Remove(SegmentId segment) SILTFS_EXCLUDES(mutex_);
 
+  bool Contains(SegmentId segment) const SILTFS_EXCLUDES(mutex_);
   // All segments of the set, ascending.
   std::vector<SegmentId> All() const SILTFS_EXCLUDES(mutex_);
   size_t size() const SILTFS_EXCLUDES(mutex_);
@@ -48,9 +49,10 @@ class SegmentBases {
 };
 
 // Calls `visit` for each base that the deltas of the segment need. Reads the base table of the
-// footer. If the footer is damaged, reads the blocks instead, and may then visit a base repeatedly.
-// A segment without a file has no deltas. Memory: one base table. Fails if any base may be unknown:
-// if the footer and a block are damaged, or the device fails. Also fails if `visit` does.
+// footer. If it is damaged, reads the blocks instead, and may then visit a base repeatedly. A
+// segment without a file has no deltas. Memory: one base table. Fails if any base may be unknown:
+// if the base table is damaged and also a block or the trailer, or if the device fails. Also fails
+// if `visit` does.
 Status ForEachBase(SegmentCache& segments, SegmentId segment,
                    const std::function<Status(const BaseRef&)>& visit);
 

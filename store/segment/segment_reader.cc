@@ -138,6 +138,26 @@ Result<BlockTable> SegmentReader::ScanBlockTable() const {
   return table;
 }
 
+Result<std::vector<BaseRef>> SegmentReader::ScanBases() const {
+  SILTFS_ASSIGN_OR_RETURN(const SegmentTrailer trailer, ReadTrailer());
+  ScanOptions options;  // damage ends the scan
+  options.committed_length = options.end = trailer.data_end;
+  std::vector<BaseRef> bases;
+  uint32_t next = 0;
+  SILTFS_RETURN_IF_ERROR(
+      ScanBlocks(*file_, identity_, options, [&](const BlockHead& head, uint32_t offset) -> Status {
+        if (head.first_ordinal != next)
+          return Status(StatusCode::kCorruption, "blocks are missing").At(path(), offset);
+        next = head.end_ordinal();
+        if (head.codec != BlockCodecId::kZstdDelta) return Status::Ok();
+        SILTFS_ASSIGN_OR_RETURN(const std::vector<DeltaBase> deltas, ReadDeltaBases(offset));
+        for (const DeltaBase& delta : deltas) bases.push_back(delta.base);
+        return Status::Ok();
+      }).status());
+  if (next == trailer.chunk_count) return bases;
+  return Status(StatusCode::kCorruption, "blocks are missing").At(path(), trailer.data_end);
+}
+
 Result<std::vector<BaseRef>> SegmentReader::ReadBaseTable() const {
   SILTFS_ASSIGN_OR_RETURN(const SegmentTrailer trailer, ReadTrailer());
   if (trailer.base_count == 0) return std::vector<BaseRef>();

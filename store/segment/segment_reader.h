@@ -70,6 +70,9 @@ class SegmentReader {
   // The base table: the bases of the segment's deltas, ascending, each once. Empty for a segment
   // without deltas. Reads only this table, and verifies it.
   Result<std::vector<BaseRef>> ReadBaseTable() const;
+  // The same bases, perhaps several times, from the blocks, if the base table is damaged. Reads all
+  // blocks with deltas. kCorruption if a base may be missing: if a block or the trailer is damaged.
+  Result<std::vector<BaseRef>> ScanBases() const;
 
   // The block at this offset. Everything is verified: both checksums, the segment id, the length.
   // Takes one read if the block has at most `expected_bytes` on disk. With `bases`, which is asked
