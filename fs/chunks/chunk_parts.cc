@@ -10,6 +10,8 @@
 namespace siltfs {
 namespace {
 
+constexpr size_t kIdleCacheBytes = size_t{8} << 20;
+
 constexpr size_t kOpenSegmentFiles = 256;
 // The index is flushed after this many segments were sealed, so that a mount after a crash has few
 // segments to replay.
@@ -135,6 +137,11 @@ void ChunkParts::OpenReader(std::vector<IndexEntry> unindexed) {
       [this](const ChunkRecord& record, ByteView bytes) { return IsRight(record, bytes); }};
   reader =
       std::make_unique<ChunkReader>(*segments, index, windows, damage, std::move(reader_options));
+  if (!options.superblock.deltas()) return;
+  idle_blocks = std::make_unique<BlockReader>(*segments, damage, kIdleCacheBytes, on_damage);
+  idle_bases = std::make_unique<BaseReader>(
+      *segments, *idle_blocks, reader->places(), damage,
+      [this](const ChunkRecord& record, ByteView bytes) { return IsRight(record, bytes); });
 }
 
 void ChunkParts::OpenPipeline() {

@@ -118,6 +118,10 @@ struct ChunkParts {
   std::unique_ptr<SegmentCache> segments;
   std::unique_ptr<const GoneSegments> gone;
   std::unique_ptr<ChunkReader> reader;
+  // For recompression in stores with deltas, else null. Its thread gets processor time only when no
+  // other thread wants it, so no thread that serves a caller may wait for it to decode a block.
+  std::unique_ptr<BlockReader> idle_blocks;
+  std::unique_ptr<BaseReader> idle_bases;
   std::unique_ptr<BlockPipeline> pipeline;
   SegmentSet victims;  // no new chunk is a duplicate of a chunk in them
   EpochGate uses;      // entered by users of chunk names, see ChunkStore::Use

@@ -30,7 +30,7 @@ Recompressor::Options RecompressorOptions(ChunkParts& parts, BaseChooser* choose
   };
   options.is_damaged = [&parts](SegmentId id) { return parts.damage.HasAnyOf(id); };
   if (superblock.deltas()) options.chooser = chooser;
-  options.base_source = &parts.reader->bases();
+  options.base_source = parts.idle_bases.get();
   return options;
 }
 

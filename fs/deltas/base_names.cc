@@ -12,12 +12,12 @@ constexpr double kBitsPerName = 16;
 
 void BaseNames::Add(const ChunkName& name) {
   if (MayHave(name)) return;
-  if (parts_.empty() || parts_.back().room == 0) {
+  if (parts_.empty() || (parts_.back().room == 0 && !full())) {
     const uint64_t names = kFirstPart << parts_.size();
     parts_.push_back({.filter = BloomFilter(BloomShape::Flat(names, kBitsPerName)), .room = names});
   }
   parts_.back().filter.Add(name.Prefix64());
-  --parts_.back().room;
+  if (parts_.back().room > 0) --parts_.back().room;
 }
 
 bool BaseNames::MayHave(const ChunkName& name) const {

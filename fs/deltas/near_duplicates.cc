@@ -29,7 +29,7 @@ NearDuplicates::NearDuplicates(Dependencies dependencies, Options options)
       bases_(dependencies.bases),
       options_(std::move(options)),
       resemblance_(std::move(dependencies.resemblance)),
-      blocks_(dependencies.segments, dependencies.damage, kBlockBytes, nullptr),
+      blocks_(dependencies.blocks),
       lsh_(std::move(dependencies.lsh)),
       verifier_(std::move(dependencies.verifier)) {
   MutexLock lock(mutex_);
@@ -61,7 +61,15 @@ Status NearDuplicates::ChooseLocked(const DecodedBlock& block, const Offer& offe
     while (chunk->position != base.position) ++chunk;
     // An earlier chunk of this block may just have got this chunk as its base.
     if (kept_whole_.MayHave(block.records()[base.position].name)) continue;
-    const ByteView bytes = base.block->chunk(base.in_block);
+    if (kept_whole_.full())
+      return {StatusCode::kOutOfMemory, "the store has too many bases to know them in memory"};
+    // The block was mostly decoded a moment ago, and is cached. Holding the blocks of all bases
+    // would take memory without a bound.
+    const DecodedBlockPtr block_of_base = BlockOf(base.location);
+    if (block_of_base == nullptr) continue;
+    const size_t in_block = base.location.ordinal - block_of_base->head().first_ordinal;
+    if (block_of_base->records()[in_block] != base.record) continue;
+    const ByteView bytes = block_of_base->chunk(in_block);
     if (verifier_.Verify(base.record, bytes) != ChunkVerifier::Verdict::kRight) continue;
     kept_whole_.Add(base.record.name);
     chunk->offered = true;
@@ -156,18 +164,23 @@ std::optional<NearDuplicates::Base> NearDuplicates::ReadCandidate(
     return std::nullopt;
   Base base;
   base.location = {place.segment, place.ordinal, 0};
+  const DecodedBlockPtr block = BlockOf(base.location);
+  if (block == nullptr) return std::nullopt;
+  base.record = block->records()[place.ordinal - block->head().first_ordinal];
+  return base.record.salt == 0 ? std::optional(base) : std::nullopt;
+}
+
+DecodedBlockPtr NearDuplicates::BlockOf(const Location& location) {
   Status hint_failure;
-  auto at = blocks_.BlockAt(base.location, /*offset_known=*/false, hint_failure);
+  auto at = blocks_.BlockAt(location, /*offset_known=*/false, hint_failure);
   hint_failure.IgnoreError("the segment has no such ordinal");
   if (!at.ok() || !at->block) {
     at.status().IgnoreError("the candidate is skipped");
-    return std::nullopt;
+    return nullptr;
   }
-  base.block = std::move(at->block);
-  base.in_block = place.ordinal - base.block->head().first_ordinal;
-  base.record = base.block->records()[base.in_block];
-  if (base.block->missing(base.in_block) != nullptr || base.record.salt != 0) return std::nullopt;
-  return base;
+  const bool whole =
+      at->block->missing(location.ordinal - at->block->head().first_ordinal) == nullptr;
+  return whole ? std::move(at->block) : nullptr;
 }
 
 void NearDuplicates::GiveUp(const Status& why) {

@@ -11,12 +11,12 @@
 // another copy of the chunk may be a delta, and garbage collection could keep only that copy.
 //
 // Thread-safety: one thread at a time calls Choose, and any thread stats. Ownership: borrows what
-// `Dependencies` lists, which must outlive it. Memory: SliceLSH's buffers, kBlockBytes of decoded
-// blocks, BaseNames, and the super-features of one block. Errors: a candidate that cannot be read
-// is skipped; damage is put on the damage list. If SliceLSH fails, a report says so once, and no
-// more bases are offered. Damage and device errors of a base table end the choice of bases until
-// the next mount, too: the chunks that must stay whole are then unknown. Choose fails only if the
-// offer does.
+// `Dependencies` lists, which must outlive it. Memory: SliceLSH's buffers, the cache of
+// `blocks` and one block more, BaseNames, and the super-features of one block. Errors: a candidate
+// that cannot be read is skipped; damage is put on the damage list. If SliceLSH fails, or if
+// BaseNames is full, a report says so once, and no more bases are offered. Damage and device errors
+// of a base table end the choice of bases until the next mount, too: the chunks that must stay
+// whole are then unknown. Choose fails only if the offer does.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ class NearDuplicates final : public BaseChooser {
   struct Dependencies {
     ChunkIndex& index;
     SegmentCache& segments;
-    DamageList& damage;
+    BlockReader& blocks;
     const SegmentBases& bases;
     std::unique_ptr<SliceLsh> lsh;
     Resemblance resemblance;
@@ -78,8 +78,6 @@ class NearDuplicates final : public BaseChooser {
   NearDuplicateStats stats() const SILTFS_EXCLUDES(published_mutex_);
 
  private:
-  static constexpr size_t kBlockBytes = size_t{8} << 20;
-
   // A chunk of the block that is being examined.
   struct Chunk;
   // A whole chunk that resembles a chunk of the block.
@@ -87,8 +85,6 @@ class NearDuplicates final : public BaseChooser {
     size_t position = 0;  // of the resembling chunk in the block
     Location location;
     ChunkRecord record;
-    DecodedBlockPtr block;
-    size_t in_block = 0;
   };
 
   Status ChooseLocked(const DecodedBlock& block, const Offer& offer, Status& failure)
@@ -97,6 +93,8 @@ class NearDuplicates final : public BaseChooser {
   std::vector<Chunk> Examine(const DecodedBlock& block) SILTFS_REQUIRES(mutex_);
   Result<std::vector<Base>> FindBases(const DecodedBlock& block, const std::vector<Chunk>& chunks)
       SILTFS_REQUIRES(mutex_);
+  // The block with the chunk; null if it cannot be read, or if the chunk is not whole there.
+  DecodedBlockPtr BlockOf(const Location& location) SILTFS_REQUIRES(mutex_);
   std::optional<Base> ReadCandidate(const SliceLshCandidate& candidate, SegmentId rewritten)
       SILTFS_REQUIRES(mutex_);
   void GiveUp(const Status& why) SILTFS_REQUIRES(mutex_);
@@ -107,8 +105,7 @@ class NearDuplicates final : public BaseChooser {
   const SegmentBases& bases_;
   const Options options_;
   const Resemblance resemblance_;
-  // A cache of its own, so that recompression does not drop the blocks of readers.
-  BlockReader blocks_;
+  BlockReader& blocks_;
 
   Mutex mutex_;
   const std::unique_ptr<SliceLsh> lsh_;

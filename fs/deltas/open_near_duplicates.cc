@@ -31,7 +31,7 @@ Result<std::unique_ptr<NearDuplicates>> Open(Env& env, const std::string& direct
                                              const Superblock& superblock,
                                              std::shared_ptr<const ChunkerTables> tables,
                                              ChunkIndex& index, SegmentCache& segments,
-                                             DamageList& damage, const SegmentBases& bases,
+                                             BlockReader& blocks, const SegmentBases& bases,
                                              std::function<bool(SegmentId)> is_gone,
                                              NearDuplicates::Options options) {
   SILTFS_ASSIGN_OR_RETURN(auto lsh, OpenLsh(env, directory, std::move(is_gone)));
@@ -44,7 +44,7 @@ Result<std::unique_ptr<NearDuplicates>> Open(Env& env, const std::string& direct
       NearDuplicates::Dependencies{
           .index = index,
           .segments = segments,
-          .damage = damage,
+          .blocks = blocks,
           .bases = bases,
           .lsh = std::move(lsh),
           .resemblance = std::move(resemblance),
@@ -58,11 +58,11 @@ std::unique_ptr<NearDuplicates> OpenNearDuplicates(Env& env, const std::string& 
                                                    const Superblock& superblock,
                                                    std::shared_ptr<const ChunkerTables> tables,
                                                    ChunkIndex& index, SegmentCache& segments,
-                                                   DamageList& damage, const SegmentBases& bases,
+                                                   BlockReader& blocks, const SegmentBases& bases,
                                                    std::function<bool(SegmentId)> is_gone,
                                                    NearDuplicates::Options options) {
   const auto report = options.report;
-  auto opened = Open(env, directory, superblock, std::move(tables), index, segments, damage, bases,
+  auto opened = Open(env, directory, superblock, std::move(tables), index, segments, blocks, bases,
                      std::move(is_gone), std::move(options));
   if (opened.ok()) return *std::move(opened);
   if (report) report(fmt::format("no deltas are made: {}", opened.status().ToString()));

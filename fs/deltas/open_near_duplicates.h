@@ -23,7 +23,7 @@ std::unique_ptr<NearDuplicates> OpenNearDuplicates(Env& env, const std::string& 
                                                    const Superblock& superblock,
                                                    std::shared_ptr<const ChunkerTables> tables,
                                                    ChunkIndex& index, SegmentCache& segments,
-                                                   DamageList& damage, const SegmentBases& bases,
+                                                   BlockReader& blocks, const SegmentBases& bases,
                                                    std::function<bool(SegmentId)> is_gone,
                                                    NearDuplicates::Options options);
 

@@ -128,7 +128,7 @@ std::unique_ptr<NearDuplicates> OpenChoiceOfBases(Env& disk, const FileSystemOpt
   // Not with the Env that takes space from the reserve, because a store works without the choice.
   return OpenNearDuplicates(
       disk, LshPath(options.store), parts.superblock, parts.chunker_tables, *parts.index,
-      *chunks.segments, chunks.damage, chunks.bases,
+      *chunks.segments, *chunks.idle_blocks, chunks.bases,
       [&chunks](SegmentId id) { return chunks.gone->Contains(id); }, std::move(choice));
 }
 
