@@ -6,7 +6,8 @@ namespace siltfs {
 
 void ChunkPlaces::Damage::Note(Status status) {
   status.IgnoreError("irrelevant if the chunk is found elsewhere");
-  if (!first_.ok()) return;
+  const bool replaces = status.Is(StatusCode::kIoError) && !first_.Is(StatusCode::kIoError);
+  if (!first_.ok() && !replaces) return;
   first_ = std::move(status);
   first_.IgnoreError("as before");
 }
@@ -85,6 +86,7 @@ bool ChunkPlaces::SearchSegments(const ChunkName& name, Effort effort,
         if (!there.ok()) damage.Note(there.status());
       }
       if (!stale) {
+        if (!(*found)->failure.ok()) damage.Note((*found)->failure);
         if ((*found)->all) return false;
         break;
       }

@@ -32,6 +32,7 @@ class ChunkPlaces {
               const DamageList& damage, SegmentGuide* guide, std::vector<IndexEntry> unindexed);
 
   // The first failure in the search for a chunk. It is reported if the chunk is not found anywhere.
+  // A device error replaces other failures: the chunk may lie where the device has failed.
   class Damage {
    public:
     void Note(Status status);

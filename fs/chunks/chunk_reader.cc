@@ -86,12 +86,23 @@ Result<ChunkReader::Found> ChunkReader::Get(const ChunkName& name, uint32_t leng
 }
 
 Result<std::optional<ChunkRecord>> ChunkReader::RecordAt(const Location& location) {
+  return RecordAt(location, /*inflate=*/false);
+}
+
+Result<std::optional<ChunkRecord>> ChunkReader::ReadableAt(const Location& location) {
+  return RecordAt(location, /*inflate=*/true);
+}
+
+Result<std::optional<ChunkRecord>> ChunkReader::RecordAt(const Location& location, bool inflate) {
   Status hint_failure;
   SILTFS_ASSIGN_OR_RETURN(const BlockReader::Block at,
                           blocks_.BlockAt(location, true, hint_failure));
   hint_failure.IgnoreError("the segment has no such ordinal");
   if (!at.block) return std::optional<ChunkRecord>();
-  return std::optional(at.block->records()[location.ordinal - at.block->head().first_ordinal]);
+  const size_t i = location.ordinal - at.block->head().first_ordinal;
+  if (inflate && at.block->missing(i) != nullptr)
+    SILTFS_RETURN_IF_ERROR(Inflate(location, at, Effort::kSearchBase).status());
+  return std::optional(at.block->records()[i]);
 }
 
 Result<std::optional<ChunkReader::Found>> ChunkReader::ReadAt(const Location& location,
@@ -131,8 +142,9 @@ Result<ChunkReader::Found> ChunkReader::Inflate(const Location& location,
     inflated.status().IgnoreError("the base is searched in all segments");
     BasesOfSegment searched(bases_, location.segment);
     inflated = codec.Inflate(*at.block, i, searched);
-    // A device error may be temporary, and does not count as damage.
-    if (!inflated.ok() && !inflated.status().Is(StatusCode::kIoError)) {
+    // Other failures, such as a device error, may be temporary, and do not count as damage.
+    if (inflated.status().Is(StatusCode::kCorruption) ||
+        inflated.status().Is(StatusCode::kNotFound)) {
       blocks_.NoteDelta(location, at.block->records()[i]);
       return Status(StatusCode::kCorruption, std::string(inflated.status().cause()))
           .At(segments_.store().NameOf(location.segment), at.offset);

@@ -95,8 +95,14 @@ class ChunkReader {
   // Fails if a chunk may lie there but its block cannot be read. Does not inflate deltas.
   Result<std::optional<ChunkRecord>> RecordAt(const Location& location);
 
+  // Like RecordAt, but fails also if the chunk is a delta that cannot be inflated, and then puts it
+  // on the damage list. So the chunk can be read at the location, unless its base becomes damaged
+  // later.
+  Result<std::optional<ChunkRecord>> ReadableAt(const Location& location);
+
   // Reads bases with the caches of this reader.
   BaseReader& bases() { return bases_; }
+  ChunkPlaces& places() { return places_; }
 
   uint64_t blocks_decoded() const { return blocks_.blocks_decoded(); }
   // Segments that were read to search chunks.
@@ -121,6 +127,7 @@ class ChunkReader {
   // puts it on the damage list.
   Result<Found> Inflate(const Location& location, const BlockReader::Block& at, Effort effort);
   void PrefetchBases(const DecodedBlock& block, uint32_t first, uint32_t last);
+  Result<std::optional<ChunkRecord>> RecordAt(const Location& location, bool inflate);
   // Finds the chunk in the footer cache, preferably next to `last`.
   std::optional<Place> LocateInWindows(const ChunkName& name, const Place& last);
   std::optional<Place> PlaceOf(SegmentId segment, uint32_t ordinal, const Place& last);

@@ -30,7 +30,8 @@ std::unique_ptr<Deduplicator> MakeDeduplicator(ChunkParts& parts) {
   options.sha1_collisions = parts.options.sha1_collisions;
   return std::make_unique<Deduplicator>(
       Deduplicator::Dependencies{parts.index, *parts.pipeline, *parts.gone, parts.windows,
-                                 *parts.reader, parts.victims, parts.damage, parts.secondary},
+                                 *parts.reader, parts.victims, parts.damage, parts.secondary,
+                                 parts.bases},
       std::move(options));
 }
 

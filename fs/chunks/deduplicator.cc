@@ -151,7 +151,8 @@ Deduplicator::Known Deduplicator::LookInMemory(const ChunkRecord& record) {
   // may lead to the damaged copy.
   const bool decides = hit && !deps_.secondary.Contains(hit->segment) &&
                        !deps_.victims.Contains(hit->segment) &&
-                       !deps_.gone.Contains(hit->segment) && !deps_.damage.HasAnyOf(hit->segment);
+                       !deps_.gone.Contains(hit->segment) && !deps_.damage.HasAnyOf(hit->segment) &&
+                       !MayHaveLostBase(hit->segment);
   return decides ? Known::kDuplicate : Known::kNew;
 }
 
@@ -191,16 +192,24 @@ Result<Deduplicator::Known> Deduplicator::ConfirmAt(const Location& location,
     deps_.reader.LoadWindow(segment, ordinal);
     chunk = deps_.windows.At(segment, ordinal);
   }
-  if (chunk && chunk->name_prefix == record.name.Prefix64() && chunk->tag == record.tag)
+  const bool may_have_lost_base = MayHaveLostBase(segment);
+  if (!may_have_lost_base && chunk && chunk->name_prefix == record.name.Prefix64() &&
+      chunk->tag == record.tag) {
     return same;
-  auto there = deps_.reader.RecordAt(location);
-  if (!there.ok()) {  // if the chunk is damaged, RecordAt has put it on the damage list
+  }
+  auto there =
+      may_have_lost_base ? deps_.reader.ReadableAt(location) : deps_.reader.RecordAt(location);
+  if (!there.ok()) {  // if the chunk is damaged, the reader has put it on the damage list
     there.status().IgnoreError("an unreadable chunk keeps its name");
     if (!deps_.damage.Contains(segment, ordinal)) return Known::kTaken;
     return ConfirmDamaged(location);
   }
   if (!*there || (*there)->name != record.name) return Known::kNew;
   return (*there)->tag == record.tag ? same : Known::kCollision;
+}
+
+bool Deduplicator::MayHaveLostBase(SegmentId segment) const {
+  return !deps_.damage.empty() && deps_.bases.Contains(segment);
 }
 
 // If the name and tag of the damaged chunk are known, the result is kNew. Then Confirm ensures that

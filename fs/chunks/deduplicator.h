@@ -27,6 +27,7 @@
 #include "fs/segments/block_pipeline.h"
 #include "fs/segments/damage_list.h"
 #include "fs/segments/gone_segments.h"
+#include "fs/segments/segment_bases.h"
 #include "fs/segments/segment_set.h"
 #include "index/chunk_index.h"
 #include "store/base/chunk_name.h"
@@ -48,6 +49,7 @@ class Deduplicator {
     const SegmentSet& victims;  // about to be removed
     const DamageList& damage;
     SecondaryCopies& secondary;
+    const SegmentBases& bases;
   };
   struct Options {
     std::string store;  // path
@@ -102,6 +104,8 @@ class Deduplicator {
   Known LookInMemory(const ChunkRecord& record);
   Result<Known> Confirm(const std::optional<Location>& location, const ChunkRecord& record);
   Result<Known> ConfirmAt(const Location& location, const ChunkRecord& record);
+  // Whether a chunk of the segment may be a delta whose base is damaged.
+  bool MayHaveLostBase(SegmentId segment) const;
   Result<Known> ConfirmDamaged(const Location& location) const;
 
   const Dependencies deps_;

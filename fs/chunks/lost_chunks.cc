@@ -58,7 +58,7 @@ bool LostChunks::LiesElsewhere(const DamagedChunk& chunk, bool is_base, ChunkInd
       return false;
     }
     if (!*place || is_bad(**place)) return false;
-    const auto record = reader.RecordAt(**place);
+    const auto record = reader.ReadableAt(**place);
     if (!record.ok()) {
       record.status().IgnoreError("an unreadable copy does not count");
       return false;

@@ -13,6 +13,17 @@ namespace {
 // prefix.
 constexpr size_t kMostPlaces = 16;
 
+Status OnlyDeviceError(const Status& status) {
+  if (status.Is(StatusCode::kIoError)) return status;
+  status.IgnoreError("an unreadable segment is skipped");
+  return Status::Ok();
+}
+
+// Keeps the first failure.
+void Keep(Status status, Status& first) {
+  if (first.ok()) first = std::move(status);
+}
+
 }  // namespace
 
 SegmentSearch::FoundPtr SegmentSearch::Remembered(uint64_t prefix, Extent extent) {
@@ -21,12 +32,13 @@ SegmentSearch::FoundPtr SegmentSearch::Remembered(uint64_t prefix, Extent extent
 }
 
 SegmentSearch::FoundPtr SegmentSearch::Remember(uint64_t prefix, Wanted wanted, bool all,
-                                                bool complete) {
+                                                const Status& failure) {
   FoundPtr sought;
   for (auto& [name, places] : wanted) {
-    auto found = std::make_shared<const Found>(Found{std::move(places), all});
+    auto found = std::make_shared<const Found>(Found{std::move(places), all, failure});
+    found->failure.IgnoreError("it matters only if the chunk is not at one of the places");
     if (name == prefix) sought = found;
-    if (complete) found_.Put(name, found, 1 + found->places.size());
+    if (failure.ok()) found_.Put(name, found, 1 + found->places.size());
   }
   return sought;
 }
@@ -44,8 +56,8 @@ Result<SegmentSearch::FoundPtr> SegmentSearch::Find(uint64_t prefix,
   if (auto found = Remembered(prefix, Extent::kAll)) return found;
   Wanted wanted{{prefix, {}}};
   for (const uint64_t companion : companions) wanted.try_emplace(companion);
-  SILTFS_ASSIGN_OR_RETURN(const bool complete, SearchAll(wanted));
-  return Remember(prefix, std::move(wanted), /*all=*/true, complete);
+  const Status failure = SearchAll(wanted);
+  return Remember(prefix, std::move(wanted), /*all=*/true, failure);
 }
 
 SegmentSearch::FoundPtr SegmentSearch::FindGuided(uint64_t prefix,
@@ -67,34 +79,33 @@ SegmentSearch::FoundPtr SegmentSearch::FindGuided(uint64_t prefix,
   for (size_t i = 0; i < names.size(); ++i) {
     for (const SegmentId segment : candidates[i]) names_in[segment].push_back(names[i]);
   }
-  bool complete = true;
+  Status failure;
   for (const auto& [segment, sought] : names_in) {
     // A segment is searched for the names that it may hold, and for no others: with other names
     // the result would depend on the companions.
     Wanted wanted;
     for (const uint64_t name : sought) wanted.try_emplace(name);
-    complete &= SearchSegment(segment, wanted);
+    Keep(SearchSegment(segment, wanted), failure);
     for (const auto& [name, places] : wanted) {
       auto& found = all[name];
       found.insert(found.end(), places.begin(), places.end());
     }
   }
-  return Remember(prefix, std::move(all), /*all=*/false, complete);
+  return Remember(prefix, std::move(all), /*all=*/false, failure);
 }
 
-Result<bool> SegmentSearch::SearchAll(Wanted& wanted) {
+Status SegmentSearch::SearchAll(Wanted& wanted) {
   SILTFS_ASSIGN_OR_RETURN(const SegmentListing listing, segments_.store().List());
-  bool complete = true;
-  for (const SegmentId segment : listing.ids) complete &= SearchSegment(segment, wanted);
-  return complete;
+  Status failure;
+  for (const SegmentId segment : listing.ids) Keep(SearchSegment(segment, wanted), failure);
+  return failure;
 }
 
-bool SegmentSearch::SearchSegment(SegmentId segment, Wanted& wanted) {
+Status SegmentSearch::SearchSegment(SegmentId segment, Wanted& wanted) {
   ++segments_read_;
   const auto opened = segments_.Open(segment);
   if (!opened.ok()) {
-    opened.status().IgnoreError("an unreadable segment is skipped");
-    return !opened.status().Is(StatusCode::kIoError);
+    return OnlyDeviceError(opened.status());
   }
   const SegmentReader& reader = *(*opened)->reader;
   // Read and verify the whole footer, because a part of a damaged footer may lack the wanted
@@ -102,18 +113,17 @@ bool SegmentSearch::SearchSegment(SegmentId segment, Wanted& wanted) {
   const auto footer = reader.ReadFooter();
   if (footer.ok()) {
     Take(segment, 0, footer->chunks, wanted);
-    return true;
+    return Status::Ok();
   }
-  if (footer.status().Is(StatusCode::kIoError)) return false;
+  if (footer.status().Is(StatusCode::kIoError)) return footer.status();
   if (footer.status().Is(StatusCode::kInvalidArgument) && SearchOpenSegment(segment, wanted))
-    return true;
+    return Status::Ok();
   // The segment has no usable footer. Search the blocks, which have the same names.
   const Status scanned =
       VisitChunksOfBlocks(reader, [&](uint32_t first, std::span<const FooterChunk> chunks) {
         Take(segment, first, chunks, wanted);
       });
-  scanned.IgnoreError("an unreadable segment is skipped");
-  return !scanned.Is(StatusCode::kIoError);
+  return OnlyDeviceError(scanned);
 }
 
 // Searches the writer's table in memory. False if the segment has no writer.

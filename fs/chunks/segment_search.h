@@ -45,6 +45,7 @@ class SegmentSearch {
     // The places, without block offsets, of chunks with this name prefix.
     std::vector<Location> places;
     bool all = false;  // all segments were searched
+    Status failure;    // a device error, because of which the chunk may lie in another place, too
   };
   using FoundPtr = std::shared_ptr<const Found>;
   // Searches chunks with a name prefix (ChunkName::Prefix64). If Find has to read segments, it also
@@ -62,13 +63,14 @@ class SegmentSearch {
  private:
   using Wanted = std::unordered_map<uint64_t, std::vector<Location>>;
   FoundPtr Remembered(uint64_t prefix, Extent extent);
-  // Remembers all places if `complete`. Returns those of `prefix`.
-  FoundPtr Remember(uint64_t prefix, Wanted wanted, bool all, bool complete);
+  // Remembers all places if there was no failure. Returns those of `prefix`.
+  FoundPtr Remember(uint64_t prefix, Wanted wanted, bool all, const Status& failure);
   // Null if there is no usable guide.
   FoundPtr FindGuided(uint64_t prefix, std::span<const uint64_t> companions);
-  // False if some segment could not be read for a reason that may be temporary.
-  Result<bool> SearchAll(Wanted& wanted);
-  bool SearchSegment(SegmentId segment, Wanted& wanted);
+  // These functions fail only because of device errors, which may be temporary. Damaged segments
+  // are skipped.
+  Status SearchAll(Wanted& wanted);
+  Status SearchSegment(SegmentId segment, Wanted& wanted);
   bool SearchOpenSegment(SegmentId segment, Wanted& wanted);
   static void Take(SegmentId segment, uint32_t first_ordinal, std::span<const FooterChunk> chunks,
                    Wanted& wanted);

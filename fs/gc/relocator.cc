@@ -46,7 +46,8 @@ Status Relocator::CopyLive(const Source& source) {
 bool Relocator::IsThere(const Location& place, const ChunkRecord& record, bool must_stay_whole) {
   if (options_.is_damaged(place.segment, place.ordinal)) return false;
   if (must_stay_whole && !reader_.bases().StaysWholeAt(place, record)) return false;
-  const auto there = reader_.RecordAt(place);
+  // The chunk of this segment is removed, so a delta there must be readable.
+  const auto there = reader_.ReadableAt(place);
   if (!there.ok()) {
     there.status().IgnoreError("the other copy is unreadable, so copy this one");
     return false;

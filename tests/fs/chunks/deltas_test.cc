@@ -1,6 +1,8 @@
 // Chunks that are stored as deltas: reads, damage of their bases, and healing.
 #include <string>
 
+#include "fs/segments/segment_bases.h"
+#include "store/segment/directory_segment_store.h"
 #include "store/segment/segment_files.h"
 #include "tests/fs/chunks/delta_store.h"
 #include "tests/support/catch.h"
@@ -227,6 +229,107 @@ TEST_CASE("a copy of a base that is a delta itself is not used as a base") {
   RequireAll(deltas.store.chunks(), deltas.dependents);
   RequireAll(deltas.store.chunks(), deltas.bases);
   CHECK(deltas.store.chunks().totals().damaged_chunks == 0);
+}
+
+TEST_CASE(
+    "a device error of a whole copy is no damage, though another copy of the base is a delta") {
+  DeltaStore deltas;
+  deltas.Fill(20);
+  std::vector<Bytes> others;
+  for (const Bytes& base : deltas.bases.chunks) others.push_back(SimilarTo(base, 9));
+  deltas.chooser.may_offer = [](const BaseRef&) { return false; };
+  const PutChunks put = deltas.PutSealed(others);
+  deltas.Recompress();
+  deltas.chooser.may_offer = nullptr;
+  const FoundBlock whole = deltas.BlockOf(deltas.bases.names[7]);
+  deltas.store.Reopen();
+  for (const ChunkName& name : deltas.bases.names) deltas.store.index().Say(name, std::nullopt);
+  for (size_t i = 0; i < put.names.size(); ++i) {
+    const FoundBlock block = deltas.BlockOf(put.names[i]);
+    for (const ChunkRecord& record : block.head.records) {
+      if (record.name == put.names[i]) deltas.chooser.Know(record, put.chunks[i]);
+    }
+  }
+  deltas.PutSealed(deltas.bases.chunks);
+  REQUIRE(deltas.Recompress().deltas == 20);
+  for (const ChunkName& name : deltas.bases.names) deltas.store.index().TellTruth(name);
+  deltas.store.Reopen();
+  const ChunkName dependent = deltas.dependents.names[7];
+  deltas.store.env().FailCall({.calls = SimCall::kRead,
+                               .nth = 1,
+                               .code = StatusCode::kIoError,
+                               .sticky = true,
+                               .path_part = SegmentPath(deltas.store.path(), whole.segment)});
+  REQUIRE_CODE(GetOf(deltas, dependent), kIoError);
+  deltas.store.env().ClearFaults();
+  CHECK(deltas.store.chunks().totals().damaged_chunks == 0);
+}
+
+TEST_CASE("putting a delta again heals it if its base is known to be damaged") {
+  DeltaStore deltas(0, TestIndex::kMap);
+  deltas.Fill(60);
+  deltas.store.Reopen();
+  const std::set<ChunkName> lost = Damage(deltas, deltas.bases.names[20]);
+  REQUIRE_CODE(GetOf(deltas, deltas.bases.names[20]), kCorruption);  // lists the block
+  CHECK(deltas.store.chunks().totals().damaged_chunks == lost.size());
+  PutChunks again;
+  again.chunks = deltas.dependents.chunks;
+  REQUIRE_OK(TryPut(deltas.store.chunks(), again));
+  deltas.store.Commit();
+  for (const ChunkName& name : again.names) REQUIRE_OK(GetOf(deltas, name));
+}
+
+TEST_CASE("the bases of a segment are unknown if its base table and a block are damaged") {
+  FamilyChooser chooser;
+  StoreSettings settings = DeltaStore::Settings(chooser, 0, TestIndex::kMap);
+  settings.segment_bytes = 2u << 20;
+  StoreUnderTest store(settings);
+  store.Open();
+  uint64_t filler = 1'000'000;
+  PutChunks bases;
+  PutChunks similar;
+  for (size_t i = 0; i < 400; ++i) {
+    bases.chunks.push_back(RandomChunk(1 + i, DeltaStore::kChunkBytes));
+    similar.chunks.push_back(SimilarTo(bases.chunks.back(), 1));
+  }
+  for (PutChunks* put : {&bases, &similar}) {
+    REQUIRE_OK(TryPut(store.chunks(), *put));
+    DeltaStore::Seal(store, filler, 2'400'000);
+    REQUIRE_OK(store.recompressor().Recompress());
+  }
+  std::map<SegmentId, uint32_t> first_delta_block;
+  for (const FoundBlock& block : AllBlocks(store)) {
+    if (block.head.codec == BlockCodecId::kZstdDelta)
+      first_delta_block.try_emplace(block.segment, block.offset);
+  }
+  REQUIRE_FALSE(first_delta_block.empty());
+  const auto [id, block_offset] = *first_delta_block.begin();
+  const BlockCodec codec;
+  const std::string path = SegmentPath(store.path(), id);
+  DirectorySegmentStore directory(store.env(), store.path());
+  const auto visit = [&](std::set<ChunkName>& visited) {
+    SegmentCache segments(directory, store.identity().uuid, codec, nullptr, 16);
+    return ForEachBase(segments, id, [&](const BaseRef& base) {
+      visited.insert(base.name);
+      return Status::Ok();
+    });
+  };
+  std::set<ChunkName> all;
+  REQUIRE_OK(visit(all));
+  REQUIRE_FALSE(all.empty());
+  const auto reader =
+      SegmentReader::Open(store.env(), store.path(), {store.identity().uuid, id}, codec);
+  REQUIRE_OK(reader);
+  const auto trailer = (*reader)->ReadTrailer();
+  REQUIRE_OK(trailer);
+  FlipByte(store, path, trailer->base_table_offset() + 3);
+  std::set<ChunkName> from_blocks;
+  REQUIRE_OK(visit(from_blocks));
+  CHECK(from_blocks == all);
+  std::set<ChunkName> some;
+  SECTION("the head of the block") { FlipByte(store, path, block_offset + 20); }
+  SECTION("the trailer") { FlipByte(store, path, (*reader)->file().Size().value() - 10); }
+  REQUIRE_CODE(visit(some), kCorruption);
 }
 
 }  // namespace siltfs::testing

@@ -244,4 +244,61 @@ TEST_CASE("a damaged base damages exactly the files that depend on it") {
   CHECK(*healed == store.files.at(name));
 }
 
+// A chunk is written again during a collection that cannot copy its segment. The second copy
+// becomes a delta, whose base rots.
+TEST_CASE("a collection keeps a whole copy if the other copy is a delta without a base") {
+  const bool collect = GENERATE(true, false);
+  DeltaFiles store;
+  for (uint64_t seed = 1; seed <= 4; ++seed) store.WriteBase(seed);
+  store.Settle();
+  store.chooser.may_offer = [](const BaseRef&) { return false; };
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    store.WriteSimilar(seed);
+    store.Write("dead", seed, RandomBytes(300 + seed, kFileBytes));
+  }
+  store.Settle();
+  for (uint64_t seed = 1; seed <= 4; ++seed) store.Delete(DeltaFiles::Name("dead", seed));
+  store.fault_env->before_copying = [&] {
+    for (uint64_t seed = 1; seed <= 4; ++seed)
+      store.Write("again", seed, SimilarTo(RandomBytes(seed, kFileBytes), 1));
+    REQUIRE_OK(store.fs->SyncAll());
+    store.fault_env->SetAvailable(0);
+  };
+  REQUIRE_CODE(store.fs->maintenance().CollectGarbage(false), kNoSpace);
+  store.fault_env->SetAvailable(std::nullopt);
+  store.chooser.may_offer = nullptr;
+  REQUIRE(store.CountDeltas() == 0);
+  store.Settle();
+  REQUIRE(store.CountDeltas() > 0);
+  store.End();
+  const Bytes base = RandomBytes(3, kFileBytes);
+  const std::string_view part = AsText(ByteView(base).subspan(30'000, 40));
+  const auto segments = SegmentsOf(store.env, store.path);
+  const auto listing = segments->List();
+  REQUIRE_OK(listing);
+  bool changed = false;
+  for (const SegmentId id : listing->ids) {
+    if (changed) break;
+    ChangeSegment(store.env, store.path, id, [&](std::string& all) {
+      const size_t place = all.find(part);
+      if (place == std::string::npos) return;
+      all[place] ^= 1;
+      changed = true;
+    });
+  }
+  REQUIRE(changed);
+  store.Begin();
+  if (collect) {
+    const auto report = store.fs->maintenance().CollectGarbage(false);
+    REQUIRE_OK(report);
+    CHECK(report->segments_removed > 0);
+  }
+  const std::string name = DeltaFiles::Name("similar", 3);
+  const auto file = Resolve(*store.fs, name);
+  REQUIRE_OK(file);
+  const auto read = ReadFile(*store.fs, *file);
+  REQUIRE_OK(read);
+  CHECK(*read == store.files.at(name));
+}
+
 }  // namespace siltfs::testing
