@@ -6,6 +6,7 @@
 #include "index/flash/payload_pages.h"
 #include "store/base/aligned_buffer.h"
 #include "store/base/coding.h"
+#include "store/base/copy_bytes.h"
 
 namespace siltfs {
 namespace {
@@ -158,10 +159,9 @@ Result<FilterChain> WriteChain(PageFiles& files, const BloomStoreShape& shape,
   for (uint32_t block = 0; block < shape.filter.blocks; ++block) {
     const PageBytes page = PageOf(pages, block);
     SetPageKind(page, BloomStoreShape::kChainPage, static_cast<uint16_t>(chain.columns));
-    std::ranges::copy(
-        ByteView(rows->rows).subspan(block * shape.block_bytes(), shape.block_bytes()),
-        page.begin() + kFlashPageHeaderSize);
-    std::ranges::copy(addresses.view(), page.begin() + static_cast<ptrdiff_t>(AddressesAt(shape)));
+    CopyBytes(ByteView(rows->rows).subspan(block * shape.block_bytes(), shape.block_bytes()),
+              page.subspan(kFlashPageHeaderSize));
+    CopyBytes(addresses.view(), page.subspan(AddressesAt(shape)));
   }
   if (prefilter != nullptr) {
     WritePayload(pages.view().subspan(size_t{shape.filter.blocks} * kPageSize),
@@ -188,7 +188,7 @@ Result<std::optional<ReadChain>> ReadWholeChain(const PageFiles& files,
           damaged.push_back(block);
           return Status::Ok();
         }
-        std::ranges::copy(RowsOf(shape, *page), block_rows(block).begin());
+        CopyBytes(RowsOf(shape, *page), block_rows(block));
         if (!read.rows.pages.empty()) return Status::Ok();
         for (uint32_t column = 0; column < chain.columns; ++column) {
           read.rows.pages.push_back(AddressInChainPage(shape, *page, column));

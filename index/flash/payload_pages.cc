@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "store/base/copy_bytes.h"
+
 namespace siltfs {
 
 void WritePayload(MutableByteView pages, uint8_t kind, ByteView payload) {
@@ -9,8 +11,8 @@ void WritePayload(MutableByteView pages, uint8_t kind, ByteView payload) {
        at += kPayloadPerPage, page_at += kPageSize) {
     const PageBytes page(pages.data() + page_at, kPageSize);
     SetPageKind(page, kind, 0);
-    std::ranges::copy(payload.subspan(at, std::min(kPayloadPerPage, payload.size() - at)),
-                      page.begin() + kFlashPageHeaderSize);
+    CopyBytes(payload.subspan(at, std::min(kPayloadPerPage, payload.size() - at)),
+              page.subspan(kFlashPageHeaderSize));
   }
 }
 

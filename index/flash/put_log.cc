@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "store/base/coding.h"
+#include "store/base/copy_bytes.h"
 
 namespace siltfs {
 namespace {
@@ -36,7 +37,7 @@ void PutLog::Add(const FlashEntry& entry) {
   if (open_count_ == 0) {
     Encoder number;
     number.U64(next_number_);
-    std::ranges::copy(number.view(), page.begin() + kFlashPageHeaderSize);
+    CopyBytes(number.view(), page.subspan(kFlashPageHeaderSize));
   }
   kLayout.Write(page, open_count_++, entry);
   SetPageKind(page, kPutPage, static_cast<uint16_t>(open_count_));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "store/base/coding.h"
+#include "store/base/copy_bytes.h"
 
 namespace siltfs {
 namespace {
@@ -123,8 +124,8 @@ bool BucketDirectory::Decode(ByteView bytes, bool with_filters, uint32_t pages) 
   }
   if (!with_filters) return in.ok();
   MakeFilters();
-  std::ranges::copy(in.Raw(counts_.size()), counts_.begin());
-  std::ranges::copy(in.Raw(filters_.size()), filters_.begin());
+  CopyBytes(in.Raw(counts_.size()), counts_);
+  CopyBytes(in.Raw(filters_.size()), filters_);
   entries_ = 0;
   for (const uint8_t count : counts_) entries_ += count;
   return in.ok();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "store/base/coding.h"
+#include "store/base/copy_bytes.h"
 
 namespace siltfs {
 namespace {
@@ -41,7 +42,7 @@ void WriteChainRecord(const RecordLayout& layout, PageBytes page, size_t i,
   layout.Write(page, i, record.entry);
   Encoder pointer;
   pointer.U32(record.pointer | (record.second ? kSecondBit : 0));
-  std::ranges::copy(pointer.view(), layout.Extra(page, i).begin());
+  CopyBytes(pointer.view(), layout.Extra(page, i));
 }
 
 ChainRecord ReadChainRecord(const RecordLayout& layout, ConstPageBytes page, size_t i) {

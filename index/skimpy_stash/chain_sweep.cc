@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "store/base/aligned_buffer.h"
+#include "store/base/copy_bytes.h"
 
 namespace siltfs {
 namespace {
@@ -23,7 +24,7 @@ Status ReadBackwards(const PageFiles& files, const ChainLog::LogFile& file,
     SILTFS_RETURN_IF_ERROR(files.Read(PageAddress::Of(file.id, end), count,
                                       [&](uint32_t i, std::optional<ConstPageBytes> page) {
                                         whole[i] = page.has_value();
-                                        if (page) std::ranges::copy(*page, page_at(i).begin());
+                                        if (page) CopyBytes(*page, page_at(i));
                                         return Status::Ok();
                                       }));
     for (uint32_t i = count; i-- > 0;) {

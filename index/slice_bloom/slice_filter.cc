@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "store/base/aligned_buffer.h"
+#include "store/base/copy_bytes.h"
 
 namespace siltfs {
 namespace {
@@ -57,7 +58,7 @@ Result<SliceFilter> WriteSliceFilter(PageFiles& files, size_t log, const SliceFi
             const MutableByteView row = out.subspan(OffsetOfRow(made.columns, position), old_size);
             if (whole) {
               const size_t from = kFlashPageHeaderSize + size_t{position % old_rows} * old_size;
-              std::ranges::copy(ByteView(*page).subspan(from, old_size), row.begin());
+              CopyBytes(ByteView(*page).subspan(from, old_size), row);
             } else {
               std::ranges::fill(row, 0xFF);
             }

@@ -1,8 +1,7 @@
 #include "index/slice_lsh/lsh_entry.h"
 
-#include <algorithm>
-
 #include "store/base/coding.h"
+#include "store/base/copy_bytes.h"
 
 namespace siltfs {
 namespace {
@@ -16,7 +15,7 @@ void WriteLshEntry(PageBytes page, size_t i, const LshEntry& entry) {
   Encoder out;
   out.U32(static_cast<uint32_t>(entry.key)).U8(static_cast<uint8_t>(entry.key >> 32));
   out.U32(entry.place.segment).U24(entry.place.ordinal);
-  std::ranges::copy(out.view(), page.begin() + static_cast<ptrdiff_t>(OffsetOf(i)));
+  CopyBytes(out.view(), page.subspan(OffsetOf(i)));
 }
 
 LshEntry ReadLshEntry(ConstPageBytes page, size_t i) {
