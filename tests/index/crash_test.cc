@@ -11,6 +11,19 @@ namespace {
 
 constexpr const char* kDirectory = "/index";
 
+uint64_t CallsOfALife(const Engine& engine, uint64_t seed) {
+  SimEnv env(seed);
+  REQUIRE_OK(env.CreateDirectory(kDirectory));
+  REQUIRE_OK(env.SyncDirectory("/"));
+  const uint64_t before = env.Calls(SimCall::kMutating);
+  History history;
+  auto index = engine.open(env, kDirectory, false);
+  REQUIRE_OK(index);
+  REQUIRE(RunWorkload(**index, history, {.seed = seed, .steps = 70}).failures == 0);
+  REQUIRE_OK((*index)->Close());
+  return env.Calls(SimCall::kMutating) - before;
+}
+
 // Runs with a power cut in the `cut`-th mutating call. Returns false if the run ended earlier.
 bool CutAt(const Engine& engine, uint64_t seed, uint64_t cut, const CrashPolicy& policy) {
   SimEnv env(seed);
@@ -54,12 +67,13 @@ TEST_CASE("a power cut in any call loses no durable entry and creates none") {
       GENERATE(Unsynced::kDrop, Unsynced::kKeep, Unsynced::kPrefix, Unsynced::kSubset);
   const uint64_t seed = GENERATE(1, 2);
   const Engine& engine = Engines()[engine_number];
-  uint64_t cut = FirstCall(static_cast<uint64_t>(unsynced) + 4 * seed);
+  const uint64_t step = CallStepAmong(CallsOfALife(engine, seed));
+  uint64_t cut = FirstCallAmong(static_cast<uint64_t>(unsynced) + 4 * (seed - 1), step);
   while (true) {
     INFO(engine.name << ", seed " << seed << ", power cut in call " << cut << ", policy "
                      << static_cast<int>(unsynced));
     if (!CutAt(engine, seed, cut, {.unsynced = unsynced, .seed = seed * 1000 + cut})) break;
-    cut += CallStep();
+    cut += step;
   }
   CHECK(cut > 10);
 }

@@ -4,7 +4,9 @@
 // finds the same errors after neighboring calls.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 #include "tests/support/test_scale.h"
 
@@ -26,6 +28,22 @@ inline uint64_t CallStep() { return TestScale() == kWholeScale ? kLongCallStep :
 
 // The distance for tests that are quick enough to try every place in builds without a sanitizer.
 inline uint64_t SanitizedStep() { return kIsSanitized ? CallStep() : 1; }
+
+// The distance between failing calls in a test that repeats `calls` calls for many engines: some
+// engines make many more calls than others, and a short run tests about equally many calls of each.
+inline uint64_t CallStepAmong(uint64_t calls) {
+  if (TestScale() == kWholeScale) return kLongCallStep;
+  constexpr uint64_t kMostCalls = kIsSanitized ? 5 : 16;
+  uint64_t step = std::max(kShortCallStep, calls / kMostCalls);
+  while (std::gcd(step, 6) != 1) ++step;  // see CallStep
+  return step;
+}
+
+// The first call to fail, with this distance between the failing calls. The 8 variants are spread
+// over the distance.
+inline uint64_t FirstCallAmong(uint64_t variant, uint64_t step) {
+  return 1 + variant % 8 * step / 8;
+}
 
 // The first call to fail. A test with several passes over the calls gives each pass a different
 // `variant`. Then the passes do not all leave out the same calls.
