@@ -61,11 +61,13 @@ class ChainFixture {
     if (answer.found && answer.found->tombstone()) answer.found.reset();
     return answer;
   }
-  // Average number of pages that lookups of these numbers read.
-  double Reads(uint64_t first, uint64_t count) const {
+  // Average number of pages that lookups of every `stride`-th of these numbers read.
+  double Reads(uint64_t first, uint64_t count, uint64_t stride = 1) const {
     uint64_t reads = 0;
-    for (uint64_t i = first; i < first + count; ++i) reads += Get(HashOf(i)).reads;
-    return static_cast<double>(reads) / static_cast<double>(count);
+    uint64_t lookups = 0;
+    for (uint64_t i = first; i < first + count; i += stride, ++lookups)
+      reads += Get(HashOf(i)).reads;
+    return static_cast<double>(reads) / static_cast<double>(lookups);
   }
 
   std::vector<FlashEntry> List() const {
