@@ -87,6 +87,11 @@ void CheckContext::AddDamaged(const ChunkName& name) {
   if (damaged_.size() < kMostDamagedNames) damaged_.insert(name);
 }
 
+bool CheckContext::IsHidden(uint64_t inode) const {
+  return std::any_of(hidden.begin(), hidden.end(),
+                     [inode](const HiddenRange& range) { return range.Contains(inode); });
+}
+
 void CheckContext::SetChunksIn(SegmentId id, uint32_t chunks) {
   MutexLock lock(mutex_);
   chunks_in_[id] = chunks;

@@ -15,6 +15,7 @@
 
 #include "fs/check/check_store.h"
 #include "fs/kv/kv_store.h"
+#include "fs/records/hidden_range.h"
 #include "fs/records/segment_record.h"
 #include "fs/segments/segment_set.h"
 #include "index/chunk_index.h"
@@ -79,6 +80,9 @@ class CheckContext {
   void AddDamaged(const ChunkName& name) SILTFS_EXCLUDES(mutex_);
   bool IsDamaged(const ChunkName& name) const SILTFS_EXCLUDES(mutex_);
 
+  // Whether the inode belongs to a clone that was not finished. The next mount removes it.
+  bool IsHidden(uint64_t inode) const;
+
   // Number of chunks found in a segment; 0 if the segment is missing.
   void SetChunksIn(SegmentId id, uint32_t chunks) SILTFS_EXCLUDES(mutex_);
   uint32_t ChunksIn(SegmentId id) const SILTFS_EXCLUDES(mutex_);
@@ -91,9 +95,10 @@ class CheckContext {
 
   // Null if the metadata cannot be opened.
   std::unique_ptr<KvStore> metadata;
-  bool records_known = false;  // the next seven fields were read from metadata
+  bool records_known = false;  // the next eight fields were read from metadata
   uint64_t last_commit = 0;
   IdRanges ids;
+  std::vector<HiddenRange> hidden;  // ascending
   std::map<SegmentId, SegmentRecord> segments;
   SegmentSet secondary;            // noted segments, which may hold secondary copies
   SegmentSet victims;              // segments in `secondary` that a mount compares

@@ -224,6 +224,7 @@ void InodeCheck::ReadMarks(Found& found) {
 }
 
 Status InodeCheck::Judge(const Found& found) {
+  if (context_.IsHidden(found.number)) return Status::Ok();
   context_.Count([&found](CheckReport& report) {
     report.names += found.names;
     report.xattrs += found.xattrs;

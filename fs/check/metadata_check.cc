@@ -11,6 +11,7 @@
 #include "fs/open/store_layout.h"
 #include "fs/open/store_metadata.h"
 #include "fs/records/garbage_record.h"
+#include "fs/records/hidden_range.h"
 #include "fs/records/schema.h"
 #include "fs/recovery/segment_replacement.h"
 #include "fs/segments/segment_tables.h"
@@ -24,7 +25,7 @@ constexpr std::array kTables = {
     Table::kDirectoryCookie, Table::kOverlay,        Table::kIdRanges,   Table::kSegment,
     Table::kCounters,        Table::kOrphan,         Table::kXattr,      Table::kReplacement,
     Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,     Table::kScrub,
-    Table::kSecondary};
+    Table::kSecondary,       Table::kHidden};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||
@@ -77,6 +78,7 @@ class RecordReader {
     ReadIds(ids);
     SILTFS_ASSIGN_OR_RETURN(const auto garbage, kv_.Get(kGarbageKey));
     if (garbage && !GarbageRecord::Decode(*garbage).ok()) Bad("the garbage record is malformed");
+    SILTFS_RETURN_IF_ERROR(ReadHidden());
     SILTFS_RETURN_IF_ERROR(ReadSegments());
     SILTFS_RETURN_IF_ERROR(ReadReplacements());
     SILTFS_RETURN_IF_ERROR(ReadRemoved());
@@ -103,6 +105,19 @@ class RecordReader {
     auto ids = IdRanges::Decode(*value);
     if (!ids.ok()) return Bad(std::string(ids.status().cause()));
     context_.ids = *ids;
+  }
+
+  Status ReadHidden() {
+    auto ranges = ReadHiddenRanges(*kv_.Snapshot());
+    if (ranges.status().Is(StatusCode::kCorruption)) {
+      Bad(std::string(ranges.status().cause()));
+      return Status::Ok();
+    }
+    SILTFS_RETURN_IF_ERROR(ranges.status());
+    context_.hidden = *std::move(ranges);
+    if (!context_.hidden.empty() && context_.hidden.back().end > context_.ids.inode_limit)
+      Bad("the numbers of hidden inodes were never allocated");
+    return Status::Ok();
   }
 
   Status ReadSegments() {

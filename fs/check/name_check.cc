@@ -50,7 +50,9 @@ Status NameCheck::Pass(uint64_t last) {
   uint64_t done = 0;
   TableCursor names(snapshot_, Table::kDirectoryEntry);
   for (; names.inode() != TableCursor::kEnd; names.Next()) {
-    CountName(names.inode(), names.rest(), names.value(), last);
+    // The names in hidden directories lead to hidden inodes, which have no slots.
+    if (!context_.IsHidden(names.inode()))
+      CountName(names.inode(), names.rest(), names.value(), last);
     if (++done % 1024 == 0) SILTFS_RETURN_IF_ERROR(context_.Continue());
   }
   SILTFS_RETURN_IF_ERROR(names.status());

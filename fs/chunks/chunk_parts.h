@@ -40,6 +40,7 @@
 #include "fs/segments/segment_tables.h"
 #include "fs/segments/space_account.h"
 #include "index/chunk_index.h"
+#include "store/base/thread_annotations.h"
 #include "store/env/env.h"
 #include "store/env/space_reserve.h"
 #include "store/segment/segment_store.h"
@@ -125,6 +126,7 @@ struct ChunkParts {
   std::unique_ptr<BlockPipeline> pipeline;
   SegmentSet victims;  // no new chunk is a duplicate of a chunk in them
   EpochGate uses;      // entered by users of chunk names, see ChunkStore::Use
+  Mutex mark_begin;    // see ChunkStore::mark_begin
   // Each gets each sealed segment when the segment's record was committed. Set the pointers before
   // the first commit, or never.
   std::vector<CommittedSegments*> sealed_to;

@@ -39,6 +39,7 @@
 #include "store/base/chunk_name.h"
 #include "store/base/lru_cache.h"
 #include "store/base/result.h"
+#include "store/base/thread_annotations.h"
 #include "store/env/heap_trimmer.h"
 
 namespace siltfs {
@@ -65,6 +66,12 @@ class ChunkStore : public CommitParticipant, public NodeStore {
    public:
     explicit Use(ChunkStore& store) : Pin(store.parts_.uses) {}
   };
+
+  // Held by a collection while it waits for all Uses and makes the commit whose references it
+  // marks. A thread that copies references from a committed snapshot, and not under the locks of
+  // inodes, holds it while it takes its Use and that snapshot. So the snapshot refers to no chunk
+  // that the collection finds dead, or the collection waits for this thread. Taken before a Use.
+  Mutex& mark_begin() { return parts_.mark_begin; }
 
   // Stores the chunks, and sets names[i] to the name by which Get finds chunks[i]. Each chunk is 1
   // byte to the superblock's chunk_max long.

@@ -44,7 +44,9 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       renames_(store_, inodes_, lifetimes_, changes_, names_),
       files_(store_, content_, inodes_, lifetimes_, attributes_, folds_),
       writes_(store_, content_, inodes_, changes_, xattrs_, folds_, fold_thread_, overlay_memory_),
-      entries_(store_, content_, ids_.get(), inodes_, lifetimes_, changes_, names_, folds_),
+      clones_(store_, ids_.get(), inodes_, changes_, names_),
+      entries_(store_, content_, ids_.get(), inodes_, lifetimes_, changes_, names_, folds_,
+               clones_),
       contents_(store_, inodes_),
       maintenance_(store_, std::move(parts.reserve_directory), *index_, guide_.get(),
                    near_duplicates_.get(), *chunk_parts_, jobs_.get(), content_, changes_,
@@ -58,11 +60,13 @@ FileSystemImpl::~FileSystemImpl() {
 }
 
 Status FileSystemImpl::Start() {
+  SILTFS_RETURN_IF_ERROR(LoadHidden(store_, inodes_.hidden()));
   if (options_.read_only) return Status::Ok();
   changes_.StartDeferring();
   reserve_->Fill().IgnoreError("writes report a full disk");
   reserve_->Enter(SpaceReserve::Phase::kInUse);
   SILTFS_RETURN_IF_ERROR(lifetimes_.RemoveOrphans());
+  SILTFS_RETURN_IF_ERROR(RemoveHidden(store_, inodes_.hidden()));
   fold_thread_.Start();
   if (replay_) {
     replay_->Start([this] { maintenance_.StartInBackground(); });

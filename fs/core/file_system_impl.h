@@ -17,6 +17,7 @@
 //   FoldThread        folds in the background
 //   DirectoryNames    entries of directories
 //   NamespaceOps, RenameOps, FileOps, WriteOps: the calls of FileSystem
+//   CloneOps          clones of trees
 //   EntryOps, ContentOps: whole entries, and contents in the order of the log, for copies of trees
 //   StoreMaintenanceImpl: statistics, recompression, garbage collection, scrub
 //
@@ -48,6 +49,7 @@
 #include "fs/meta/metadata_store.h"
 #include "fs/ops/acl_ops.h"
 #include "fs/ops/attribute_ops.h"
+#include "fs/ops/clone_ops.h"
 #include "fs/ops/content_ops.h"
 #include "fs/ops/directory_names.h"
 #include "fs/ops/entry_ops.h"
@@ -235,6 +237,7 @@ class FileSystemImpl final : public FileSystem {
   RenameOps renames_;
   FileOps files_;
   WriteOps writes_;
+  CloneOps clones_;
   EntryOps entries_;
   ContentOps contents_;
   StoreMaintenanceImpl maintenance_;

@@ -76,6 +76,7 @@ MaintenanceJobs::MaintenanceJobs(ChunkParts& parts, NodeStore& nodes, const Segm
                   parts.codec,
                   nodes,
                   parts.uses,
+                  parts.mark_begin,
                   parts.victims,
                   parts.damage,
                   *parts.gone,

@@ -22,6 +22,7 @@
 #include "fs/segments/segment_bases.h"
 #include "fs/segments/segment_set.h"
 #include "fs/segments/space_account.h"
+#include "store/base/thread_annotations.h"
 #include "store/env/space_reserve.h"
 
 namespace siltfs {
@@ -38,6 +39,7 @@ struct CollectorParts {
   const BlockCodec& codec;
   NodeStore& nodes;
   EpochGate& uses;      // entered by users of chunk names, see ChunkStore::Use
+  Mutex& mark_begin;    // see ChunkStore::mark_begin
   SegmentSet& victims;  // no new chunk is a duplicate of a chunk in them
   DamageList& damage;
   const GoneSegments& gone;

@@ -161,7 +161,6 @@ Status GarbageCollector::CollectSome(const CollectionCandidates& some, GarbageOu
   const auto not_recompressed = deps_.recompressor.SetAside(ids);
   if (not_recompressed.ok()) {
     deps_.pipeline.ForgetAppended();
-    deps_.uses.WaitForOthers();
     VictimCollection victims(
         deps_, options_, pace_, [this] { return FlushIndex(); }, outcome);
     collected = victims.Collect(some);

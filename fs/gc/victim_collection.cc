@@ -25,9 +25,14 @@ constexpr size_t kMovesPerCommit = 32u << 10;
 }  // namespace
 
 Status VictimCollection::Collect(const CollectionCandidates& some) {
-  SILTFS_RETURN_IF_ERROR(deps_.metadata.CommitNow());
+  std::shared_ptr<const KvSnapshot> metadata;
+  {
+    const MutexLock lock(deps_.mark_begin);
+    deps_.uses.WaitForOthers();
+    SILTFS_RETURN_IF_ERROR(deps_.metadata.CommitNow());
+    metadata = deps_.metadata.CommittedSnapshot();
+  }
   // Recompression may have replaced a segment and its record after the segment was counted.
-  std::shared_ptr<const KvSnapshot> metadata = deps_.metadata.CommittedSnapshot();
   SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(*metadata));
   const std::map<SegmentId, SegmentRecord> record_of(records.begin(), records.end());
   SegmentMark mark;

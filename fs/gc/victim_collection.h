@@ -36,8 +36,8 @@ class VictimCollection {
         flush_index_(std::move(flush_index)),
         outcome_(outcome) {}
 
-  // Collects these segments, which must be victims. Call EpochGate::WaitForOthers before. Then no
-  // thread still uses a duplicate that it found in one of them before it was a victim.
+  // Collects these segments, which must be victims. First waits for the threads that may still use
+  // a duplicate that they found in one of them before it was a victim.
   Status Collect(const CollectionCandidates& some);
 
  private:

@@ -58,7 +58,8 @@ Status InodeStore::LoadContentAndFlush(Inode& inode) {
 Status InodeStore::LoadRecord(Inode& inode) {
   if (inode.loaded) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(auto value, store_.metadata().Get(InodeKey(inode.number)));
-  if (!value) return Status(StatusCode::kStale, fmt::format("there is no inode {}", inode.number));
+  if (!value || hidden_.Contains(inode.number))
+    return Status(StatusCode::kStale, fmt::format("there is no inode {}", inode.number));
   SILTFS_ASSIGN_OR_RETURN(inode.record, InodeRecord::Decode(*value));
   inode.loaded = true;
   inode.overlay_loaded = !inode.record.has_overlay;

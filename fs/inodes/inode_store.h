@@ -11,6 +11,7 @@
 
 #include "fs/content/overlay_memory.h"
 #include "fs/inodes/change_applier.h"
+#include "fs/inodes/hidden_inodes.h"
 #include "fs/inodes/inode_table.h"
 #include "fs/inodes/store_context.h"
 #include "fs/interface/file_system.h"
@@ -33,6 +34,9 @@ class InodeStore {
   std::vector<InodePtr> Snapshot() const { return table_.Snapshot(); }
   // Forgets the object of a removed inode.
   void Erase(InodeNumber number) { table_.Erase(number); }
+  // The inodes that exist in metadata but not for operations: loading one of them returns kStale.
+  HiddenInodes& hidden() { return hidden_; }
+
   // Call it for the object of a new inode, which metadata does not have yet.
   void SetLoaded(Inode& inode);
 
@@ -55,6 +59,7 @@ class InodeStore {
   ChangeApplier& changes_;
   OverlayMemory& overlay_memory_;
   InodeTable table_;
+  HiddenInodes hidden_;
 };
 
 }  // namespace siltfs

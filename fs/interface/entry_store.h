@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -79,6 +80,40 @@ struct PutOutcome {
   InodeNumber replaced = 0;  // for kReplaced
 };
 
+// What a clone has copied.
+struct CloneTotals {
+  uint64_t files = 0;  // inodes that are not directories
+  uint64_t directories = 0;
+  uint64_t logical_bytes = 0;  // sizes of regular files, less holes
+};
+
+// An inode that a clone is about to copy.
+struct ClonedInode {
+  uint32_t mode = 0;
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+};
+
+// The tree below `source`, or the file `source`, becomes `name` in the directory `parent`. Each of
+// the functions may be empty. An error that a function returns ends the clone. They are called
+// while no lock is held.
+struct CloneRequest {
+  InodeNumber source = 0;
+  InodeNumber parent = 0;
+  std::string_view name = {};
+  std::function<Status(const ClonedInode& inode)> admit = {};
+  std::function<Status(std::string_view name)> admit_xattr = {};
+  // Called now and then, with what was copied so far.
+  std::function<Status(const CloneTotals& totals)> on_progress = {};
+  // The number of files with several names that are known in memory at a time.
+  size_t most_links = 1u << 18;
+};
+
+struct CloneOutcome {
+  InodeNumber inode = 0;
+  CloneTotals totals;
+};
+
 class EntryStore {
  public:
   virtual ~EntryStore() = default;
@@ -106,6 +141,14 @@ class EntryStore {
   // Gives a directory the attributes and extended attributes of the image, and removes its other
   // extended attributes. Returns whether anything has changed.
   virtual Result<bool> SetDirectory(InodeNumber directory, const EntryImage& image) = 0;
+  // Copies a file or a tree without reading or writing chunks: recipes are shared, and each copy
+  // may then be changed by itself. The copy has the state of the source at one moment during the
+  // call, which includes all operations that ended before the call. It appears as a whole: any
+  // reader, and the state after a crash, has either nothing or all of it. It keeps all attributes
+  // but the ctime, and the hard links within the tree. kAlreadyExists if the name is taken,
+  // kInvalidArgument if `parent` lies in the source. A call that fails leaves nothing. Memory does
+  // not depend on the size of the tree.
+  virtual Result<CloneOutcome> Clone(const CloneRequest& request) = 0;
   // Whether the kernel may have cached attributes, names or listings of this inode: its lookup
   // count is not 0. An inode that the kernel does not know now, it first sees in its newest state.
   virtual bool MayBeCached(InodeNumber inode) const = 0;

@@ -1,5 +1,8 @@
 #include "fs/meta/id_allocator.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "fs/records/schema.h"
 
 namespace siltfs {
@@ -43,14 +46,14 @@ Status IdAllocator::EndMount(SegmentId next_segment) {
   return Write(ranges);
 }
 
-Result<uint64_t> IdAllocator::NextInode() {
+Result<uint64_t> IdAllocator::NextInodes(uint64_t count) {
   MutexLock lock(mutex_);
-  if (next_inode_ >= claimed_.inode_limit) {
+  if (claimed_.inode_limit - next_inode_ < count) {
     IdRanges ranges = claimed_;
-    ranges.inode_limit += kInodeRange;
+    ranges.inode_limit += std::max(kInodeRange, count);
     SILTFS_RETURN_IF_ERROR(Write(ranges));
   }
-  return next_inode_++;
+  return std::exchange(next_inode_, next_inode_ + count);
 }
 
 Result<SegmentId> IdAllocator::ClaimSegments() {

@@ -45,7 +45,9 @@ class IdAllocator {
   // `next_segment`: the first unused segment id.
   Status EndMount(SegmentId next_segment);
 
-  Result<uint64_t> NextInode();
+  Result<uint64_t> NextInode() { return NextInodes(1); }
+  // Hands out `count` consecutive numbers, and returns the first one.
+  Result<uint64_t> NextInodes(uint64_t count);
   // Claims another range of segment ids; returns the new limit.
   Result<SegmentId> ClaimSegments();
 

@@ -1,5 +1,7 @@
 #include "fs/ops/directory_names.h"
 
+#include <fmt/format.h>
+
 #include "fs/records/schema.h"
 
 namespace siltfs {
@@ -47,6 +49,32 @@ void DirectoryNames::DropName(Inode& directory, std::string_view name, const Nam
   change.Delete(DirectoryEntryKey(directory.number, name));
   change.Delete(DirectoryCookieKey(directory.number, entry.cookie));
   --directory.record.entries;
+}
+
+Status DirectoryNames::CheckNotInside(InodeNumber directory, InodeNumber ancestor) const {
+  // In damaged metadata, the parents may form a cycle. Brent's algorithm finds the cycle: the walk
+  // meets the directory `mark` again.
+  InodeNumber mark = directory;
+  const Status inside(StatusCode::kInvalidArgument, "a directory cannot go into itself");
+  if (ancestor == kRootInode) return inside;
+  for (uint64_t steps = 1, next_mark = 2; directory != kRootInode; ++steps) {
+    if (directory == ancestor) return inside;
+    SILTFS_ASSIGN_OR_RETURN(auto value, store_.metadata().Get(InodeKey(directory)));
+    if (!value) return Status(StatusCode::kStale, "the directory was removed");
+    SILTFS_ASSIGN_OR_RETURN(InodeRecord record, InodeRecord::Decode(*value));
+    if (!record.IsDirectory() || record.parent == mark) {
+      return Status(
+          StatusCode::kCorruption,
+          fmt::format("the parents of directory {} do not lead to the root: run siltfs fsck -y",
+                      directory));
+    }
+    directory = record.parent;
+    if (steps == next_mark) {
+      mark = directory;
+      next_mark *= 2;
+    }
+  }
+  return Status::Ok();
 }
 
 Status DirectoryNames::NoSuchName(InodeNumber directory) {

@@ -30,6 +30,9 @@ class DirectoryNames {
   // Returns why a name was not found: there is no such directory, or no such name in it. The caller
   // does not hold the directory's lock.
   Status NoSuchName(InodeNumber directory);
+  // Walks from `directory` up to the root. Returns kInvalidArgument if it meets `ancestor`. If
+  // directories move to other parents meanwhile, the result may be wrong.
+  Status CheckNotInside(InodeNumber directory, InodeNumber ancestor) const;
 
   // These functions enter or remove a name. They do not change link counts. AddName and DropName
   // change the directory's entry count.

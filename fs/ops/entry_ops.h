@@ -23,6 +23,7 @@
 #include "fs/inodes/store_context.h"
 #include "fs/interface/entry_store.h"
 #include "fs/meta/id_allocator.h"
+#include "fs/ops/clone_ops.h"
 #include "fs/ops/directory_names.h"
 #include "fs/ops/fold_ops.h"
 
@@ -33,7 +34,7 @@ class EntryOps final : public EntryStore {
   // The arguments must outlive it. `ids` is null when read-only.
   EntryOps(const StoreContext& store, const FileContent& content, IdAllocator* ids,
            InodeStore& inodes, InodeLifetimes& lifetimes, ChangeApplier& changes,
-           DirectoryNames& names, FoldOps& folds)
+           DirectoryNames& names, FoldOps& folds, CloneOps& clones)
       : store_(store),
         content_(content),
         ids_(ids),
@@ -41,7 +42,8 @@ class EntryOps final : public EntryStore {
         lifetimes_(lifetimes),
         changes_(changes),
         names_(names),
-        folds_(folds) {}
+        folds_(folds),
+        clones_(clones) {}
 
   std::vector<Result<PutOutcome>> Put(std::span<const EntryImage> images) override;
   Result<PutOutcome> Offer(const EntryImage& image, InodeNumber reference,
@@ -49,6 +51,9 @@ class EntryOps final : public EntryStore {
   Result<PutOutcome> Place(InodeNumber temporary, const EntryImage& image) override;
   Result<PutOutcome> Link(InodeNumber inode, InodeNumber parent, std::string_view name) override;
   Result<bool> SetDirectory(InodeNumber directory, const EntryImage& image) override;
+  Result<CloneOutcome> Clone(const CloneRequest& request) override {
+    return clones_.Clone(request);
+  }
   bool MayBeCached(InodeNumber inode) const override {
     return inode == kRootInode || lifetimes_.lookups().Of(inode) > 0;
   }
@@ -89,6 +94,7 @@ class EntryOps final : public EntryStore {
   ChangeApplier& changes_;
   DirectoryNames& names_;
   FoldOps& folds_;
+  CloneOps& clones_;
 };
 
 }  // namespace siltfs

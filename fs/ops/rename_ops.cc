@@ -1,37 +1,10 @@
 #include "fs/ops/rename_ops.h"
 
-#include <fmt/format.h>
-
 #include <vector>
 
 #include "fs/records/schema.h"
 
 namespace siltfs {
-
-Status RenameOps::CheckNotInside(InodeNumber directory, InodeNumber ancestor) const {
-  // In damaged metadata, the parents may form a cycle. Brent's algorithm finds the cycle: the walk
-  // meets the directory `mark` again.
-  InodeNumber mark = directory;
-  for (uint64_t steps = 1, next_mark = 2; directory != kRootInode; ++steps) {
-    if (directory == ancestor)
-      return Status(StatusCode::kInvalidArgument, "a directory cannot move into itself");
-    SILTFS_ASSIGN_OR_RETURN(auto value, store_.metadata().Get(InodeKey(directory)));
-    if (!value) return Status(StatusCode::kStale, "the directory was removed");
-    SILTFS_ASSIGN_OR_RETURN(InodeRecord record, InodeRecord::Decode(*value));
-    if (!record.IsDirectory() || record.parent == mark) {
-      return Status(
-          StatusCode::kCorruption,
-          fmt::format("the parents of directory {} do not lead to the root: run siltfs fsck -y",
-                      directory));
-    }
-    directory = record.parent;
-    if (steps == next_mark) {
-      mark = directory;
-      next_mark *= 2;
-    }
-  }
-  return Status::Ok();
-}
 
 Status RenameOps::Rename(InodeNumber parent, std::string_view name, InodeNumber new_parent,
                          std::string_view new_name, RenameMode mode) {
@@ -83,10 +56,10 @@ Status RenameOps::RenameLocked(const Place& from, const Place& to, RenameMode mo
     return Status::Ok();  // two names of one file, or one name: nothing to do
   if (&from.directory != &to.directory) {
     if (from.inode->record.IsDirectory()) {
-      SILTFS_RETURN_IF_ERROR(CheckNotInside(to.directory.number, from.inode->number));
+      SILTFS_RETURN_IF_ERROR(names_.CheckNotInside(to.directory.number, from.inode->number));
     }
     if (mode == RenameMode::kExchange && to.inode->record.IsDirectory()) {
-      SILTFS_RETURN_IF_ERROR(CheckNotInside(from.directory.number, to.inode->number));
+      SILTFS_RETURN_IF_ERROR(names_.CheckNotInside(from.directory.number, to.inode->number));
     }
   }
   Change change;

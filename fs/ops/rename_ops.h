@@ -44,17 +44,14 @@ class RenameOps {
   Status RenameLocked(const Place& from, const Place& to, RenameMode mode);
   Status Replace(const Place& from, const Place& to, int64_t now, Change& change);
   static void Exchange(const Place& from, const Place& to, int64_t now, Change& change);
-  // Walks from `directory` up to the root. Returns kInvalidArgument if it meets `ancestor`. The
-  // caller holds rename_mutex_.
-  Status CheckNotInside(InodeNumber directory, InodeNumber ancestor) const;
 
   const StoreContext& store_;
   InodeStore& inodes_;
   InodeLifetimes& lifetimes_;
   ChangeApplier& changes_;
   DirectoryNames& names_;
-  // Held while an entry moves to another directory. So while CheckNotInside walks up to the root,
-  // no other rename moves a directory to another parent.
+  // Held while an entry moves to another directory. So while CheckNotInside (directory_names.h)
+  // walks up to the root, no other rename moves a directory to another parent.
   Mutex rename_mutex_;
 };
 

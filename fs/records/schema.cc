@@ -53,6 +53,12 @@ std::string XattrKey(uint64_t inode, std::string_view name) {
   return StartKey(Table::kXattr, inode).Raw(name).Take();
 }
 
+std::string HiddenRangeKey(uint64_t first) { return StartKey(Table::kHidden, first).Take(); }
+
+std::string HiddenLinkKey(uint64_t first, uint64_t inode) {
+  return StartKey(Table::kHidden, first).BigU64(inode).Take();
+}
+
 std::string SegmentKey(SegmentId segment) {
   return StartKey(Table::kSegment).BigU32(segment).Take();
 }
@@ -78,8 +84,10 @@ KeyRange RangeOf(Table table) {
   return {std::string(1, first), std::string(1, static_cast<char>(first + 1))};
 }
 
-KeyRange RangeOf(Table table, uint64_t inode) {
-  return {StartKey(table, inode).Take(), StartKey(table, inode + 1).Take()};
+KeyRange RangeOf(Table table, uint64_t inode) { return RangeOf(table, inode, inode + 1); }
+
+KeyRange RangeOf(Table table, uint64_t first, uint64_t end) {
+  return {StartKey(table, first).Take(), StartKey(table, end).Take()};
 }
 
 std::optional<NumberedKey> ParseNumberedKey(Table table, std::string_view key) {

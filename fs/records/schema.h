@@ -24,6 +24,7 @@ enum class Table : char {
   kCollisions = 'h',       // number of SHA-1 collisions found since mkfs
   kSecondary = 'e',        // segment id: the segment may hold copies that the index does not point
                            // to; see kNotesKey
+  kHidden = 'n',           // first inode of a hidden range; or this, and an inode: hidden_range.h
   kInode = 'i',            // inode
   kOverlay = 'o',          // inode, offset
   kIdRanges = 'r',         // IdRanges, segment_record.h
@@ -43,6 +44,8 @@ std::string DirectoryCookieKey(uint64_t directory, uint64_t cookie);
 std::string OverlayKey(uint64_t inode, uint64_t offset);
 std::string OrphanKey(uint64_t inode);
 std::string XattrKey(uint64_t inode, std::string_view name);
+std::string HiddenRangeKey(uint64_t first);
+std::string HiddenLinkKey(uint64_t first, uint64_t inode);
 std::string SegmentKey(SegmentId segment);
 std::string ReplacementKey(SegmentId segment);
 std::string RemovedSegmentKey(SegmentId segment);
@@ -62,14 +65,17 @@ struct KeyRange {
 };
 KeyRange RangeOf(Table table);
 KeyRange RangeOf(Table table, uint64_t inode);
+// The keys of the inodes [first, end).
+KeyRange RangeOf(Table table, uint64_t first, uint64_t end);
 
 // The Parse functions return the parts of a key; nullopt if the key is not of that table.
 struct NumberedKey {
   uint64_t inode;
-  uint64_t number;  // offset or cookie
+  uint64_t number;  // offset or cookie, or an inode in kHidden
 };
 std::optional<NumberedKey> ParseNumberedKey(Table table, std::string_view key);
-std::optional<uint64_t> ParseInodeKey(Table table, std::string_view key);  // kInode, kOrphan
+// kInode, kOrphan, and the ranges of kHidden.
+std::optional<uint64_t> ParseInodeKey(Table table, std::string_view key);
 std::optional<SegmentId> ParseSegmentKey(std::string_view key);
 std::optional<SegmentId> ParseReplacementKey(std::string_view key);
 std::optional<SegmentId> ParseRemovedSegmentKey(std::string_view key);

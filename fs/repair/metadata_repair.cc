@@ -1,5 +1,8 @@
 #include "fs/repair/metadata_repair.h"
 
+#include <vector>
+
+#include "fs/records/hidden_range.h"
 #include "fs/repair/counter_repair.h"
 #include "fs/repair/link_repair.h"
 #include "fs/repair/metadata_edit.h"
@@ -18,10 +21,26 @@ Status Make(KvStore& kv, MetadataRepairResult& result, const Step& step) {
   return Status::Ok();
 }
 
+// Removes the inodes of clones that were not finished, as the next mount would. The other steps
+// then meet no inode without a name that is no fault.
+Status RemoveHidden(KvStore& kv, MetadataRepairResult& result) {
+  const auto snapshot = kv.Snapshot();
+  SILTFS_ASSIGN_OR_RETURN(const auto ranges, ReadHiddenRanges(*snapshot));
+  for (const HiddenRange& range : ranges) {
+    SILTFS_RETURN_IF_ERROR(
+        RemoveHiddenRange(*snapshot, range, [&](const std::vector<Mutation>& mutations) {
+          result.changes += mutations.size();
+          return kv.Write(mutations);
+        }));
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 Result<MetadataRepairResult> RepairMetadata(KvStore& kv, const MetadataRepairOptions& options) {
   MetadataRepairResult result;
+  SILTFS_RETURN_IF_ERROR(RemoveHidden(kv, result));
   if (options.all) {
     SILTFS_RETURN_IF_ERROR(Make(kv, result, [&](MetadataEdit& edit) {
       return RepairRecords(edit, {.now = options.now, .owner = options.owner}, result.lost);

@@ -67,6 +67,10 @@ bool RecordRebuild::Keep(std::string_view key, std::string_view value) {
     case Table::kReplacement:
     case Table::kRemovedSegment:
       return false;
+    // Salvage may find an older state, in which a clone that was finished since is still hidden.
+    // The next mount would remove it.
+    case Table::kHidden:
+      return false;
     case Table::kSegment: {
       const auto id = ParseSegmentKey(key);
       const auto record = SegmentRecord::Decode(value);

@@ -157,6 +157,7 @@ class RecordRepair {
         case Table::kSegment:
         case Table::kOrphan:
         case Table::kXattr:
+        case Table::kHidden:
           iterator->Seek(RangeOf(static_cast<Table>(key[0])).end);
           continue;
         default:

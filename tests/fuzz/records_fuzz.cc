@@ -13,6 +13,7 @@
 #include "fs/records/damage_record.h"
 #include "fs/records/directory_entry.h"
 #include "fs/records/garbage_record.h"
+#include "fs/records/hidden_range.h"
 #include "fs/records/inode_record.h"
 #include "fs/records/overlay_extent.h"
 #include "fs/records/schema.h"
@@ -91,6 +92,8 @@ bool ParseKeys(ByteView bytes) {
     MustHold(InodeKey(*inode) == key, "an inode's key");
   if (const auto inode = ParseInodeKey(Table::kOrphan, key))
     MustHold(OrphanKey(*inode) == key, "an orphan's key");
+  if (const auto first = ParseInodeKey(Table::kHidden, key))
+    MustHold(HiddenRangeKey(*first) == key, "a hidden range's key");
   if (const auto id = ParseSegmentKey(key)) MustHold(SegmentKey(*id) == key, "a segment's key");
   if (const auto id = ParseReplacementKey(key))
     MustHold(ReplacementKey(*id) == key, "a replacement's key");

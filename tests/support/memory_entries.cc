@@ -244,4 +244,55 @@ Result<bool> MemoryEntries::SetDirectory(InodeNumber number, const EntryImage& i
   return true;
 }
 
+InodeNumber MemoryEntries::CopyTree(InodeNumber source, InodeNumber parent, Copies& copies,
+                                    CloneTotals& totals) {
+  if (const auto copied = copies.find(source); copied != copies.end()) {
+    ++inodes_.At(copied->second).attributes.links;
+    return copied->second;
+  }
+  const MemoryInode& from = inodes_.At(source);
+  MemoryInode& copy = inodes_.MakeBare(from.attributes.mode);
+  const InodeNumber number = copy.attributes.inode;
+  copies[source] = number;
+  const bool source_counts = from.source_ctime == from.attributes.ctime;
+  copy = from;
+  copy.lookups = copy.opens = 0;
+  copy.times_replied = copy.linkable = false;
+  copy.attributes.inode = number;
+  copy.attributes.ctime = copy.attributes.btime = inodes_.Now();
+  if (source_counts) copy.source_ctime = copy.attributes.ctime;
+  if (!copy.IsDirectory()) {
+    copy.attributes.links = 1;
+    ++totals.files;
+    totals.logical_bytes += copy.attributes.allocated_bytes;
+    return number;
+  }
+  ++totals.directories;
+  copy.parent = parent;
+  for (auto& [name, entry] : copy.entries)
+    entry.inode = CopyTree(entry.inode, number, copies, totals);
+  return number;
+}
+
+Result<CloneOutcome> MemoryEntries::Clone(const CloneRequest& request) {
+  const MutexLock lock(mutex_);
+  if (!IsName(request.name)) return Status(StatusCode::kInvalidArgument, "is no name");
+  SILTFS_ASSIGN_OR_RETURN(MemoryInode * parent, inodes_.FindDirectory(request.parent));
+  if (parent->attributes.links == 0) return Status(StatusCode::kNotFound, "was removed");
+  if (parent->entries.contains(request.name)) return Status(StatusCode::kAlreadyExists, "is taken");
+  for (InodeNumber above = request.parent; above != kRootInode; above = inodes_.At(above).parent) {
+    if (above == request.source) return Status(StatusCode::kInvalidArgument, "lies in itself");
+  }
+  if (request.source == kRootInode) return Status(StatusCode::kInvalidArgument, "lies in itself");
+  const auto source = inodes_.Find(request.source);
+  if (!source.ok() || (*source)->attributes.links == 0)
+    return Status(StatusCode::kNotFound, "was removed");
+  Copies copies;
+  CloneOutcome outcome;
+  outcome.inode = CopyTree(request.source, request.parent, copies, outcome.totals);
+  if (inodes_.At(outcome.inode).IsDirectory()) ++parent->attributes.links;
+  inodes_.Enter(*parent, request.name, outcome.inode);
+  return outcome;
+}
+
 }  // namespace siltfs::testing

@@ -30,6 +30,7 @@ class MemoryEntries final : public EntryStore {
   Result<PutOutcome> Place(InodeNumber temporary, const EntryImage& image) override;
   Result<PutOutcome> Link(InodeNumber inode, InodeNumber parent, std::string_view name) override;
   Result<bool> SetDirectory(InodeNumber directory, const EntryImage& image) override;
+  Result<CloneOutcome> Clone(const CloneRequest& request) override;
   bool MayBeCached(InodeNumber /*inode*/) const override { return true; }
 
  private:
@@ -47,6 +48,12 @@ class MemoryEntries final : public EntryStore {
   // The inode that the image describes, if it has the image's name already; otherwise null.
   MemoryInode* FindCurrent(const EntryImage& image) SILTFS_REQUIRES(mutex_);
   Result<PutOutcome> Share(const EntryImage& image, InodeNumber reference) SILTFS_REQUIRES(mutex_);
+
+  // From each inode that was copied to its copy.
+  using Copies = std::map<InodeNumber, InodeNumber>;
+  // Makes a copy that has one name, or counts another name of the copy that is there already.
+  InodeNumber CopyTree(InodeNumber source, InodeNumber parent, Copies& copies, CloneTotals& totals)
+      SILTFS_REQUIRES(mutex_);
 
   Mutex& mutex_;
   MemoryInodes& inodes_ SILTFS_GUARDED_BY(mutex_);

@@ -7,6 +7,7 @@
 #include "fs/meta/metadata_store.h"
 #include "fs/records/directory_entry.h"
 #include "fs/records/garbage_record.h"
+#include "fs/records/hidden_range.h"
 #include "fs/records/inode_record.h"
 #include "fs/records/overlay_extent.h"
 #include "fs/records/schema.h"
@@ -200,6 +201,8 @@ std::vector<Format> Formats() {
        Reencode<SegmentRecord>()},
       {"id ranges", IdRanges{3, 65538, 4097, false}.Encode(),
        FromHex("0300000000000000 0200010000000000 01100000 00"), Reencode<IdRanges>()},
+      {"hidden link", HiddenLink{.copy = 1, .names = 0x0203, .links = 4}.Encode(),
+       FromHex("0100000000000000 03020000 04000000"), Reencode<HiddenLink>()},
       {"garbage", GarbageRecord{1, 0x0203, 4, 5}.Encode(),
        FromHex("0100000000000000 0302000000000000 0400000000000000 0500000000000000"),
        Reencode<GarbageRecord>()},
@@ -320,6 +323,9 @@ TEST_CASE("every metadata key is encoded as in docs/format.md, and parsed again"
         "6b01020304050607081112131415161718");
   CHECK(ToHex(OverlayKey(kInode, 0x1112131415161718)) == "6f01020304050607081112131415161718");
   CHECK(ToHex(OrphanKey(kInode)) == "750102030405060708");
+  CHECK(ToHex(HiddenRangeKey(kInode)) == "6e0102030405060708");
+  CHECK(ToHex(HiddenLinkKey(kInode, 0x1112131415161718)) == "6e01020304050607081112131415161718");
+  CHECK(ToHex(AsBytes(HiddenRange{.first = 1, .end = 0x0102}.EncodeEnd())) == "0201000000000000");
   CHECK(ToHex(XattrKey(kInode, "user.x")) == "780102030405060708757365722e78");
   CHECK(ToHex(SegmentKey(0x01020304)) == "7301020304");
   CHECK(ToHex(ReplacementKey(0x01020304)) == "7001020304");
@@ -333,6 +339,8 @@ TEST_CASE("every metadata key is encoded as in docs/format.md, and parsed again"
 
   CHECK(ParseInodeKey(Table::kInode, InodeKey(kInode)) == kInode);
   CHECK(ParseInodeKey(Table::kOrphan, OrphanKey(kInode)) == kInode);
+  CHECK(ParseInodeKey(Table::kHidden, HiddenRangeKey(kInode)) == kInode);
+  CHECK_FALSE(ParseInodeKey(Table::kHidden, HiddenLinkKey(kInode, 1)));
   CHECK(ParseSegmentKey(SegmentKey(7)) == SegmentId{7});
   CHECK(ParseReplacementKey(ReplacementKey(7)) == SegmentId{7});
   CHECK_FALSE(ParseReplacementKey(SegmentKey(7)));

@@ -1,0 +1,85 @@
+#include "fs/ops/clone_ops.h"
+
+#include <memory>
+#include <optional>
+
+#include "fs/records/schema.h"
+
+namespace siltfs {
+namespace {
+
+Status Taken() { return {StatusCode::kAlreadyExists, "the name is taken"}; }
+
+}  // namespace
+
+Status CloneOps::CheckBegin(const CloneRequest& request) {
+  SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
+  SILTFS_RETURN_IF_ERROR(DirectoryNames::CheckName(request.name));
+  SILTFS_RETURN_IF_ERROR(store_.CheckRoom(kBytesPerName));
+  // Publish checks these again, under the lock of the directory.
+  SILTFS_RETURN_IF_ERROR(inodes_.WithLoaded(request.parent, false, [](const Inode& directory) {
+    return DirectoryNames::CheckDirectory(directory);
+  }));
+  SILTFS_ASSIGN_OR_RETURN(const auto taken, names_.FindName(request.parent, request.name));
+  if (taken) return Taken();
+  const Status outside = names_.CheckNotInside(request.parent, request.source);
+  if (outside.Is(StatusCode::kInvalidArgument))
+    return {StatusCode::kInvalidArgument, "a directory cannot be cloned into itself"};
+  return outside;
+}
+
+Result<CloneOutcome> CloneOps::Clone(const CloneRequest& request) {
+  SILTFS_RETURN_IF_ERROR(CheckBegin(request));
+  std::optional<ChunkStore::Use> use;
+  std::shared_ptr<const KvSnapshot> snapshot;
+  {
+    const MutexLock lock(store_.chunks().mark_begin());
+    use.emplace(store_.chunks());
+    SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
+    snapshot = store_.metadata().CommittedSnapshot();
+  }
+  return CloneFrom(*snapshot, request);
+}
+
+Result<CloneOutcome> CloneOps::CloneFrom(const KvSnapshot& snapshot, const CloneRequest& request) {
+  SILTFS_RETURN_IF_ERROR(CheckBegin(request));
+  HiddenWriter writer(store_, *ids_, inodes_.hidden());
+  TreeCopy copy(snapshot, request, store_.Now(), writer, request.most_links);
+  SILTFS_ASSIGN_OR_RETURN(const TreeCopy::Root root, copy.Copy());
+  SILTFS_RETURN_IF_ERROR(Publish(request, copy, root, writer));
+  return CloneOutcome{.inode = root.number, .totals = copy.totals()};
+}
+
+Status CloneOps::Publish(const CloneRequest& request, const TreeCopy& copy,
+                         const TreeCopy::Root& root, HiddenWriter& writer) {
+  SILTFS_RETURN_IF_ERROR(store_.metadata().WaitForRoom());
+  const InodePtr directory = inodes_.Get(request.parent);
+  const InodeLock lock(directory, InodeLock::Mode::kExclusive);
+  SILTFS_RETURN_IF_ERROR(inodes_.LoadAndFlush(*directory));
+  SILTFS_RETURN_IF_ERROR(DirectoryNames::CheckDirectory(*directory));
+  SILTFS_ASSIGN_OR_RETURN(const auto taken, names_.FindName(request.parent, request.name));
+  if (taken) return Taken();
+  Inode inode(root.number);
+  inode.record = root.record;
+  Change change;
+  if (root.record.IsDirectory()) {
+    if (directory->record.links >= kMaxLinks)
+      return Status(StatusCode::kTooManyLinks, "the directory is full");
+    ++directory->record.links;
+  }
+  DirectoryNames::AddName(*directory, request.name, inode, change);
+  directory->record.mtime = directory->record.ctime = store_.Now();
+  change.Save(*directory);
+  change.Save(inode);
+  writer.AddPublication(change);
+  const CloneTotals& totals = copy.totals();
+  change.Count(Counter::kFiles, static_cast<int64_t>(totals.files));
+  change.Count(Counter::kDirectories, static_cast<int64_t>(totals.directories));
+  change.Count(Counter::kLogicalBytes, static_cast<int64_t>(totals.logical_bytes));
+  change.Count(Counter::kChunkReferences, static_cast<int64_t>(copy.chunk_references()));
+  SILTFS_RETURN_IF_ERROR(changes_.Apply(change));
+  writer.Publish();
+  return Status::Ok();
+}
+
+}  // namespace siltfs

@@ -1,0 +1,220 @@
+#include "fs/ops/tree_copy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "fs/inodes/inode_table.h"
+#include "fs/records/schema.h"
+#include "fs/records/source_record.h"
+
+namespace siltfs {
+namespace {
+
+// The next inode of a directory often lies a few records further. If it does not, a search is
+// faster than more steps.
+constexpr int kStepsBeforeSearch = 4;
+
+Status Contradiction(uint64_t inode, std::string_view what) {
+  return {StatusCode::kCorruption,
+          fmt::format("inode {} {}: run siltfs fsck on the unmounted store", inode, what)};
+}
+
+// The value of an extended attribute in the copy.
+std::string XattrOfCopy(std::string_view name, std::string_view value, int64_t old_ctime,
+                        int64_t new_ctime) {
+  if (name == kSourceXattr) {
+    auto kept = SourceRecord::Decode(value);
+    // The copy is as unchanged since its import as the source is.
+    if (kept.ok() && kept->own_ctime == old_ctime) {
+      kept->own_ctime = new_ctime;
+      return kept->Encode();
+    }
+  }
+  return std::string(value);
+}
+
+}  // namespace
+
+TreeCopy::TreeCopy(const KvSnapshot& snapshot, const CloneRequest& request, int64_t now,
+                   HiddenWriter& writer, size_t most_links)
+    : request_(request),
+      now_(now),
+      writer_(writer),
+      links_(writer, most_links),
+      inodes_(snapshot.NewIteratorBelow(RangeOf(Table::kInode).end)),
+      cookies_(snapshot.NewIteratorBelow(RangeOf(Table::kDirectoryCookie).end)),
+      xattrs_(snapshot.NewIteratorBelow(RangeOf(Table::kXattr).end)),
+      extents_(snapshot.NewIteratorBelow(RangeOf(Table::kOverlay).end)) {}
+
+Result<TreeCopy::Root> TreeCopy::Copy() {
+  auto found = FindRecord(request_.source);
+  if (found.status().Is(StatusCode::kNotFound) || (found.ok() && found->links == 0))
+    return Status(StatusCode::kNotFound, "the source was removed");
+  SILTFS_RETURN_IF_ERROR(found.status());
+  Root root;
+  root.record = *std::move(found);
+  SILTFS_ASSIGN_OR_RETURN(root.number, writer_.NextNumber());
+  SILTFS_RETURN_IF_ERROR(CopyParts(request_.source, root.number, root.record));
+  if (root.record.IsDirectory()) {
+    root.record.parent = request_.parent;
+    path_.push_back({.source = request_.source,
+                     .copy = root.number,
+                     .entries = root.record.entries,
+                     .next_cookie = kFirstCookie});
+    SILTFS_RETURN_IF_ERROR(CopyDirectories());
+  } else {
+    root.record.links = 1;
+  }
+  SILTFS_RETURN_IF_ERROR(links_.Finish([this](uint64_t inode, const HiddenLink& link) -> Status {
+    SILTFS_ASSIGN_OR_RETURN(InodeRecord record, FindRecord(inode));
+    record.links = link.names;
+    record.ctime = record.btime = now_;
+    writer_.Put(InodeKey(link.copy), record.Encode());
+    return FlushIfFull();
+  }));
+  SILTFS_RETURN_IF_ERROR(writer_.FlushAndWait());
+  if (request_.on_progress) SILTFS_RETURN_IF_ERROR(request_.on_progress(totals_));
+  return root;
+}
+
+Status TreeCopy::CopyDirectories() {
+  bool in_place = false;  // the cursor is at the next entry of the last directory of path_
+  while (!path_.empty()) {
+    Directory& directory = path_.back();
+    if (!in_place) cookies_->Seek(DirectoryCookieKey(directory.source, directory.next_cookie));
+    in_place = true;
+    SILTFS_RETURN_IF_ERROR(cookies_->status());
+    const auto key = cookies_->Valid() ? ParseNumberedKey(Table::kDirectoryCookie, cookies_->key())
+                                       : std::nullopt;
+    if (!key || key->inode != directory.source) {
+      if (directory.found != directory.entries)
+        return Contradiction(directory.source, "has another number of entries than it states");
+      path_.pop_back();
+      in_place = false;
+      continue;
+    }
+    SILTFS_ASSIGN_OR_RETURN(const CookieEntry entry, CookieEntry::Decode(cookies_->value()));
+    ++directory.found;
+    directory.next_cookie = key->number + 1;
+    const size_t depth = path_.size();
+    SILTFS_RETURN_IF_ERROR(CopyEntry(directory, key->number, entry));
+    if (path_.size() == depth) {
+      cookies_->Next();
+    } else {
+      in_place = false;
+    }
+    SILTFS_RETURN_IF_ERROR(FlushIfFull());
+  }
+  return Status::Ok();
+}
+
+Status TreeCopy::CopyEntry(Directory& directory, uint64_t cookie, const CookieEntry& entry) {
+  const auto found = FindRecord(entry.inode);
+  if (found.status().Is(StatusCode::kNotFound))
+    return Contradiction(entry.inode, "has a name but does not exist");
+  SILTFS_RETURN_IF_ERROR(found.status());
+  InodeRecord record = *found;
+  if (record.type() != entry.type) return Contradiction(entry.inode, "has a name of another type");
+  const uint64_t parent = directory.copy;  // a push to path_ may move `directory`
+  std::optional<uint64_t> copy;
+  const bool linked = !record.IsDirectory() && record.links > 1;
+  if (linked) {
+    SILTFS_ASSIGN_OR_RETURN(copy, links_.CountName(entry.inode));
+  }
+  if (!copy) {
+    SILTFS_ASSIGN_OR_RETURN(copy, writer_.NextNumber());
+    if (linked) SILTFS_RETURN_IF_ERROR(links_.Add(entry.inode, *copy, record.links));
+    SILTFS_RETURN_IF_ERROR(CopyParts(entry.inode, *copy, record));
+    if (record.IsDirectory()) {
+      // Each directory has one parent. So a walk that checks it meets no directory below itself.
+      if (record.parent != directory.source || entry.inode == request_.source)
+        return Contradiction(entry.inode, "is a directory with another parent");
+      record.parent = parent;
+      path_.push_back({.source = entry.inode,
+                       .copy = *copy,
+                       .entries = record.entries,
+                       .next_cookie = kFirstCookie});
+    }
+    writer_.Put(InodeKey(*copy), record.Encode());
+  }
+  writer_.Put(DirectoryEntryKey(parent, entry.name), NameEntry{*copy, entry.type, cookie}.Encode());
+  writer_.Put(DirectoryCookieKey(parent, cookie),
+              CookieEntry{*copy, entry.type, entry.name}.Encode());
+  return Status::Ok();
+}
+
+Status TreeCopy::CopyParts(uint64_t source, uint64_t copy, InodeRecord& record) {
+  if (request_.admit) {
+    Status admitted = request_.admit({record.mode, record.uid, record.gid});
+    if (!admitted.ok()) return std::move(admitted).At(fmt::format("inode {}", source));
+  }
+  if (record.xattrs > 0) SILTFS_RETURN_IF_ERROR(CopyXattrs(source, copy, record));
+  if (record.has_overlay) SILTFS_RETURN_IF_ERROR(CopyOverlay(source, copy));
+  record.ctime = record.btime = now_;
+  if (record.IsDirectory()) {
+    ++totals_.directories;
+    return Status::Ok();
+  }
+  ++totals_.files;
+  if (!record.IsRegular()) return Status::Ok();
+  const ContentTally tally(record);
+  totals_.logical_bytes += static_cast<uint64_t>(tally.allocated);
+  references_ += static_cast<uint64_t>(tally.references);
+  return Status::Ok();
+}
+
+Status TreeCopy::CopyXattrs(uint64_t source, uint64_t copy, const InodeRecord& record) {
+  const KeyRange range = RangeOf(Table::kXattr, source);
+  uint32_t found = 0;
+  for (xattrs_->Seek(range.begin); xattrs_->Valid() && xattrs_->key() < range.end;
+       xattrs_->Next()) {
+    const auto name = ParseXattrName(xattrs_->key());
+    if (!name) return Contradiction(source, "has a malformed extended attribute");
+    if (request_.admit_xattr && !IsHiddenXattr(*name)) {
+      Status admitted = request_.admit_xattr(*name);
+      if (!admitted.ok()) return std::move(admitted).At(fmt::format("inode {}", source));
+    }
+    writer_.Put(XattrKey(copy, *name), XattrOfCopy(*name, xattrs_->value(), record.ctime, now_));
+    ++found;
+    SILTFS_RETURN_IF_ERROR(FlushIfFull());
+  }
+  SILTFS_RETURN_IF_ERROR(xattrs_->status());
+  if (found != record.xattrs)
+    return Contradiction(source, "has another number of extended attributes than it states");
+  return Status::Ok();
+}
+
+Status TreeCopy::CopyOverlay(uint64_t source, uint64_t copy) {
+  const KeyRange range = RangeOf(Table::kOverlay, source);
+  for (extents_->Seek(range.begin); extents_->Valid() && extents_->key() < range.end;
+       extents_->Next()) {
+    const auto key = ParseNumberedKey(Table::kOverlay, extents_->key());
+    if (!key) return Contradiction(source, "has a malformed overlay");
+    writer_.Put(OverlayKey(copy, key->number), std::string(extents_->value()));
+    SILTFS_RETURN_IF_ERROR(FlushIfFull());
+  }
+  return extents_->status();
+}
+
+Result<InodeRecord> TreeCopy::FindRecord(uint64_t inode) {
+  const std::string key = InodeKey(inode);
+  for (int steps = 0; steps < kStepsBeforeSearch && inodes_->Valid() && inodes_->key() < key;
+       ++steps) {
+    inodes_->Next();
+  }
+  if (!inodes_->Valid() || inodes_->key() != key) inodes_->Seek(key);
+  SILTFS_RETURN_IF_ERROR(inodes_->status());
+  if (!inodes_->Valid() || inodes_->key() != key)
+    return Status(StatusCode::kNotFound, fmt::format("there is no inode {}", inode));
+  return InodeRecord::Decode(inodes_->value());
+}
+
+Status TreeCopy::FlushIfFull() {
+  if (!writer_.IsFull()) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(writer_.Flush());
+  return request_.on_progress ? request_.on_progress(totals_) : Status::Ok();
+}
+
+}  // namespace siltfs
