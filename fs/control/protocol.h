@@ -33,6 +33,7 @@
 //                           connection (fs/transfer/lane_message.h). At the end a second line: the
 //                           totals, or the failure
 //   "export"                as "import"
+//   "clone"                 as "import", with other messages (fs/clone/clone_message.h)
 //   any other               none: {"ok":false,"code":"invalid argument","error":"..."}
 // clang-format on
 //

@@ -59,7 +59,12 @@ Status HiddenWriter::Flush() {
   writing_.clear();
   std::swap(writing_, batch_);
   bytes_ = 0;
-  thread_ = std::thread([this] { written_ = store_.metadata().WriteThrough(writing_); });
+  thread_ = std::thread([this] {
+    // Sorted keys go faster into the tables in memory. Mutations of one key keep their order.
+    std::stable_sort(writing_.begin(), writing_.end(),
+                     [](const Mutation& a, const Mutation& b) { return a.key < b.key; });
+    written_ = store_.metadata().WriteThrough(writing_);
+  });
   return Status::Ok();
 }
 

@@ -21,6 +21,27 @@ Status Contradiction(uint64_t inode, std::string_view what) {
           fmt::format("inode {} {}: run siltfs fsck on the unmounted store", inode, what)};
 }
 
+// Moves the cursor to the first key at or after `key`.
+void GoTo(KvIterator& cursor, const std::string& key) {
+  for (int steps = 0; steps < kStepsBeforeSearch && cursor.Valid() && cursor.key() < key; ++steps)
+    cursor.Next();
+  // The cursor may have come from a later key, so it must stand at the key itself.
+  if (!cursor.Valid() || cursor.key() != key) cursor.Seek(key);
+}
+
+// Moves the cursor to the first key of the range, or behind the range if it is empty. After one
+// range was read to its end, the cursor usually stands at the next range already.
+void GoTo(KvIterator& cursor, const KeyRange& range, std::string_view last_end) {
+  // Only behind the range that was read last it is known that no earlier key was passed.
+  const bool forward = cursor.Valid() && !last_end.empty() && range.begin >= last_end;
+  for (int steps = 0;
+       forward && steps < kStepsBeforeSearch && cursor.Valid() && cursor.key() < range.begin;
+       ++steps) {
+    cursor.Next();
+  }
+  if (!forward || !cursor.Valid() || cursor.key() < range.begin) cursor.Seek(range.begin);
+}
+
 // The value of an extended attribute in the copy.
 std::string XattrOfCopy(std::string_view name, std::string_view value, int64_t old_ctime,
                         int64_t new_ctime) {
@@ -168,8 +189,8 @@ Status TreeCopy::CopyParts(uint64_t source, uint64_t copy, InodeRecord& record) 
 Status TreeCopy::CopyXattrs(uint64_t source, uint64_t copy, const InodeRecord& record) {
   const KeyRange range = RangeOf(Table::kXattr, source);
   uint32_t found = 0;
-  for (xattrs_->Seek(range.begin); xattrs_->Valid() && xattrs_->key() < range.end;
-       xattrs_->Next()) {
+  GoTo(*xattrs_, range, xattrs_read_);
+  for (; xattrs_->Valid() && xattrs_->key() < range.end; xattrs_->Next()) {
     const auto name = ParseXattrName(xattrs_->key());
     if (!name) return Contradiction(source, "has a malformed extended attribute");
     if (request_.admit_xattr && !IsHiddenXattr(*name)) {
@@ -180,6 +201,7 @@ Status TreeCopy::CopyXattrs(uint64_t source, uint64_t copy, const InodeRecord& r
     ++found;
     SILTFS_RETURN_IF_ERROR(FlushIfFull());
   }
+  xattrs_read_ = range.end;
   SILTFS_RETURN_IF_ERROR(xattrs_->status());
   if (found != record.xattrs)
     return Contradiction(source, "has another number of extended attributes than it states");
@@ -200,11 +222,7 @@ Status TreeCopy::CopyOverlay(uint64_t source, uint64_t copy) {
 
 Result<InodeRecord> TreeCopy::FindRecord(uint64_t inode) {
   const std::string key = InodeKey(inode);
-  for (int steps = 0; steps < kStepsBeforeSearch && inodes_->Valid() && inodes_->key() < key;
-       ++steps) {
-    inodes_->Next();
-  }
-  if (!inodes_->Valid() || inodes_->key() != key) inodes_->Seek(key);
+  GoTo(*inodes_, key);
   SILTFS_RETURN_IF_ERROR(inodes_->status());
   if (!inodes_->Valid() || inodes_->key() != key)
     return Status(StatusCode::kNotFound, fmt::format("there is no inode {}", inode));

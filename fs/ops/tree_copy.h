@@ -70,6 +70,7 @@ class TreeCopy {
   const std::unique_ptr<KvIterator> cookies_;
   const std::unique_ptr<KvIterator> xattrs_;
   const std::unique_ptr<KvIterator> extents_;
+  std::string xattrs_read_;      // the end of the range that xattrs_ has read last
   std::vector<Directory> path_;  // from the root down to the directory that is being read
   CloneTotals totals_;
   uint64_t references_ = 0;

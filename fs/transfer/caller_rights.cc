@@ -127,6 +127,20 @@ Status CallerRights::CheckOwner(InodeNumber inode) const {
   return {StatusCode::kNotPermitted, "it belongs to another user"};
 }
 
+Status CallerRights::CheckClone(const ClonedInode& inode) const {
+  if (superuser()) return Status::Ok();
+  if (IsDevice(inode.mode))
+    return {StatusCode::kNotPermitted, "only the superuser may make device nodes"};
+  if (inode.uid != uid_) return {StatusCode::kNotPermitted, "it belongs to another user"};
+  if (!IsMember(inode.gid)) return {StatusCode::kNotPermitted, "it belongs to another group"};
+  return Status::Ok();
+}
+
+Status CallerRights::CheckXattrName(std::string_view name) const {
+  if (superuser() || name.starts_with("user.") || IsAclName(name)) return Status::Ok();
+  return {StatusCode::kNotPermitted, "only the superuser may set its extended attributes"};
+}
+
 Status CallerRights::Adapt(EntryImage& image, std::vector<XattrImage>& xattrs) const {
   if (superuser()) return Status::Ok();
   if (IsDevice(image.mode))

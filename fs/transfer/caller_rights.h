@@ -40,6 +40,10 @@ class CallerRights {
   Status CheckRead(InodeNumber inode) const { return Check(inode, kRead); }
   Status CheckOwner(InodeNumber inode) const;
 
+  // Whether the user may have a copy of an inode with the same owner, group and type.
+  Status CheckClone(const ClonedInode& inode) const;
+  // Whether the user may give a file an extended attribute of this name.
+  Status CheckXattrName(std::string_view name) const;
   // Changes the image so that the user may make it: the owner is the user; the group stays if the
   // user is a member; set-id bits stay only for an owner and a group that stay. Extended attributes
   // that only the superuser may set are left out: they are removed from `xattrs`. kNotPermitted for

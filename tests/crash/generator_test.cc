@@ -65,6 +65,10 @@ TEST_CASE("generated imports reach every outcome of every call") {
       {Kind::kAddName, "ok unchanged"},
       {Kind::kSetDirectory, "ok changed"},
       {Kind::kSetDirectory, "ok unchanged"},
+      {Kind::kClone, "ok"},
+      {Kind::kClone, "ok with directories"},
+      {Kind::kClone, "already exists"},
+      {Kind::kClone, "invalid argument"},
   };
   for (const auto& [kind, answer] : wanted) {
     Operation operation;

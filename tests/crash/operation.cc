@@ -11,14 +11,14 @@ namespace {
 
 using Kind = Operation::Kind;
 
-constexpr uint8_t kLastKind = static_cast<uint8_t>(Kind::kSetDirectory);
+constexpr uint8_t kLastKind = static_cast<uint8_t>(Kind::kClone);
 constexpr std::array<const char*, kLastKind + 1> kKindNames = {
-    "create",   "open",         "overwrite",   "write",   "append",     "truncate", "punch-hole",
-    "allocate", "copy-range",   "close",       "rename",  "rename-new", "exchange", "link",
-    "unlink",   "mkdir",        "rmdir",       "symlink", "mknod",      "chmod",    "chown",
-    "utimens",  "setxattr",     "removexattr", "setfacl", "fsync",      "sync",     "settle",
-    "gc",       "reopen",       "put",         "offer",   "make-temp",  "place",    "stream",
-    "add-name", "set-directory"};
+    "create",   "open",          "overwrite",   "write",   "append",     "truncate", "punch-hole",
+    "allocate", "copy-range",    "close",       "rename",  "rename-new", "exchange", "link",
+    "unlink",   "mkdir",         "rmdir",       "symlink", "mknod",      "chmod",    "chown",
+    "utimens",  "setxattr",      "removexattr", "setfacl", "fsync",      "sync",     "settle",
+    "gc",       "reopen",        "put",         "offer",   "make-temp",  "place",    "stream",
+    "add-name", "set-directory", "clone"};
 
 }  // namespace
 

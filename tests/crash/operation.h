@@ -57,6 +57,7 @@ struct Operation {
     kStream,         // writes a file without a name piece by piece, and places it
     kAddName,        // EntryStore::Link: may replace an object
     kSetDirectory,
+    kClone,  // EntryStore::Clone: a file or a directory, to a new name
   };
   Kind kind = Kind::kReopen;
   uint8_t slot = 0;       // of kPut: kWithNext or 0

@@ -42,6 +42,7 @@ class OperationGenerator {
   void PlanTemporary();
   void PlanPuts();
   void PlanRemoval();
+  void PlanClone();
   Operation Entry(Operation::Kind kind);
   // operation_generator_versions.cc
   void PlanVersions();

@@ -115,8 +115,29 @@ void OperationGenerator::PlanRemoval() {
   planned_.push_back(remove);
 }
 
+// Clones a directory, mostly after another one was removed to make room, or a file. Clones do not
+// go into other directories, so that trees do not grow without limit.
+void OperationGenerator::PlanClone() {
+  Operation clone;
+  clone.kind = Kind::kClone;
+  if (random_.OneIn(3)) {
+    clone.directory = Directory();
+    clone.name = Name();
+    clone.other_directory = Directory();
+    clone.other_name = Name();
+  } else {
+    if (!random_.OneIn(4)) PlanRemoval();
+    const uint64_t target = planned_.empty() ? 2 + random_.Below(2)
+                                             : static_cast<uint64_t>(planned_.back().name[1] - '0');
+    clone.name = fmt::format("d{}", 5 - target);
+    clone.other_name = fmt::format("d{}", target);
+    if (random_.OneIn(8)) clone.other_directory = clone.name;  // refused: lies in itself
+  }
+  planned_.push_back(clone);
+}
+
 void OperationGenerator::PlanEntries() {
-  const uint64_t way = random_.Below(20);
+  const uint64_t way = random_.Below(23);
   if (way < 4) {
     PlanTree();
   } else if (way < 8) {
@@ -140,6 +161,8 @@ void OperationGenerator::PlanEntries() {
     planned_.push_back(set);
   } else if (way == 18) {
     PlanRemoval();
+  } else if (way > 19) {
+    PlanClone();
   } else {  // refused if the name belongs to a directory
     Operation put = Entry(random_.OneIn(2) ? Kind::kPut : Kind::kStream);
     put.directory.clear();

@@ -105,6 +105,16 @@ std::string Stepper::StepOnEntry(const Operation& operation, InodeNumber directo
       if (!target.ok()) return Answer(target.status());
       return AnswerPut(entries.Link(*target, other, operation.other_name));
     }
+    case Kind::kClone: {
+      const auto target = Find(operation.directory, operation.name);
+      if (!target.ok()) return Answer(target.status());
+      const auto cloned = entries.Clone(
+          {.source = *target, .parent = other, .name = operation.other_name, .most_links = 1});
+      if (!cloned.ok()) return Answer(cloned.status());
+      made_.push_back(cloned->inode);
+      touched_.push_back(cloned->inode);
+      return Answer(Status::Ok()) + (cloned->totals.directories > 0 ? " with directories" : "");
+    }
     default: {
       const auto target = Find(operation.directory, operation.name);
       if (!target.ok()) return Answer(target.status());

@@ -7,7 +7,7 @@ _siltfs_options() {
     mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --delta --index-engine --index-memory --index-option --expected-chunks --root-owner --help ;;
     mount) echo --foreground --options --help ;;
     umount) echo --help ;;
-    sync | stat | settle | scrub) echo --json --help ;;
+    sync | stat | settle | scrub | clone) echo --json --help ;;
     gc) echo --dry-run --json --help ;;
     fsck) echo --data --json --quiet --help ;;
     import) echo --reference --checksum --delete --exclude --one-file-system --dry-run --json --help ;;
@@ -50,14 +50,14 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export index help version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone index help version" -- "$current")
   elif [[ $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == "index plan" ]]; then
     return
-  elif [[ $command == import || $command == export ]]; then
+  elif [[ $command == import || $command == export || $command == clone ]]; then
     mapfile -t COMPREPLY < <(compgen -f -- "$current")
     compopt -o filenames 2>/dev/null
   elif ((COMP_CWORD >= at)); then

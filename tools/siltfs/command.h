@@ -45,6 +45,7 @@ std::function<ExitCode()> ConfigureSync(CLI::App& app, Surroundings& surrounding
 std::function<ExitCode()> ConfigureSettle(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureGc(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureScrub(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureClone(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureExport(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureImport(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureIndex(CLI::App& app, Surroundings& surroundings);

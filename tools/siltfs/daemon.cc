@@ -13,6 +13,8 @@
 #include <thread>
 #include <utility>
 
+#include "fs/clone/clone_message.h"
+#include "fs/clone/clone_session.h"
 #include "fs/control/gc_json.h"
 #include "fs/control/index_json.h"
 #include "fs/control/protocol.h"
@@ -203,19 +205,30 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
           [&file_system](LocalStream& stream, const std::function<bool()>& stopped) {
             return ServeExport(file_system, stream, stopped);
           }};
-  control::ServerOptions made = {.store = options.store,
-                                 .own_uid = CurrentUserId(),
-                                 .identity = identity,
-                                 .handlers = {{"stat", stat},
-                                              {"index stat", index_stat},
-                                              {"settle", recompress},
-                                              {"gc", collect(/*dry_run=*/false)},
-                                              {"gc dry run", collect(/*dry_run=*/true)},
-                                              {"scrub", scrub},
-                                              {"scrub stop", stop_scrub},
-                                              {"sync", sync}},
-                                 .long_commands = {"settle", "gc", "gc dry run", "scrub", "sync"},
-                                 .sessions = {{"import", import}, {"export", export_}}};
+  const control::Session clone = {
+      .check = [&file_system] { return CheckClone(file_system); },
+      .greeting = {{"version", clone::kVersion}},
+      .run =
+          [&file_system, &mount, &state](LocalStream& stream,
+                                         const std::function<bool()>& stopped) {
+            // The end of the mount first stops garbage collection, which may wait for the clone.
+            return ServeClone(file_system, mount, stream,
+                              [&] { return stopped() || state.Name() == control::kClosing; });
+          }};
+  control::ServerOptions made = {
+      .store = options.store,
+      .own_uid = CurrentUserId(),
+      .identity = identity,
+      .handlers = {{"stat", stat},
+                   {"index stat", index_stat},
+                   {"settle", recompress},
+                   {"gc", collect(/*dry_run=*/false)},
+                   {"gc dry run", collect(/*dry_run=*/true)},
+                   {"scrub", scrub},
+                   {"scrub stop", stop_scrub},
+                   {"sync", sync}},
+      .long_commands = {"settle", "gc", "gc dry run", "scrub", "sync"},
+      .sessions = {{"import", import}, {"export", export_}, {"clone", clone}}};
   auto started = control::Server::Start(made);
   const bool on_read_only_disk =
       options.mount.read_only && started.status().Is(StatusCode::kReadOnly);

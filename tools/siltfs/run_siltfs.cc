@@ -69,6 +69,8 @@ constexpr std::array kCommands = {
             ConfigureNumbered<ConfigureImport>},
     Command{"export", "Copy a tree of files out of a mounted store",
             ConfigureNumbered<ConfigureExport>},
+    Command{"clone", "Copy a file or a tree within a mounted store, without copying data",
+            ConfigureNumbered<ConfigureClone>},
     Command{"index", "Show, check, rebuild or plan the chunk index",
             ConfigureNumbered<ConfigureIndex>},
 };

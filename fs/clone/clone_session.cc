@@ -1,0 +1,96 @@
+#include "fs/clone/clone_session.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "fs/clone/clone_message.h"
+#include "fs/interface/entry_store.h"
+#include "fs/interface/stats.h"
+#include "fs/interface/store_maintenance.h"
+#include "fs/transfer/caller_rights.h"
+
+namespace siltfs {
+namespace {
+
+// A client that takes no progress for this long is given up. It would delay garbage collection.
+constexpr std::chrono::seconds kPatience{60};
+
+// Waits in a thread for the client to end its side of the stream.
+class StopWatch {
+ public:
+  explicit StopWatch(LocalStream& stream) : stream_(stream), thread_([this] { Watch(); }) {}
+  ~StopWatch() {
+    ended_ = true;
+    stream_.FinishReading();
+    thread_.join();
+  }
+  StopWatch(const StopWatch&) = delete;
+  StopWatch& operator=(const StopWatch&) = delete;
+
+  bool requested() const { return requested_; }
+
+ private:
+  void Watch() {
+    while (!ended_) {
+      const auto line = stream_.ReadLine(clone::kMaxLineBytes);
+      if (line.status().Is(StatusCode::kInterrupted)) continue;  // the client is only silent
+      requested_ = true;  // a client that sends more is not understood, and is stopped, too
+      return;
+    }
+  }
+
+  LocalStream& stream_;
+  std::atomic<bool> ended_ = false;
+  std::atomic<bool> requested_ = false;
+  std::thread thread_;
+};
+
+Result<CloneOutcome> MakeClone(FileSystem& file_system, const CallerRights& rights,
+                               const clone::Wanted& wanted, LocalStream& stream,
+                               const std::function<bool()>& stopped) {
+  CloneRequest request{.source = wanted.source, .parent = wanted.parent, .name = wanted.name};
+  if (!rights.superuser()) {
+    request.admit = [&rights](const ClonedInode& inode) { return rights.CheckClone(inode); };
+    request.admit_xattr = [&rights](std::string_view name) { return rights.CheckXattrName(name); };
+  }
+  const StopWatch stop(stream);
+  request.on_progress = [&](const CloneTotals& totals) -> Status {
+    if (stopped()) return {StatusCode::kAborted, "the store is being closed"};
+    if (stop.requested()) return {StatusCode::kInterrupted, "was interrupted"};
+    return stream.WriteAll(clone::EncodeProgress(totals));
+  };
+  return file_system.entries().Clone(request);
+}
+
+}  // namespace
+
+Status CheckClone(FileSystem& file_system) {
+  SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, file_system.maintenance().GetStats());
+  if (!stats.read_only) return Status::Ok();
+  return {StatusCode::kReadOnly,
+          stats.read_only_cause.empty() ? "is mounted read-only" : stats.read_only_cause};
+}
+
+Result<nlohmann::json> ServeClone(FileSystem& file_system, KernelCache& cache, LocalStream& stream,
+                                  const std::function<bool()>& stopped) {
+  SILTFS_ASSIGN_OR_RETURN(const uint32_t uid, stream.PeerUid());
+  SILTFS_ASSIGN_OR_RETURN(std::vector<uint32_t> groups, stream.PeerGroups());
+  const CallerRights rights(file_system, uid, std::move(groups));
+  SILTFS_RETURN_IF_ERROR(stream.SetTimeout(kPatience));
+  SILTFS_ASSIGN_OR_RETURN(const auto line, stream.ReadLine(clone::kMaxLineBytes));
+  if (!line) return Status(StatusCode::kInterrupted, "was interrupted");
+  SILTFS_ASSIGN_OR_RETURN(const clone::Wanted wanted, clone::DecodeWanted(*line));
+  SILTFS_RETURN_IF_ERROR(rights.CheckReach(wanted.parent));
+  SILTFS_RETURN_IF_ERROR(rights.CheckChange(wanted.parent, wanted.name));
+  SILTFS_ASSIGN_OR_RETURN(const CloneOutcome outcome,
+                          MakeClone(file_system, rights, wanted, stream, stopped));
+  if (file_system.entries().MayBeCached(wanted.parent)) {
+    cache.ForgetName(wanted.parent, wanted.name);
+    cache.ForgetInode(wanted.parent, /*listing=*/true);
+  }
+  return clone::ToJson(outcome.totals);
+}
+
+}  // namespace siltfs

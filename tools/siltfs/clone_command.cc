@@ -1,0 +1,209 @@
+// siltfs clone
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <utility>
+
+#include "fs/clone/clone_message.h"
+#include "fs/control/client.h"
+#include "fs/control/protocol.h"
+#include "store/base/size_text.h"
+#include "store/base/thread_annotations.h"
+#include "store/env/mountpoint.h"
+#include "store/env/process.h"
+#include "store/env/source_tree.h"
+#include "tools/siltfs/command.h"
+#include "tools/siltfs/interruption.h"
+#include "tools/siltfs/json_output.h"
+#include "tools/siltfs/store_place.h"
+#include "tools/siltfs/transfer_progress.h"
+
+namespace siltfs {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Arguments {
+  std::string source;
+  std::string target;
+  bool json = false;
+};
+
+// A path's last name, and the directory that it is in.
+struct Split {
+  std::string directory;
+  std::string name;  // empty: the path is a directory's own
+};
+
+Split SplitPath(const std::string& path) {
+  const size_t end = path.find_last_not_of('/');
+  if (end == std::string::npos) return {path, ""};
+  const std::string trimmed = path.substr(0, end + 1);
+  const size_t slash = trimmed.rfind('/');
+  std::string name = slash == std::string::npos ? trimmed : trimmed.substr(slash + 1);
+  if (name == "." || name == "..") return {path, ""};
+  std::string directory = slash == std::string::npos ? "." : trimmed.substr(0, slash + 1);
+  return {std::move(directory), std::move(name)};
+}
+
+// Where the clone's source and its name are.
+struct Places {
+  control::DaemonAddress address;
+  clone::Wanted wanted;
+};
+
+Result<SourceAttributes> DirectoryAt(const std::string& path) {
+  const auto opened = SourceDirectory::OpenForNames(path);
+  // A missing path is no missing store, which has its own exit code.
+  if (opened.status().Is(StatusCode::kNotFound))
+    return Status(StatusCode::kIoError, "there is no such directory").At(path);
+  SILTFS_RETURN_IF_ERROR(opened.status());
+  return (*opened)->Attributes();
+}
+
+Result<SourceAttributes> SourceAt(const std::string& path) {
+  const Split split = SplitPath(path);
+  if (split.name.empty() || path.ends_with('/')) return DirectoryAt(path);
+  SILTFS_RETURN_IF_ERROR(DirectoryAt(split.directory).status());
+  SILTFS_ASSIGN_OR_RETURN(const auto directory, SourceDirectory::OpenForNames(split.directory));
+  auto attributes = directory->AttributesOf(split.name);
+  if (attributes.status().Is(StatusCode::kNotFound))
+    return Status(StatusCode::kIoError, "there is no such file or directory").At(path);
+  return attributes;
+}
+
+Result<control::DaemonAddress> MountAround(const std::string& path) {
+  SILTFS_ASSIGN_OR_RETURN(control::DaemonAddress address, AddressAround(path));
+  if (address.mountpoint.empty())
+    return Status(StatusCode::kNotFound, "is not in a mounted siltfs file system").At(path);
+  SILTFS_RETURN_IF_ERROR(control::Identify(address).status());
+  return address;
+}
+
+Result<Places> Resolve(const Arguments& arguments) {
+  const Split target = SplitPath(arguments.target);
+  if (target.name.empty())
+    return Status(StatusCode::kAlreadyExists, "exists already").At(arguments.target);
+  const Split source = SplitPath(arguments.source);
+  Places places;
+  SILTFS_ASSIGN_OR_RETURN(places.address, MountAround(target.directory));
+  SILTFS_ASSIGN_OR_RETURN(const control::DaemonAddress from,
+                          AddressAround(source.name.empty() ? arguments.source : source.directory));
+  SILTFS_ASSIGN_OR_RETURN(const SourceAttributes parent, DirectoryAt(target.directory));
+  SILTFS_ASSIGN_OR_RETURN(const SourceAttributes found, SourceAt(arguments.source));
+  if (from.store != places.address.store || found.file_system != parent.file_system) {
+    return Status(StatusCode::kUnsupported,
+                  fmt::format("is not in the same mounted file system as {}", arguments.target))
+        .At(arguments.source);
+  }
+  places.wanted = {.source = found.inode, .parent = parent.inode, .name = target.name};
+  return places;
+}
+
+class Cloner {
+ public:
+  const std::atomic<uint64_t>& files() const { return files_; }
+
+  // Stops the clone. The result then says whether it was made nevertheless.
+  void Interrupt() {
+    const MutexLock lock(mutex_);
+    interrupted_ = true;
+    if (stream_ != nullptr) stream_->FinishWriting().IgnoreError("the daemon has ended the clone");
+  }
+
+  Result<Json> Run(const Places& places) {
+    // Data that the kernel still holds would be missing in the clone.
+    SILTFS_RETURN_IF_ERROR(SyncMount(places.address.mountpoint));
+    SILTFS_RETURN_IF_ERROR(
+        control::Ask(places.address, "sync", control::Patience::WhileItRuns()).status());
+    SILTFS_ASSIGN_OR_RETURN(const auto session, control::OpenSession(places.address, "clone"));
+    if (session.greeting.value("version", uint64_t{0}) != clone::kVersion)
+      return Status(StatusCode::kNeedsNewer, "the daemon of the mount is of another version");
+    SILTFS_RETURN_IF_ERROR(session.stream->WriteAll(clone::EncodeWanted(places.wanted)));
+    {
+      const MutexLock lock(mutex_);
+      stream_ = session.stream.get();
+      if (interrupted_) stream_->FinishWriting().IgnoreError("the daemon has ended the clone");
+    }
+    auto result = ReadResult(*session.stream);
+    const MutexLock lock(mutex_);
+    stream_ = nullptr;
+    return result;
+  }
+
+ private:
+  Result<Json> ReadResult(LocalStream& stream) {
+    while (true) {
+      const auto line = stream.ReadLine(control::kMaxResponseBytes);
+      // While the daemon removes what it has written, it sends no progress. Its end ends the
+      // stream.
+      if (line.status().Is(StatusCode::kInterrupted)) continue;
+      SILTFS_RETURN_IF_ERROR(line.status());
+      if (!*line) return Status(StatusCode::kAborted, "the daemon of the mount has ended");
+      const auto totals = clone::DecodeProgress(**line);
+      if (!totals) return control::DecodeResponse(**line);
+      files_ = totals->files;
+    }
+  }
+
+  std::atomic<uint64_t> files_ = 0;
+  Mutex mutex_;
+  LocalStream* stream_ SILTFS_GUARDED_BY(mutex_) = nullptr;
+  bool interrupted_ SILTFS_GUARDED_BY(mutex_) = false;
+};
+
+ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+  const auto signals = TerminationSignals::Block();  // before any thread starts
+  if (!signals.ok()) return Fail(surroundings, signals.status());
+  const auto begin = std::chrono::steady_clock::now();
+  const auto places = Resolve(arguments);
+  if (!places.ok()) return Fail(surroundings, places.status());
+  Cloner cloner;
+  Result<Json> outcome = Json();
+  {
+    Interruption interruption(**signals);
+    interruption.OnRequest([&cloner] { cloner.Interrupt(); });
+    const TransferProgress progress(surroundings, "clone", arguments.target, cloner.files());
+    outcome = cloner.Run(*places);
+    interruption.OnRequest({});
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  if (!outcome.ok()) {
+    Status failure = outcome.status();
+    if (failure.path().empty()) failure = std::move(failure).At(arguments.target);
+    return Fail(surroundings, failure);
+  }
+  Json document = *outcome;
+  document["store"] = places->address.store;
+  document["seconds"] = seconds.count();
+  if (arguments.json) {
+    PrintJson(surroundings, document);
+  } else {
+    const auto number = [&](const char* key) { return document.value(key, uint64_t{0}); };
+    surroundings.out << fmt::format("{} files and {} directories with {}, in {:.1f} s\n",
+                                    number("files"), number("directories"),
+                                    FormatSize(number("logical_bytes")), seconds.count())
+                     << std::flush;
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+std::function<ExitCode()> ConfigureClone(CLI::App& app, Surroundings& surroundings) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("SRC", arguments->source, "A file or a directory in a mounted store")->required();
+  app.add_option(
+         "DST", arguments->target,
+         "The clone, in the same mounted store. It must not exist; its directory must exist")
+      ->required();
+  app.add_flag("--json", arguments->json, "Print one JSON document");
+  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+}
+
+}  // namespace siltfs
