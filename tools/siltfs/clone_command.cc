@@ -89,14 +89,11 @@ Result<Places> Resolve(const Arguments& arguments) {
   const Split target = SplitPath(arguments.target);
   if (target.name.empty())
     return Status(StatusCode::kAlreadyExists, "exists already").At(arguments.target);
-  const Split source = SplitPath(arguments.source);
   Places places;
   SILTFS_ASSIGN_OR_RETURN(places.address, MountAround(target.directory));
-  SILTFS_ASSIGN_OR_RETURN(const control::DaemonAddress from,
-                          AddressAround(source.name.empty() ? arguments.source : source.directory));
   SILTFS_ASSIGN_OR_RETURN(const SourceAttributes parent, DirectoryAt(target.directory));
   SILTFS_ASSIGN_OR_RETURN(const SourceAttributes found, SourceAt(arguments.source));
-  if (from.store != places.address.store || found.file_system != parent.file_system) {
+  if (found.file_system != parent.file_system) {
     return Status(StatusCode::kUnsupported,
                   fmt::format("is not in the same mounted file system as {}", arguments.target))
         .At(arguments.source);
