@@ -1,7 +1,11 @@
 // Clones of trees: what they keep, what they share, and what they refuse.
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "fs/interface/entry_store.h"
 #include "fs/interface/posix_acl.h"
@@ -362,7 +366,6 @@ TEST_CASE_METHOD(Fixture, "changes of the source during a clone are not in the c
     File(At("tree/sub"), "new", RandomBytes(9, 100));
     return fs->SyncAll();
   };
-  const std::string unlinked = "tree/sub";
   REQUIRE_OK(fs->entries().Clone(request));
   CHECK(ListNames(*fs, At("clone")) ==
         std::vector<std::string>{"empty", "last", "second", "third", "inside"});
