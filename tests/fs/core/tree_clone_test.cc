@@ -272,7 +272,8 @@ TEST_CASE_METHOD(Fixture, "a clone of an imported file is as unchanged as its so
   EntryImage image{.parent = At("d"), .name = "file", .mode = 0100640, .size = 9'000, .mtime = 8};
   image.extents = {&extent, 1};
   image.source = {.inode = 1, .ctime = 9, .size = 9'000, .mtime = 8};
-  REQUIRE_OK(fs->entries().Put({&image, 1})[0]);
+  const Result<PutOutcome> put = fs->entries().Put({&image, 1})[0];
+  REQUIRE_OK(put);
   Clone("d", "clone");
   image.extents = {};
   image.parent = At("clone");
