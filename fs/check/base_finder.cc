@@ -91,7 +91,9 @@ bool BaseFinder::IsWholeAt(const Location& location, const BaseRef& base) {
 // SegmentWalk reports damage. A device error is kept: the base may be there.
 void BaseFinder::NoteFailure(const BaseRef& base, const Status& failure) {
   failure.IgnoreError("as above");
-  if (failure.Is(StatusCode::kIoError)) unreadable_.insert_or_assign(base, failure);
+  if (!failure.Is(StatusCode::kIoError)) return;
+  unreadable_.insert_or_assign(base, failure)
+      .first->second.IgnoreError("ReadBase returns it, if no copy is readable");
 }
 
 Status BaseFinder::Search(std::map<BaseRef, std::optional<Location>>& wanted) {

@@ -21,6 +21,7 @@ Status OnlyDeviceError(const Status& status) {
 
 // Keeps the first failure.
 void Keep(Status status, Status& first) {
+  status.IgnoreError("an earlier failure says as much");
   if (first.ok()) first = std::move(status);
 }
 

@@ -55,10 +55,12 @@ Status DirectoryNames::CheckNotInside(InodeNumber directory, InodeNumber ancesto
   // In damaged metadata, the parents may form a cycle. Brent's algorithm finds the cycle: the walk
   // meets the directory `mark` again.
   InodeNumber mark = directory;
-  const Status inside(StatusCode::kInvalidArgument, "a directory cannot go into itself");
-  if (ancestor == kRootInode) return inside;
+  const auto inside = [] {
+    return Status(StatusCode::kInvalidArgument, "a directory cannot go into itself");
+  };
+  if (ancestor == kRootInode) return inside();
   for (uint64_t steps = 1, next_mark = 2; directory != kRootInode; ++steps) {
-    if (directory == ancestor) return inside;
+    if (directory == ancestor) return inside();
     SILTFS_ASSIGN_OR_RETURN(auto value, store_.metadata().Get(InodeKey(directory)));
     if (!value) return Status(StatusCode::kStale, "the directory was removed");
     SILTFS_ASSIGN_OR_RETURN(InodeRecord record, InodeRecord::Decode(*value));

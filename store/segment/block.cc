@@ -10,7 +10,11 @@ namespace siltfs {
 namespace {
 
 const Status& NotInflated() {
-  static const Status status(StatusCode::kNotFound, "the chunk is a delta, and no base was read");
+  static const Status status = [] {
+    Status made(StatusCode::kNotFound, "the chunk is a delta, and no base was read");
+    made.IgnoreError("callers of missing() look at it, if they need the chunk");
+    return made;
+  }();
   return status;
 }
 

@@ -303,7 +303,8 @@ TEST_CASE("the bases of a segment are unknown if its base table and a block are 
       first_delta_block.try_emplace(block.segment, block.offset);
   }
   REQUIRE_FALSE(first_delta_block.empty());
-  const auto [id, block_offset] = *first_delta_block.begin();
+  const SegmentId id = first_delta_block.begin()->first;
+  const uint32_t block_offset = first_delta_block.begin()->second;
   const BlockCodec codec;
   const std::string path = SegmentPath(store.path(), id);
   DirectorySegmentStore directory(store.env(), store.path());
