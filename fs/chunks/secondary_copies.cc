@@ -28,27 +28,27 @@ uint64_t SecondaryCopies::Now() const {
 }
 
 Status SecondaryCopies::Note(std::span<const SegmentId> segments) {
-  return Enter(segments, /*victim=*/false);
+  return Enter(segments, /*compare=*/false);
 }
 
 Status SecondaryCopies::NoteVictims(std::span<const SegmentId> segments) {
-  return Enter(segments, /*victim=*/true);
+  return Enter(segments, /*compare=*/true);
 }
 
-Status SecondaryCopies::Enter(std::span<const SegmentId> segments, bool victim) {
+Status SecondaryCopies::Enter(std::span<const SegmentId> segments, bool compare) {
   MutexLock lock(mutex_);
   std::vector<Mutation> news;
   for (const SegmentId segment : segments) {
     const auto noted = noted_.find(segment);
-    if (noted != noted_.end() && (noted->second.compare || !victim)) continue;
-    news.push_back({SecondaryKey(segment), std::string(victim ? kVictimNote : kPlainNote)});
+    if (noted != noted_.end() && (noted->second.compare || !compare)) continue;
+    news.push_back({SecondaryKey(segment), std::string(compare ? kVictimNote : kPlainNote)});
   }
   SILTFS_RETURN_IF_ERROR(Write(news));
   ++now_;
   for (const SegmentId segment : segments) {
     Noted& noted = noted_[segment];
     noted.when = now_;
-    noted.compare |= victim;
+    noted.compare |= compare;
     set_.Add(segment);
   }
   return Status::Ok();

@@ -76,7 +76,7 @@ class SecondaryCopies {
     uint64_t when = 0;     // of the last Note
     bool compare = false;  // after a crash
   };
-  Status Enter(std::span<const SegmentId> segments, bool victim) SILTFS_EXCLUDES(mutex_);
+  Status Enter(std::span<const SegmentId> segments, bool compare) SILTFS_EXCLUDES(mutex_);
 
   Status Write(const std::vector<Mutation>& mutations) SILTFS_REQUIRES(mutex_);
 

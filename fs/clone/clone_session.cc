@@ -7,8 +7,6 @@
 
 #include "fs/clone/clone_message.h"
 #include "fs/interface/entry_store.h"
-#include "fs/interface/stats.h"
-#include "fs/interface/store_maintenance.h"
 #include "fs/transfer/caller_rights.h"
 
 namespace siltfs {
@@ -65,13 +63,6 @@ Result<CloneOutcome> MakeClone(FileSystem& file_system, const CallerRights& righ
 }
 
 }  // namespace
-
-Status CheckClone(FileSystem& file_system) {
-  SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, file_system.maintenance().GetStats());
-  if (!stats.read_only) return Status::Ok();
-  return {StatusCode::kReadOnly,
-          stats.read_only_cause.empty() ? "is mounted read-only" : stats.read_only_cause};
-}
 
 Result<nlohmann::json> ServeClone(FileSystem& file_system, KernelCache& cache, LocalStream& stream,
                                   const std::function<bool()>& stopped) {

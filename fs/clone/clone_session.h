@@ -20,9 +20,6 @@
 
 namespace siltfs {
 
-// OK if a clone can begin.
-Status CheckClone(FileSystem& file_system);
-
 // Reads the client's request and makes the clone. Returns its totals (clone_message.h).
 Result<nlohmann::json> ServeClone(FileSystem& file_system, KernelCache& cache, LocalStream& stream,
                                   const std::function<bool()>& stopped);

@@ -10,13 +10,6 @@
 
 namespace siltfs {
 
-Status CheckImport(FileSystem& file_system) {
-  SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, file_system.maintenance().GetStats());
-  if (!stats.read_only) return Status::Ok();
-  return {StatusCode::kReadOnly,
-          stats.read_only_cause.empty() ? "is mounted read-only" : stats.read_only_cause};
-}
-
 Result<nlohmann::json> ServeImport(FileSystem& file_system, KernelCache& cache, LocalStream& stream,
                                    const std::function<bool()>& stopped) {
   SILTFS_ASSIGN_OR_RETURN(const uint32_t uid, stream.PeerUid());

@@ -16,9 +16,6 @@
 
 namespace siltfs {
 
-// OK if an import can begin.
-Status CheckImport(FileSystem& file_system);
-
 // Serves the client until it has ended the import. Returns its totals: "bytes_new", the plain bytes
 // of chunks that the store did not have before. (Other programs may have stored some of them.)
 Result<nlohmann::json> ServeImport(FileSystem& file_system, KernelCache& cache, LocalStream& stream,

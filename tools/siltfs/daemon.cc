@@ -30,6 +30,7 @@
 #include "fs/interface/stats.h"
 #include "fs/interface/store_maintenance.h"
 #include "fs/transfer/lane_message.h"
+#include "fs/transfer/writable_check.h"
 #include "store/base/thread_annotations.h"
 #include "store/env/daemon.h"
 #include "store/env/mount_table.h"
@@ -192,7 +193,7 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
     return {{"pid", info.pid}, {"mountpoint", info.mountpoint}, {"state", state.Name()}};
   };
   const control::Session import = {
-      .check = [&file_system] { return CheckImport(file_system); },
+      .check = [&file_system] { return CheckWritable(file_system); },
       .greeting = {{"version", transfer::kVersion}},
       .run =
           [&file_system, &mount](LocalStream& stream, const std::function<bool()>& stopped) {
@@ -206,7 +207,7 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
             return ServeExport(file_system, stream, stopped);
           }};
   const control::Session clone = {
-      .check = [&file_system] { return CheckClone(file_system); },
+      .check = [&file_system] { return CheckWritable(file_system); },
       .greeting = {{"version", clone::kVersion}},
       .run =
           [&file_system, &mount, &state](LocalStream& stream,

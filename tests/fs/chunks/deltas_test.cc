@@ -50,6 +50,30 @@ size_t RequireLost(DeltaStore& deltas, const std::set<ChunkName>& lost) {
   return count;
 }
 
+// The dependents are deltas against `bases`, which are whole. The index forgets the bases, so they
+// are stored again, and these copies become deltas against other chunks.
+void StoreBasesAgainAsDeltas(DeltaStore& deltas) {
+  std::vector<Bytes> others;
+  for (const Bytes& base : deltas.bases.chunks) others.push_back(SimilarTo(base, 9));
+  deltas.chooser.may_offer = [](const BaseRef&) { return false; };
+  const PutChunks put = deltas.PutSealed(others);
+  deltas.Recompress();
+  deltas.chooser.may_offer = nullptr;
+  deltas.store.Reopen();
+  for (const ChunkName& name : deltas.bases.names) deltas.store.index().Say(name, std::nullopt);
+  for (size_t i = 0; i < put.names.size(); ++i) {
+    const FoundBlock block = deltas.BlockOf(put.names[i]);
+    for (const ChunkRecord& record : block.head.records) {
+      if (record.name == put.names[i]) deltas.chooser.Know(record, put.chunks[i]);
+    }
+  }
+  deltas.PutSealed(deltas.bases.chunks);
+  REQUIRE(CountCopies(deltas.store, deltas.bases.names[7]) == 2);
+  REQUIRE(deltas.Recompress().deltas == deltas.bases.names.size());
+  for (const ChunkName& name : deltas.bases.names) deltas.store.index().TellTruth(name);
+  deltas.store.Reopen();
+}
+
 }  // namespace
 
 TEST_CASE("a chunk that is stored as a delta is read") {
@@ -201,30 +225,10 @@ TEST_CASE("a device error while a base is read is no damage, and is not cached")
   CHECK(deltas.store.chunks().totals().damaged_chunks == 0);
 }
 
-// The dependents are deltas against `bases`, which are whole. Then the index forgets the bases, so
-// they are stored again, and these copies become deltas against other chunks.
 TEST_CASE("a copy of a base that is a delta itself is not used as a base") {
   DeltaStore deltas;
   deltas.Fill(20);
-  std::vector<Bytes> others;
-  for (const Bytes& base : deltas.bases.chunks) others.push_back(SimilarTo(base, 9));
-  deltas.chooser.may_offer = [](const BaseRef&) { return false; };
-  const PutChunks put = deltas.PutSealed(others);
-  deltas.Recompress();
-  deltas.chooser.may_offer = nullptr;
-  deltas.store.Reopen();
-  for (const ChunkName& name : deltas.bases.names) deltas.store.index().Say(name, std::nullopt);
-  for (size_t i = 0; i < put.names.size(); ++i) {
-    const FoundBlock block = deltas.BlockOf(put.names[i]);
-    for (const ChunkRecord& record : block.head.records) {
-      if (record.name == put.names[i]) deltas.chooser.Know(record, put.chunks[i]);
-    }
-  }
-  deltas.PutSealed(deltas.bases.chunks);
-  REQUIRE(CountCopies(deltas.store, deltas.bases.names[7]) == 2);
-  REQUIRE(deltas.Recompress().deltas == 20);
-  for (const ChunkName& name : deltas.bases.names) deltas.store.index().TellTruth(name);
-  deltas.store.Reopen();
+  StoreBasesAgainAsDeltas(deltas);
   REQUIRE(deltas.Deltas().contains(deltas.bases.names[7]));
   RequireAll(deltas.store.chunks(), deltas.dependents);
   RequireAll(deltas.store.chunks(), deltas.bases);
@@ -235,25 +239,8 @@ TEST_CASE(
     "a device error of a whole copy is no damage, though another copy of the base is a delta") {
   DeltaStore deltas;
   deltas.Fill(20);
-  std::vector<Bytes> others;
-  for (const Bytes& base : deltas.bases.chunks) others.push_back(SimilarTo(base, 9));
-  deltas.chooser.may_offer = [](const BaseRef&) { return false; };
-  const PutChunks put = deltas.PutSealed(others);
-  deltas.Recompress();
-  deltas.chooser.may_offer = nullptr;
   const FoundBlock whole = deltas.BlockOf(deltas.bases.names[7]);
-  deltas.store.Reopen();
-  for (const ChunkName& name : deltas.bases.names) deltas.store.index().Say(name, std::nullopt);
-  for (size_t i = 0; i < put.names.size(); ++i) {
-    const FoundBlock block = deltas.BlockOf(put.names[i]);
-    for (const ChunkRecord& record : block.head.records) {
-      if (record.name == put.names[i]) deltas.chooser.Know(record, put.chunks[i]);
-    }
-  }
-  deltas.PutSealed(deltas.bases.chunks);
-  REQUIRE(deltas.Recompress().deltas == 20);
-  for (const ChunkName& name : deltas.bases.names) deltas.store.index().TellTruth(name);
-  deltas.store.Reopen();
+  StoreBasesAgainAsDeltas(deltas);
   const ChunkName dependent = deltas.dependents.names[7];
   deltas.store.env().FailCall({.calls = SimCall::kRead,
                                .nth = 1,
