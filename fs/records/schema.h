@@ -36,6 +36,8 @@ enum class Table : char {
   kScrub = 'v',            // scrub_record.h
   kGarbage = 'w',          // garbage_record.h
   kXattr = 'x',            // inode, name
+  kVersion = 'y',          // versions of records, version_key.h
+  kVersionList = 'z',      // versions by snapshot, version_key.h
 };
 
 std::string InodeKey(uint64_t inode);

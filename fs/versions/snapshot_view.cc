@@ -1,0 +1,178 @@
+#include "fs/versions/snapshot_view.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "fs/records/schema.h"
+
+namespace siltfs {
+namespace {
+
+Status Malformed() { return {StatusCode::kCorruption, "a version of a record is malformed"}; }
+
+bool IsHidden(std::string_view key) {
+  if (key.empty()) return false;
+  const auto table = static_cast<Table>(key[0]);
+  return table == Table::kVersion || table == Table::kVersionList || table == Table::kOrphan;
+}
+
+// Walks the versions of all keys, and for each key finds the one that a snapshot shows.
+class VersionCursor {
+ public:
+  VersionCursor(std::unique_ptr<KvIterator> versions, SnapshotNumber snapshot)
+      : versions_(std::move(versions)), snapshot_(snapshot) {}
+
+  void Seek(std::string_view key) {
+    versions_->Seek(FirstVersionKey(key));
+    Load();
+  }
+  void Next() { Load(); }
+  bool Valid() const { return valid_; }
+  const std::string& key() const { return key_; }
+  const std::optional<std::string>& value() const { return value_; }
+  Status status() const { return failure_.ok() ? versions_->status() : failure_; }
+
+ private:
+  // Loads the next key that has a version for the snapshot. The iterator stands at the first
+  // version of a key.
+  void Load() {
+    valid_ = false;
+    while (!valid_ && versions_->Valid() && failure_.ok()) {
+      auto parts = ParseVersionKey(versions_->key());
+      if (!parts) return Fail();
+      key_ = std::move(parts->key);
+      for (;;) {
+        // The oldest version that is not older than the snapshot.
+        if (parts->snapshot >= snapshot_) {
+          const auto version = DecodeVersion(versions_->value());
+          if (!version) return Fail();
+          valid_ = true;
+          value_.reset();
+          if (*version) value_.emplace(**version);
+        }
+        versions_->Next();
+        if (!versions_->Valid()) break;
+        parts = ParseVersionKey(versions_->key());
+        if (!parts) return Fail();
+        if (parts->key != key_) break;
+      }
+    }
+    if (!versions_->status().ok()) valid_ = false;
+  }
+  void Fail() {
+    valid_ = false;
+    failure_ = Malformed();
+  }
+
+  const std::unique_ptr<KvIterator> versions_;
+  const SnapshotNumber snapshot_;
+  bool valid_ = false;
+  std::string key_;
+  std::optional<std::string> value_;  // empty: the key was absent
+  Status failure_;
+};
+
+class ViewIterator final : public KvIterator {
+ public:
+  ViewIterator(const KvSnapshot& present, const SnapshotBounds& snapshot, std::string_view end)
+      : snapshot_(snapshot),
+        end_(end),
+        present_(present.NewIteratorBelow(end)),
+        versions_(present.NewIteratorBelow(end.empty() ? EndOfVersionKeys() : FirstVersionKey(end)),
+                  snapshot.number) {}
+
+  void Seek(std::string_view key) override {
+    present_->Seek(key);
+    versions_.Seek(key);
+    Settle();
+  }
+  void Next() override {
+    if (!from_version_) {
+      present_->Next();
+    } else {
+      if (present_->Valid() && present_->key() == versions_.key()) present_->Next();
+      versions_.Next();
+    }
+    Settle();
+  }
+  bool Valid() const override { return valid_; }
+  std::string_view key() const override {
+    return from_version_ ? versions_.key() : present_->key();
+  }
+  std::string_view value() const override {
+    return from_version_ ? std::string_view(*versions_.value()) : present_->value();
+  }
+  Status status() const override {
+    const Status status = versions_.status();
+    return status.ok() ? present_->status() : status;
+  }
+
+ private:
+  bool IsLater(std::string_view key) const {
+    uint64_t inode = 0;
+    return IsHidden(key) || (IsVersionedKey(key, inode) && inode >= snapshot_.inode_limit);
+  }
+  // Moves to the next key that the snapshot shows.
+  void Settle() {
+    for (;;) {
+      valid_ = false;
+      if (!status().ok()) return;
+      while (present_->Valid() && IsLater(present_->key())) present_->Next();
+      // Newer snapshots may show these inodes.
+      while (versions_.Valid() && IsLater(versions_.key())) versions_.Next();
+      if (!status().ok()) return;
+      from_version_ =
+          versions_.Valid() && (!present_->Valid() || versions_.key() <= present_->key());
+      if (!from_version_) {
+        valid_ = present_->Valid();
+        return;
+      }
+      valid_ = versions_.value().has_value();
+      if (valid_) return;
+      if (present_->Valid() && present_->key() == versions_.key()) present_->Next();
+      versions_.Next();
+    }
+  }
+
+  const SnapshotBounds snapshot_;
+  const std::string end_;
+  const std::unique_ptr<KvIterator> present_;
+  VersionCursor versions_;
+  bool valid_ = false;
+  bool from_version_ = false;
+};
+
+class SnapshotView final : public KvSnapshot {
+ public:
+  SnapshotView(std::shared_ptr<const KvSnapshot> present, const SnapshotBounds& snapshot)
+      : present_(std::move(present)), snapshot_(snapshot) {}
+
+  Result<std::optional<std::string>> Get(std::string_view key) const override {
+    uint64_t inode = 0;
+    if (IsHidden(key)) return std::optional<std::string>();
+    if (!IsVersionedKey(key, inode)) return present_->Get(key);
+    if (inode >= snapshot_.inode_limit) return std::optional<std::string>();
+    VersionCursor versions(present_->NewIteratorBelow(EndOfVersionKeys()), snapshot_.number);
+    versions.Seek(key);
+    SILTFS_RETURN_IF_ERROR(versions.status());
+    if (versions.Valid() && versions.key() == key) return versions.value();
+    return present_->Get(key);
+  }
+  std::unique_ptr<KvIterator> NewIteratorBelow(std::string_view end) const override {
+    return std::make_unique<ViewIterator>(*present_, snapshot_, end);
+  }
+
+ private:
+  const std::shared_ptr<const KvSnapshot> present_;
+  const SnapshotBounds snapshot_;
+};
+
+}  // namespace
+
+std::shared_ptr<const KvSnapshot> MakeSnapshotView(std::shared_ptr<const KvSnapshot> present,
+                                                   const SnapshotBounds& snapshot) {
+  return std::make_shared<SnapshotView>(std::move(present), snapshot);
+}
+
+}  // namespace siltfs

@@ -1,0 +1,46 @@
+#include "fs/versions/version_keeper.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace siltfs {
+
+SnapshotNumber VersionKeeper::NewestWithout(uint64_t inode) const {
+  // Limits rise with the numbers.
+  const auto shows = std::ranges::upper_bound(snapshots_, inode, {}, &SnapshotBounds::inode_limit);
+  return shows == snapshots_.begin() ? 0 : std::prev(shows)->number;
+}
+
+Status VersionKeeper::Keep(const KvSnapshot& before, const std::vector<std::string_view>& changed,
+                           std::vector<Mutation>& kept) const {
+  if (snapshots_.empty()) return Status::Ok();
+  const SnapshotBounds& newest = snapshots_.back();
+  std::unique_ptr<KvIterator> versions;
+  for (const std::string_view key : changed) {
+    uint64_t inode = 0;
+    if (!IsVersionedKey(key, inode) || inode >= newest.inode_limit) continue;
+    if (versions == nullptr) versions = before.NewIteratorBelow(EndOfVersionKeys());
+    const std::string first = FirstVersionKey(key);
+    versions->Seek(first);
+    SILTFS_RETURN_IF_ERROR(versions->status());
+    SnapshotNumber born = NewestWithout(inode);
+    if (versions->Valid()) {
+      const auto last = ParseVersionKey(versions->key());
+      if (!last) return Status(StatusCode::kCorruption, "the key of a version is malformed");
+      if (last->key == key) {
+        // Kept already, perhaps for a newer snapshot that was deleted.
+        if (last->snapshot >= newest.number) continue;
+        born = std::max(born, last->snapshot);
+      }
+    }
+    SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> value, before.Get(key));
+    kept.push_back({VersionKey(key, newest.number), EncodeVersion(value)});
+    kept.push_back({VersionListKey(newest.number, born, key), std::string()});
+  }
+  return Status::Ok();
+}
+
+}  // namespace siltfs

@@ -1,0 +1,50 @@
+// Keeps the values that snapshots show, when commits change or remove them (version_key.h).
+//
+// The first commit after a snapshot that changes a record keeps the record's old value for the
+// newest snapshot. Older snapshots without a version of their own show the same value. Records of
+// inodes that were made after the newest snapshot need no version: a snapshot shows no inode from
+// its inode limit on. Without snapshots a commit costs nothing more. With snapshots each changed
+// record of an older inode costs a seek in the table of versions, and the first change also a
+// lookup of the old value.
+//
+// Thread-safety: one call at a time, as commits are. Memory: the kept values of one call. Errors:
+// those of the key-value store; kCorruption for a malformed key in the table of versions.
+// Durability: the caller writes the kept versions in the batch that changes the records.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "fs/kv/kv_store.h"
+#include "fs/versions/version_key.h"
+
+namespace siltfs {
+
+// What the keeper and the deletion of snapshots need to know of a snapshot.
+struct SnapshotBounds {
+  SnapshotNumber number = 0;
+  uint64_t inode_limit = 0;  // the snapshot shows the inodes below
+
+  bool operator==(const SnapshotBounds&) const = default;
+};
+
+class VersionKeeper {
+ public:
+  // The snapshots of the store, ascending.
+  explicit VersionKeeper(std::vector<SnapshotBounds> snapshots)
+      : snapshots_(std::move(snapshots)) {}
+
+  const std::vector<SnapshotBounds>& snapshots() const { return snapshots_; }
+  // Adds to `kept` the versions that must be written together with a change of these keys.
+  // `before` is the state without the change.
+  Status Keep(const KvSnapshot& before, const std::vector<std::string_view>& changed,
+              std::vector<Mutation>& kept) const;
+
+ private:
+  // The newest snapshot that does not show the inode, because it is older; 0: there is none.
+  SnapshotNumber NewestWithout(uint64_t inode) const;
+
+  const std::vector<SnapshotBounds> snapshots_;
+};
+
+}  // namespace siltfs
