@@ -45,6 +45,8 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       files_(store_, content_, inodes_, lifetimes_, attributes_, folds_),
       writes_(store_, content_, inodes_, changes_, xattrs_, folds_, fold_thread_, overlay_memory_),
       clones_(store_, ids_.get(), inodes_, changes_, names_),
+      snapshot_trees_(store_, content_),
+      snapshots_(store_, snapshot_trees_),
       entries_(store_, content_, ids_.get(), inodes_, lifetimes_, changes_, names_, folds_,
                clones_),
       contents_(store_, inodes_),
@@ -55,6 +57,7 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
 FileSystemImpl::~FileSystemImpl() {
   if (replay_) replay_->Stop();  // the fold thread may wait for it
   fold_thread_.Stop();
+  snapshots_.Stop();
   maintenance_.Stop();      // the threads of its jobs write metadata
   metadata_->EndCommits();  // commits call changes_ and chunks_
 }
@@ -68,6 +71,7 @@ Status FileSystemImpl::Start() {
   SILTFS_RETURN_IF_ERROR(lifetimes_.RemoveOrphans());
   SILTFS_RETURN_IF_ERROR(RemoveHidden(store_, inodes_.hidden()));
   fold_thread_.Start();
+  snapshots_.Start();
   if (replay_) {
     replay_->Start([this] { maintenance_.StartInBackground(); });
   } else {
@@ -90,6 +94,7 @@ void FileSystemImpl::FoldAll() {
 Status FileSystemImpl::Close() {
   if (replay_) replay_->Stop();  // the fold thread may wait for it
   fold_thread_.Stop();
+  snapshots_.Stop();
   maintenance_.Stop();
   if (options_.read_only) return metadata_->Close();
   FoldAll();

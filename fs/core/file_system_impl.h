@@ -18,6 +18,7 @@
 //   DirectoryNames    entries of directories
 //   NamespaceOps, RenameOps, FileOps, WriteOps: the calls of FileSystem
 //   CloneOps          clones of trees
+//   SnapshotTrees, SnapshotOps: snapshots, and their trees
 //   EntryOps, ContentOps: whole entries, and contents in the order of the log, for copies of trees
 //   StoreMaintenanceImpl: statistics, recompression, garbage collection, scrub
 //
@@ -60,6 +61,8 @@
 #include "fs/ops/rename_ops.h"
 #include "fs/ops/write_ops.h"
 #include "fs/ops/xattr_ops.h"
+#include "fs/snapshots/snapshot_ops.h"
+#include "fs/snapshots/snapshot_trees.h"
 #include "index/chunk_index.h"
 #include "store/env/space_reserve.h"
 #include "store/superblock/superblock.h"
@@ -194,8 +197,12 @@ class FileSystemImpl final : public FileSystem {
   bool NearlyFull() const override { return store_.NearlyFull(); }
   EntryStore& entries() override { return entries_; }
   ContentSource& contents() override { return contents_; }
+  Snapshots& snapshots() override { return snapshots_; }
   StoreMaintenance& maintenance() override { return maintenance_; }
   Status Close() override;
+
+  // For RoutedFileSystem.
+  SnapshotTrees& snapshot_trees() { return snapshot_trees_; }
 
  private:
   // Folds all files in memory that need it, so that a clean unmount leaves no overlays of these
@@ -238,6 +245,8 @@ class FileSystemImpl final : public FileSystem {
   FileOps files_;
   WriteOps writes_;
   CloneOps clones_;
+  SnapshotTrees snapshot_trees_;
+  SnapshotOps snapshots_;
   EntryOps entries_;
   ContentOps contents_;
   StoreMaintenanceImpl maintenance_;

@@ -19,16 +19,26 @@ inline constexpr uint64_t kBytesPerName = 4096;
 
 class StoreContext {
  public:
-  // `reserve` is null when read-only.
+  // `reserve` is null when read-only. `first_number`: what the file system adds to the numbers of
+  // inodes when it shows them; 0 for the live inodes.
   StoreContext(Env& env, const FileSystemOptions& options, ChunkStore& chunks,
-               MetadataStore& metadata, SpaceReserve* reserve)
-      : env_(env), options_(options), chunks_(chunks), metadata_(metadata), reserve_(reserve) {}
+               MetadataStore& metadata, SpaceReserve* reserve, InodeNumber first_number = 0)
+      : env_(env),
+        options_(options),
+        chunks_(chunks),
+        metadata_(metadata),
+        reserve_(reserve),
+        first_number_(first_number) {}
 
   Env& env() const { return env_; }
   const FileSystemOptions& options() const { return options_; }
   ChunkStore& chunks() const { return chunks_; }
   MetadataStore& metadata() const { return metadata_; }
   SpaceReserve* reserve() const { return reserve_; }
+
+  // The number under which users know this inode. No live inode and no inode of a snapshot has the
+  // same one.
+  InodeNumber Shown(InodeNumber inode) const { return first_number_ + inode; }
 
   int64_t Now() const { return env_.NowNanoseconds(); }
   // Returns kReadOnly if the store is mounted read-only. If a failure has made the chunk store
@@ -48,6 +58,7 @@ class StoreContext {
   ChunkStore& chunks_;
   MetadataStore& metadata_;
   SpaceReserve* const reserve_;
+  const InodeNumber first_number_;
 };
 
 }  // namespace siltfs

@@ -133,6 +133,13 @@ enum class AllocateMode : uint8_t {
 };
 enum class SeekTarget : uint8_t { kData, kHole };
 
+// Whether the root directory has the directory of snapshots (fs/interface/snapshots.h).
+enum class SnapshotDirectoryMode : uint8_t {
+  kHidden,   // it can be opened, but listings of the root directory do not have it
+  kVisible,  // listings have it, too
+  kOff,      // there is no such directory
+};
+
 class BaseChooser;   // store/segment/base_chooser.h
 class SegmentStore;  // store/segment/segment_store.h
 
@@ -142,6 +149,10 @@ struct FileSystemOptions {
   // Where sealed segments are kept; must outlive the file system. Null: in the store's directory.
   SegmentStore* segments = nullptr;
   bool read_only = false;
+  SnapshotDirectoryMode snapshot_directory = SnapshotDirectoryMode::kHidden;
+  // If not empty: shows the snapshot of this name instead of the live file system, without a
+  // directory of snapshots. Needs read_only.
+  std::string snapshot;
   std::chrono::milliseconds commit_interval{5000};
   // If no change is made for this long, commits before commit_interval is over, within the limits
   // of fs/meta/commit_pace.h. 0: never.
@@ -200,6 +211,7 @@ struct FileSystemOptions {
 
 class ContentSource;     // fs/interface/content_source.h
 class EntryStore;        // fs/interface/entry_store.h
+class Snapshots;         // fs/interface/snapshots.h
 class StoreMaintenance;  // fs/interface/store_maintenance.h
 
 class FileSystem {
@@ -300,6 +312,8 @@ class FileSystem {
   virtual ContentSource& contents() = 0;
   // Statistics, recompression, garbage collection and scrub. No call may follow Close.
   virtual StoreMaintenance& maintenance() = 0;
+  // Makes and removes snapshots. No call may follow Close.
+  virtual Snapshots& snapshots() = 0;
   // Commits everything and closes the store cleanly. No call may follow. Without Close, destruction
   // is like a crash.
   virtual Status Close() = 0;

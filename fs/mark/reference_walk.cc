@@ -9,6 +9,7 @@
 #include "fs/records/inode_record.h"
 #include "fs/records/overlay_extent.h"
 #include "fs/records/schema.h"
+#include "fs/versions/version_walk.h"
 
 namespace siltfs {
 namespace {
@@ -26,7 +27,8 @@ class ReferenceWalk {
     visitor_.entry = [this](const RecipeEntry& entry, uint64_t) { return VisitEntry(entry); };
   }
 
-  // Inodes without a name that are still open are in the same table as all others.
+  // Inodes without a name that are still open are in the same table as all others. Snapshots may
+  // show older versions of inodes.
   Status WalkInodes() {
     return ForEachValue(Table::kInode, [this](std::string_view value) -> Status {
       SILTFS_ASSIGN_OR_RETURN(const InodeRecord record, InodeRecord::Decode(value));
@@ -43,6 +45,7 @@ class ReferenceWalk {
   }
 
  private:
+  // Calls `decode` with all values of the table, and with the older versions of these values.
   Status ForEachValue(Table table, const std::function<Status(std::string_view)>& decode) {
     const KeyRange range = RangeOf(table);
     const auto iterator = metadata_.NewIteratorBelow(range.end);
@@ -51,7 +54,15 @@ class ReferenceWalk {
       if (!walked.ok()) return std::move(walked).At(NameOfOwner(table, iterator->key()));
       SILTFS_RETURN_IF_ERROR(pacer_.Step(kRecordWork));
     }
-    return iterator->status();
+    SILTFS_RETURN_IF_ERROR(iterator->status());
+    return ForEachVersion(
+        metadata_, range.begin, range.end,
+        [&](const VersionKeyParts& version, std::string_view value) -> Status {
+          Status walked = decode(value);
+          if (!walked.ok())
+            return std::move(walked).At(NameOfOwner(table, version.key) + " in a snapshot");
+          return pacer_.Step(kRecordWork);
+        });
   }
 
   static std::string NameOfOwner(Table table, std::string_view key) {

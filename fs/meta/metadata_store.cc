@@ -1,12 +1,16 @@
 #include "fs/meta/metadata_store.h"
 
 #include <algorithm>
+#include <limits>
 #include <thread>
 #include <utility>
 
 #include "fs/meta/commit_pace.h"
 #include "fs/meta/group.h"
+#include "fs/meta/snapshot_state.h"
 #include "fs/meta/view_source.h"
+#include "fs/records/schema.h"
+#include "fs/records/segment_record.h"
 #include "store/base/coding.h"
 #include "store/base/thread_annotations.h"
 
@@ -60,7 +64,12 @@ Result<Counters> LoadCounters(const KvStore& kv, uint64_t last_commit) {
   return counters;
 }
 
-bool IsOwnKey(std::string_view key) { return key == kCommitNumberKey || key == kCountersKey; }
+bool IsOwnKey(std::string_view key) {
+  if (key.empty()) return false;
+  const auto table = static_cast<Table>(key[0]);
+  return key == kCommitNumberKey || key == kCountersKey || table == Table::kSnapshot ||
+         table == Table::kVersion || table == Table::kVersionList;
+}
 
 Status RefuseOwnKeys(const std::vector<Mutation>& mutations) {
   for (const Mutation& mutation : mutations) {
@@ -72,6 +81,39 @@ Status RefuseOwnKeys(const std::vector<Mutation>& mutations) {
   return Status::Ok();
 }
 
+// The keys of a group's mutations. They point into the group, which must not change.
+class KeyCollector final : public MutationSink {
+ public:
+  void Put(std::string_view key, std::string_view) override { keys_.push_back(key); }
+  void Remove(std::string_view key) override { keys_.push_back(key); }
+
+  const std::vector<std::string_view>& keys() const { return keys_; }
+
+ private:
+  std::vector<std::string_view> keys_;
+};
+
+// No inode number at or above the result has been used. All inodes that a commit changes are below,
+// because the ranges of numbers are durable before the numbers are used.
+Result<uint64_t> LoadInodeLimit(const KvStore& kv) {
+  SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> value, kv.Get(kIdRangesKey));
+  if (!value) return std::numeric_limits<uint64_t>::max();
+  SILTFS_ASSIGN_OR_RETURN(const IdRanges ranges, IdRanges::Decode(*value));
+  return ranges.inode_limit;
+}
+
+SnapshotRecord RecordOf(uint64_t commit, uint64_t inode_limit, const Counters& totals) {
+  const auto total = [&](Counter counter) { return totals[static_cast<size_t>(counter)]; };
+  SnapshotRecord record;
+  record.commit = commit;
+  record.inode_limit = inode_limit;
+  record.logical_bytes = total(Counter::kLogicalBytes);
+  record.files = total(Counter::kFiles);
+  record.directories = total(Counter::kDirectories);
+  record.chunk_references = total(Counter::kChunkReferences);
+  return record;
+}
+
 // A group and its state. Owned by the store; the map is shared with Views.
 struct NumberedGroup {
   explicit NumberedGroup(uint64_t its_number) : number(its_number) {}
@@ -79,6 +121,7 @@ struct NumberedGroup {
   const uint64_t number;
   const std::shared_ptr<Group> group = std::make_shared<Group>();
   Counters differences{};
+  std::vector<WantedSnapshot> wanted;
   bool used = false;  // an Apply or Join has added to it
   // Valid if `used`.
   Time first_change{};
@@ -88,11 +131,12 @@ struct NumberedGroup {
 class GroupedStore final : public MetadataStore {
  public:
   GroupedStore(std::unique_ptr<KvStore> kv, const MetadataOptions& options, uint64_t last_commit,
-               const Counters& counters)
+               const Counters& counters, SnapshotState snapshots)
       : options_(options),
         clock_(options.clock ? options.clock : SteadyClock),
         kv_(std::move(kv)),
         snapshot_(kv_->Snapshot()),
+        snapshots_(std::make_shared<const SnapshotState>(std::move(snapshots))),
         open_(std::make_unique<NumberedGroup>(last_commit + 1)),
         pace_(options.commit_interval, options.quiet_interval),
         published_(last_commit),
@@ -124,6 +168,14 @@ class GroupedStore final : public MetadataStore {
   void EndCommits() override { EndCommitThread(); }
   Status Close() override;
 
+  std::vector<NumberedSnapshot> Snapshots() const override;
+  Result<NumberedSnapshot> CreateSnapshot(std::string name, int64_t created) override;
+  Status RenameSnapshot(uint64_t number, std::string name) override;
+  Status BeginRemoval(uint64_t number) override;
+  VersionRelease BeginRelease(uint64_t number) const override;
+  Result<bool> ReleaseSome(VersionRelease& release, size_t most) override;
+  Status EndRemoval(uint64_t number) override;
+
  private:
   void CommitLoop() SILTFS_EXCLUDES(mutex_);
   bool CommitDue() const SILTFS_REQUIRES(mutex_);
@@ -137,8 +189,26 @@ class GroupedStore final : public MetadataStore {
   // Makes one attempt to commit the closed group. Releases mutex_ during the attempt, and holds it
   // again on return.
   void TryCommit() SILTFS_REQUIRES(mutex_);
-  Status WriteGroup(const NumberedGroup& closed, const std::vector<Mutation>& extra,
-                    const Counters& totals) SILTFS_EXCLUDES(mutex_);
+  // Writes the group, what belongs to its commit, and the versions that snapshots need. Sets
+  // `snapshots` to the state with the snapshots that this commit makes.
+  Status WriteGroup(const NumberedGroup& closed, std::vector<Mutation> extra,
+                    const Counters& totals, const std::vector<WantedSnapshot>& wanted,
+                    std::shared_ptr<const SnapshotState>& snapshots)
+      SILTFS_REQUIRES(kv_write_mutex_) SILTFS_EXCLUDES(mutex_);
+  // Writes outside of commits, and publishes the new snapshot, and `snapshots` unless it is null.
+  Status WriteNow(const std::vector<Mutation>& mutations,
+                  std::shared_ptr<const SnapshotState> snapshots = nullptr)
+      SILTFS_REQUIRES(kv_write_mutex_) SILTFS_EXCLUDES(mutex_);
+  // Writes a change of the snapshots' records.
+  Status EditSnapshots(
+      const std::function<Status(SnapshotState& state, std::vector<Mutation>& mutations)>& edit)
+      SILTFS_EXCLUDES(kv_write_mutex_, mutex_);
+  std::shared_ptr<const SnapshotState> SnapshotsNow() const SILTFS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return snapshots_;
+  }
+  // Whether a snapshot of this name is being made, or one is being renamed to it.
+  bool IsWanted(std::string_view name) const SILTFS_REQUIRES(mutex_);
   Status WaitForCommit(uint64_t number) SILTFS_REQUIRES(mutex_);
   void Fail(const Status& cause) SILTFS_REQUIRES(mutex_);
   Status Writable() const SILTFS_REQUIRES(mutex_);
@@ -161,10 +231,15 @@ class GroupedStore final : public MetadataStore {
   CondVar work_;      // the commit thread waits
   CondVar progress_;  // an attempt to commit succeeded or failed
   std::shared_ptr<const KvSnapshot> snapshot_ SILTFS_GUARDED_BY(mutex_);
+  // Changes only while kv_write_mutex_ is held, too.
+  std::shared_ptr<const SnapshotState> snapshots_ SILTFS_GUARDED_BY(mutex_);
   std::unique_ptr<NumberedGroup> open_ SILTFS_GUARDED_BY(mutex_);
   CommitPace pace_ SILTFS_GUARDED_BY(mutex_);
   // The group that is closed and not yet durable. Only the commit thread resets it.
   std::unique_ptr<NumberedGroup> closed_ SILTFS_GUARDED_BY(mutex_);
+  std::vector<std::string> renaming_to_ SILTFS_GUARDED_BY(mutex_);
+  // Whether an attempt to commit the closed group runs.
+  bool trying_ SILTFS_GUARDED_BY(mutex_) = false;
   // Whether the closed group still accepts ApplyTo.
   bool takes_late_ SILTFS_GUARDED_BY(mutex_) = false;
   CommitParticipant* participant_ SILTFS_GUARDED_BY(mutex_) = nullptr;
@@ -335,6 +410,11 @@ Status GroupedStore::WaitForCommit(uint64_t number) {
 Status GroupedStore::WriteThrough(const std::vector<Mutation>& mutations) {
   SILTFS_RETURN_IF_ERROR(RefuseOwnKeys(mutations));
   MutexLock write_lock(kv_write_mutex_);
+  return WriteNow(mutations);
+}
+
+Status GroupedStore::WriteNow(const std::vector<Mutation>& mutations,
+                              std::shared_ptr<const SnapshotState> snapshots) {
   {
     MutexLock lock(mutex_);
     SILTFS_RETURN_IF_ERROR(Writable());
@@ -344,6 +424,7 @@ Status GroupedStore::WriteThrough(const std::vector<Mutation>& mutations) {
   MutexLock lock(mutex_);
   if (written.ok()) {
     snapshot_.swap(snapshot);
+    if (snapshots) snapshots_.swap(snapshots);
   } else if (!written.Is(StatusCode::kNoSpace)) {
     Fail(written);
     progress_.NotifyAll();
@@ -422,8 +503,24 @@ void GroupedStore::Fail(const Status& cause) {
   failure_.IgnoreError("returned to later calls");
 }
 
-Status GroupedStore::WriteGroup(const NumberedGroup& closed, const std::vector<Mutation>& extra,
-                                const Counters& totals) {
+Status GroupedStore::WriteGroup(const NumberedGroup& closed, std::vector<Mutation> extra,
+                                const Counters& totals,
+                                const std::vector<WantedSnapshot>& wanted,
+                                std::shared_ptr<const SnapshotState>& snapshots) {
+  snapshots = SnapshotsNow();
+  if (snapshots->keeper().HasSnapshots()) {
+    KeyCollector changed;
+    closed.group->WriteTo(changed);
+    SILTFS_RETURN_IF_ERROR(
+        snapshots->keeper().Keep(*CommittedSnapshot(), changed.keys(), extra));
+  }
+  if (!wanted.empty()) {
+    SILTFS_ASSIGN_OR_RETURN(const uint64_t inode_limit, LoadInodeLimit(*kv_));
+    auto state = std::make_shared<SnapshotState>(*snapshots);
+    for (const WantedSnapshot& snapshot : wanted)
+      state->Add(snapshot, RecordOf(closed.number, inode_limit, totals), extra);
+    snapshots = std::move(state);
+  }
   return kv_->WriteFrom([&](MutationSink& sink) {
     closed.group->WriteTo(sink);
     PassTo(sink, extra);
@@ -438,6 +535,8 @@ void GroupedStore::TryCommit() {
   DeferredChanges* const late = late_;
   CommitParticipant* const participant = participant_;
   const uint64_t this_try = ++tries_;
+  const std::vector<WantedSnapshot> wanted = closed.wanted;
+  trying_ = true;
   try_closed_ = false;
   mutex_.Unlock();
   Status status = late != nullptr ? late->FlushDeferred(number) : Status::Ok();
@@ -456,11 +555,13 @@ void GroupedStore::TryCommit() {
     mutex_.Lock();
     status = failure_;
     mutex_.Unlock();
-    if (status.ok()) status = WriteGroup(closed, extra, totals);
+    std::shared_ptr<const SnapshotState> snapshots;
+    if (status.ok()) status = WriteGroup(closed, std::move(extra), totals, wanted, snapshots);
     if (status.ok()) {
       std::shared_ptr<const KvSnapshot> snapshot = kv_->Snapshot();
       MutexLock lock(mutex_);
       snapshot_.swap(snapshot);
+      snapshots_.swap(snapshots);
       done = std::move(closed_);
       committed_counters_ = totals;
       published_ = number;
@@ -470,6 +571,7 @@ void GroupedStore::TryCommit() {
   done.reset();  // slow, so outside the mutex
 
   mutex_.Lock();
+  trying_ = false;
   if (status.ok()) {
     completed_ = number;
   } else {
@@ -486,6 +588,95 @@ void GroupedStore::TryCommit() {
     }
   }
   progress_.NotifyAll();
+}
+
+// --- Snapshots
+
+std::vector<NumberedSnapshot> GroupedStore::Snapshots() const { return SnapshotsNow()->all(); }
+
+bool GroupedStore::IsWanted(std::string_view name) const {
+  const auto wants = [name](const NumberedGroup* group) {
+    return group != nullptr && std::ranges::any_of(group->wanted, [name](const auto& wanted) {
+             return wanted.name == name;
+           });
+  };
+  return wants(open_.get()) || wants(closed_.get()) ||
+         std::ranges::find(renaming_to_, name) != renaming_to_.end();
+}
+
+Result<NumberedSnapshot> GroupedStore::CreateSnapshot(std::string name, int64_t created) {
+  SILTFS_RETURN_IF_ERROR(WaitForRoom());
+  MutexLock lock(mutex_);
+  SILTFS_RETURN_IF_ERROR(Writable());
+  if (snapshots_->HasName(name) || IsWanted(name))
+    return Status(StatusCode::kAlreadyExists, "another snapshot has this name");
+  const uint64_t number = open_->number;
+  open_->wanted.push_back({name, created});
+  ApplyToOpen({}, {});
+  Status made = WaitForCommit(number);
+  // The disk is full, and the group is kept for later. Another attempt may already run.
+  while (made.Is(StatusCode::kNoSpace) && completed_ < number && failure_.ok()) {
+    NumberedGroup* const group = open_->number == number ? open_.get() : closed_.get();
+    if (group == open_.get() || !trying_) {
+      std::erase_if(group->wanted, [&](const WantedSnapshot& w) { return w.name == name; });
+      return made;
+    }
+    progress_.Wait(mutex_);
+  }
+  if (completed_ < number) return made;
+  made.IgnoreError("a later attempt has made the snapshot");
+  for (const NumberedSnapshot& snapshot : snapshots_->all()) {
+    if (snapshot.record.name == name && snapshot.record.commit == number) return snapshot;
+  }
+  return Status(StatusCode::kNotFound, "the snapshot was removed at once");
+}
+
+Status GroupedStore::EditSnapshots(
+    const std::function<Status(SnapshotState&, std::vector<Mutation>&)>& edit) {
+  MutexLock write_lock(kv_write_mutex_);
+  auto state = std::make_shared<SnapshotState>(*SnapshotsNow());
+  std::vector<Mutation> mutations;
+  SILTFS_RETURN_IF_ERROR(edit(*state, mutations));
+  return mutations.empty() ? Status::Ok() : WriteNow(mutations, std::move(state));
+}
+
+Status GroupedStore::RenameSnapshot(uint64_t number, std::string name) {
+  {
+    MutexLock lock(mutex_);
+    if (IsWanted(name)) return {StatusCode::kAlreadyExists, "another snapshot has this name"};
+    renaming_to_.push_back(name);
+  }
+  Status renamed = EditSnapshots([&](SnapshotState& state, std::vector<Mutation>& mutations) {
+    return state.Rename(number, name, mutations);
+  });
+  MutexLock lock(mutex_);
+  std::erase(renaming_to_, name);
+  return renamed;
+}
+
+Status GroupedStore::BeginRemoval(uint64_t number) {
+  return EditSnapshots([&](SnapshotState& state, std::vector<Mutation>& mutations) {
+    return state.BeginRemoval(number, mutations);
+  });
+}
+
+VersionRelease GroupedStore::BeginRelease(uint64_t number) const {
+  const auto state = SnapshotsNow();
+  return VersionRelease(number, state->keeper().snapshots(), state->next() - 1);
+}
+
+Result<bool> GroupedStore::ReleaseSome(VersionRelease& release, size_t most) {
+  MutexLock write_lock(kv_write_mutex_);
+  std::vector<Mutation> mutations;
+  SILTFS_ASSIGN_OR_RETURN(const bool more, release.Next(*CommittedSnapshot(), most, mutations));
+  if (!mutations.empty()) SILTFS_RETURN_IF_ERROR(WriteNow(mutations));
+  return more;
+}
+
+Status GroupedStore::EndRemoval(uint64_t number) {
+  return EditSnapshots([&](SnapshotState& state, std::vector<Mutation>& mutations) {
+    return state.EndRemoval(number, mutations);
+  });
 }
 
 }  // namespace
@@ -505,8 +696,9 @@ Result<std::unique_ptr<MetadataStore>> MetadataStore::Open(std::unique_ptr<KvSto
   options.commit_interval = std::min(options.commit_interval, kLongestInterval);
   SILTFS_ASSIGN_OR_RETURN(const uint64_t last_commit, LoadCommitNumber(*kv));
   SILTFS_ASSIGN_OR_RETURN(const Counters counters, LoadCounters(*kv, last_commit));
-  return std::unique_ptr<MetadataStore>(
-      std::make_unique<GroupedStore>(std::move(kv), options, last_commit, counters));
+  SILTFS_ASSIGN_OR_RETURN(SnapshotState snapshots, SnapshotState::Read(*kv->Snapshot()));
+  return std::unique_ptr<MetadataStore>(std::make_unique<GroupedStore>(
+      std::move(kv), options, last_commit, counters, std::move(snapshots)));
 }
 
 }  // namespace siltfs

@@ -40,6 +40,7 @@
 
 #include "fs/kv/kv_store.h"
 #include "fs/meta/commit_port.h"
+#include "fs/meta/snapshot_port.h"
 
 namespace siltfs {
 
@@ -117,7 +118,7 @@ class View {
   std::shared_ptr<const Source> source_;
 };
 
-class MetadataStore : public CommitPort {
+class MetadataStore : public CommitPort, public SnapshotPort {
  public:
   // An empty `kv` counts as commit number 0. kCorruption if the commit number or the counters in
   // `kv` are malformed. If the result is destroyed without Close, uncommitted operations are lost

@@ -26,6 +26,7 @@
 #include "fs/recovery/segment_recovery.h"
 #include "fs/recovery/segment_replacement.h"
 #include "fs/segments/damage_list.h"
+#include "fs/snapshots/routed_file_system.h"
 #include "index/open_index.h"
 #include "store/env/reserve_env.h"
 #include "store/segment/segment_store.h"
@@ -304,6 +305,8 @@ void FillReserveAgain(Env& disk, const FileSystemOptions& options) {
 }
 
 Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions options) {
+  if (!options.snapshot.empty() && !options.read_only)
+    return Status(StatusCode::kInvalidArgument, "a snapshot can only be opened for reading");
   const bool read_only = options.read_only;
   const StoreAccess access = read_only ? StoreAccess::kReadOnly : StoreAccess::kReadWrite;
   SILTFS_ASSIGN_OR_RETURN(SuperblockState state, ReadSuperblock(disk, options.store, access));
@@ -420,9 +423,18 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
     // store can be destroyed at once.
     parts.metadata->SetParticipant(parts.chunks.get());
   }
-  auto file_system = std::make_unique<FileSystemImpl>(env, std::move(options), std::move(parts));
-  SILTFS_RETURN_IF_ERROR(file_system->Start());
-  return std::unique_ptr<FileSystem>(std::move(file_system));
+  const SnapshotDirectoryMode directory = options.snapshot_directory;
+  const std::string snapshot = options.snapshot;
+  auto live = std::make_unique<FileSystemImpl>(env, std::move(options), std::move(parts));
+  SILTFS_RETURN_IF_ERROR(live->Start());
+  uint64_t root = 0;
+  if (!snapshot.empty()) {
+    SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, live->snapshots().Find(snapshot));
+    root = found.number;
+  }
+  SnapshotTrees& trees = live->snapshot_trees();
+  return std::unique_ptr<FileSystem>(
+      std::make_unique<RoutedFileSystem>(std::move(live), trees, directory, root));
 }
 
 }  // namespace

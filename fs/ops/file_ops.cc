@@ -35,7 +35,7 @@ void FileOps::ReleaseFile(InodeNumber number) {
     if (inode->open_count > 0) --inode->open_count;
     if (inode->open_count == 0) {
       inode->times_replied = false;
-      store_.chunks().ForgetReads(number);
+      store_.chunks().ForgetReads(store_.Shown(number));
     }
     fold = inode->open_count == 0 && folds_.NeedsFold(*inode);
   }
@@ -52,10 +52,11 @@ Result<size_t> FileOps::Read(InodeNumber number, uint64_t offset, MutableByteVie
     SILTFS_ASSIGN_OR_RETURN(count, content_.Read(record, inode.overlay, offset, out));
     store_.chunks().NoteUse();
     if (record.IsRegular() && record.recipe_limit >= kWorthReadahead)
-      store_.chunks().NoteRead(number, record.recipe, record.recipe_limit, offset, count);
+      store_.chunks().NoteRead(store_.Shown(number), record.recipe, record.recipe_limit, offset,
+                               count);
     return Status::Ok();
   });
-  if (read.Is(StatusCode::kCorruption)) damage_.ReportRead(number, offset, out.size(), read);
+  if (read.Is(StatusCode::kCorruption)) damage_.ReportRead(store_.Shown(number), offset, out.size(), read);
   SILTFS_RETURN_IF_ERROR(read);
   return count;
 }

@@ -79,6 +79,8 @@ std::string DamageKey(SegmentId segment, uint32_t first_ordinal) {
   return StartKey(Table::kDamage).BigU32(segment).BigU32(first_ordinal).Take();
 }
 
+std::string SnapshotKey(uint64_t number) { return StartKey(Table::kSnapshot, number).Take(); }
+
 KeyRange RangeOf(Table table) {
   char first = static_cast<char>(table);
   return {std::string(1, first), std::string(1, static_cast<char>(first + 1))};
@@ -139,6 +141,10 @@ std::optional<std::string_view> ParseXattrName(std::string_view key) {
   rest->Skip(8);
   if (!rest->ok()) return std::nullopt;
   return AsText(rest->Raw(rest->remaining()));
+}
+
+std::optional<uint64_t> ParseSnapshotKey(std::string_view key) {
+  return ParseInodeKey(Table::kSnapshot, key);
 }
 
 }  // namespace siltfs

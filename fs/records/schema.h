@@ -36,8 +36,9 @@ enum class Table : char {
   kScrub = 'v',            // scrub_record.h
   kGarbage = 'w',          // garbage_record.h
   kXattr = 'x',            // inode, name
-  kVersion = 'y',          // versions of records, version_key.h
-  kVersionList = 'z',      // versions by snapshot, version_key.h
+  kSnapshot = 'm',         // snapshot number: snapshot_record.h; see kNextSnapshotKey
+  kVersion = 'y',          // a key, and a snapshot's number: fs/versions/version_key.h
+  kVersionList = 'z',      // versions by snapshot: fs/versions/version_key.h
 };
 
 std::string InodeKey(uint64_t inode);
@@ -58,6 +59,7 @@ std::string SecondaryKey(SegmentId segment);
 inline constexpr std::string_view kVictimNote = "c";
 inline constexpr std::string_view kPlainNote = "";
 std::string DamageKey(SegmentId segment, uint32_t first_ordinal);
+std::string SnapshotKey(uint64_t number);
 
 // The range [begin, end) of all keys of one table, or of the keys of one inode in a table with keys
 // that begin with the inode.
@@ -85,6 +87,7 @@ std::optional<SegmentId> ParseSecondaryKey(std::string_view key);
 // Returns the segment and the ordinal.
 std::optional<std::pair<SegmentId, uint32_t>> ParseDamageKey(std::string_view key);
 std::optional<std::string_view> ParseXattrName(std::string_view key);
+std::optional<uint64_t> ParseSnapshotKey(std::string_view key);
 
 inline constexpr std::string_view kCollisionsKey = "h";
 inline constexpr std::string_view kIdRangesKey = "r";
@@ -93,6 +96,8 @@ inline constexpr std::string_view kGarbageKey = "w";
 // and the table kSecondary has been complete since that time.
 inline constexpr std::string_view kNotesKey = "e";
 inline constexpr std::string_view kScrubKey = "v";
+// The number of the next snapshot (little-endian, 8 bytes); absent if there never was a snapshot.
+inline constexpr std::string_view kNextSnapshotKey = "m";
 
 // Positions in Counters (metadata_store.h). They are stored on disk, so only append new ones.
 enum class Counter : uint8_t {

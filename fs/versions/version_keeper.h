@@ -30,11 +30,13 @@ struct SnapshotBounds {
 
 class VersionKeeper {
  public:
+  VersionKeeper() = default;  // without snapshots
   // The snapshots of the store, ascending.
   explicit VersionKeeper(std::vector<SnapshotBounds> snapshots)
       : snapshots_(std::move(snapshots)) {}
 
   const std::vector<SnapshotBounds>& snapshots() const { return snapshots_; }
+  bool HasSnapshots() const { return !snapshots_.empty(); }
   // Adds to `kept` the versions that must be written together with a change of these keys.
   // `before` is the state without the change.
   Status Keep(const KvSnapshot& before, const std::vector<std::string_view>& changed,
@@ -44,7 +46,7 @@ class VersionKeeper {
   // The newest snapshot that does not show the inode, because it is older; 0: there is none.
   SnapshotNumber NewestWithout(uint64_t inode) const;
 
-  const std::vector<SnapshotBounds> snapshots_;
+  std::vector<SnapshotBounds> snapshots_;
 };
 
 }  // namespace siltfs

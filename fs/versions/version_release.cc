@@ -2,9 +2,29 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+
+#include "fs/records/inode_record.h"
+#include "fs/records/schema.h"
 
 namespace siltfs {
+
+namespace {
+
+bool IsInodeKey(std::string_view key) {
+  return !key.empty() && key[0] == static_cast<char>(Table::kInode);
+}
+
+uint64_t ContentBytes(const std::optional<std::string>& version) {
+  const auto value = version ? DecodeVersion(*version) : std::nullopt;
+  if (!value || !*value) return 0;
+  const auto record = InodeRecord::Decode(**value);
+  return record.ok() && record->IsRegular() ? record->recipe.size() - record->recipe.hole_bytes() : 0;
+}
+
+}  // namespace
 
 VersionRelease::VersionRelease(SnapshotNumber deleted, const std::vector<SnapshotBounds>& remaining,
                                SnapshotNumber newest)
@@ -19,7 +39,9 @@ Result<bool> VersionRelease::Next(const KvSnapshot& present, size_t most,
   const std::string end = VersionListKey(end_, 0, {});
   const std::unique_ptr<KvIterator> versions = present.NewIteratorBelow(end);
   size_t found = 0;
-  versions->Seek(VersionListKey(at_, before_, {}));
+  // Seeking the first key again would pass all keys that earlier batches have removed.
+  if (from_.empty()) from_ = VersionListKey(at_, before_, {});
+  versions->Seek(from_);
   while (versions->Valid() && found < most) {
     const auto parts = ParseVersionListKey(versions->key());
     if (!parts) return Status(StatusCode::kCorruption, "the list of versions is malformed");
@@ -28,12 +50,18 @@ Result<bool> VersionRelease::Next(const KvSnapshot& present, size_t most,
       versions->Seek(VersionListKey(at_, before_, {}));
       continue;
     }
+    const std::string version = VersionKey(parts->key, parts->snapshot);
+    if (IsInodeKey(parts->key)) {
+      SILTFS_ASSIGN_OR_RETURN(const auto value, present.Get(version));
+      content_bytes_ += ContentBytes(value);
+    }
     batch.push_back({std::string(versions->key()), std::nullopt});
-    batch.push_back({VersionKey(parts->key, parts->snapshot), std::nullopt});
+    batch.push_back({version, std::nullopt});
     ++found;
     versions->Next();
   }
   SILTFS_RETURN_IF_ERROR(versions->status());
+  if (versions->Valid()) from_ = versions->key();
   return versions->Valid();
 }
 

@@ -12,6 +12,7 @@
 // batches leaves versions that serve nothing; the caller repeats the release.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "fs/versions/version_keeper.h"
@@ -28,11 +29,15 @@ class VersionRelease {
   // Appends to `batch` the removal of at most `most` versions. Returns false at the end. `present`
   // must include the removals of earlier batches.
   Result<bool> Next(const KvSnapshot& present, size_t most, std::vector<Mutation>& batch);
+  // The sizes of the files whose inodes were released so far. Their content may still be in use.
+  uint64_t content_bytes() const { return content_bytes_; }
 
  private:
   SnapshotNumber before_ = 0;  // the last remaining snapshot before the deleted one
   SnapshotNumber at_ = 0;      // versions kept for this snapshot come next
   SnapshotNumber end_ = 0;
+  std::string from_;           // where the next batch begins
+  uint64_t content_bytes_ = 0;
 };
 
 }  // namespace siltfs

@@ -224,7 +224,7 @@ TEST_CASE("a store without snapshots keeps no versions, and new inodes need none
   REQUIRE_OK(kv->Write({{old_key, "old"}}));
   const std::vector<std::string_view> changed{old_key, new_key, kGarbageKey};
   std::vector<Mutation> kept;
-  REQUIRE_OK(VersionKeeper({}).Keep(*kv->Snapshot(), changed, kept));
+  REQUIRE_OK(VersionKeeper().Keep(*kv->Snapshot(), changed, kept));
   CHECK(kept.empty());
   REQUIRE_OK(VersionKeeper({{3, 10}}).Keep(*kv->Snapshot(), changed, kept));
   REQUIRE(kept.size() == 2);

@@ -1,0 +1,81 @@
+#include "fs/meta/snapshot_metadata.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fs/meta/group.h"
+#include "fs/meta/view_source.h"
+#include "fs/records/schema.h"
+#include "fs/versions/snapshot_view.h"
+
+namespace siltfs {
+namespace {
+
+Status ReadOnly() { return {StatusCode::kReadOnly, "a snapshot cannot be changed"}; }
+
+class SnapshotMetadata final : public MetadataStore {
+ public:
+  SnapshotMetadata(const CommitPort& live, const NumberedSnapshot& snapshot)
+      : live_(live),
+        bounds_{snapshot.number, snapshot.record.inode_limit},
+        commit_(snapshot.record.commit) {
+    counters_[static_cast<size_t>(Counter::kLogicalBytes)] = snapshot.record.logical_bytes;
+    counters_[static_cast<size_t>(Counter::kFiles)] = snapshot.record.files;
+    counters_[static_cast<size_t>(Counter::kDirectories)] = snapshot.record.directories;
+    counters_[static_cast<size_t>(Counter::kChunkReferences)] = snapshot.record.chunk_references;
+  }
+
+  std::shared_ptr<const KvSnapshot> CommittedSnapshot() const override {
+    return MakeSnapshotView(live_.CommittedSnapshot(), bounds_);
+  }
+  View Pin() const override {
+    return View(std::make_shared<const View::Source>(no_changes_, nullptr, CommittedSnapshot()));
+  }
+  Result<std::optional<std::string>> Get(std::string_view key) const override {
+    return CommittedSnapshot()->Get(key);
+  }
+  Counters counters() const override { return counters_; }
+  uint64_t last_commit() const override { return commit_; }
+  Status failure() const override { return Status::Ok(); }
+  uint64_t DiskBytes() const override { return 0; }
+
+  void SetParticipant(CommitParticipant*) override {}
+  void SetDeferredChanges(DeferredChanges*) override {}
+  Status WriteThrough(const std::vector<Mutation>&) override { return ReadOnly(); }
+  Status WaitForRoom() override { return ReadOnly(); }
+  Result<uint64_t> Apply(std::vector<Mutation>, const Counters&) override { return ReadOnly(); }
+  Result<uint64_t> Join() override { return ReadOnly(); }
+  Status ApplyTo(uint64_t, std::vector<Mutation>, const Counters&) override { return ReadOnly(); }
+  // A snapshot is durable.
+  Status Commit(uint64_t) override { return Status::Ok(); }
+  Status CommitAll() override { return Status::Ok(); }
+  void EndCommits() override {}
+  Status Close() override { return Status::Ok(); }
+
+  std::vector<NumberedSnapshot> Snapshots() const override { return {}; }
+  Result<NumberedSnapshot> CreateSnapshot(std::string, int64_t) override { return ReadOnly(); }
+  Status RenameSnapshot(uint64_t, std::string) override { return ReadOnly(); }
+  Status BeginRemoval(uint64_t) override { return ReadOnly(); }
+  VersionRelease BeginRelease(uint64_t number) const override {
+    return VersionRelease(number, {}, number);
+  }
+  Result<bool> ReleaseSome(VersionRelease&, size_t) override { return ReadOnly(); }
+  Status EndRemoval(uint64_t) override { return ReadOnly(); }
+
+ private:
+  const CommitPort& live_;
+  const SnapshotBounds bounds_;
+  const uint64_t commit_;
+  Counters counters_{};
+  const std::shared_ptr<const Group> no_changes_ = std::make_shared<const Group>();
+};
+
+}  // namespace
+
+std::unique_ptr<MetadataStore> OpenSnapshotMetadata(const CommitPort& live,
+                                                    const NumberedSnapshot& snapshot) {
+  return std::make_unique<SnapshotMetadata>(live, snapshot);
+}
+
+}  // namespace siltfs

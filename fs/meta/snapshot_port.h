@@ -1,0 +1,46 @@
+// Makes, lists and removes snapshots (fs/records/snapshot_record.h).
+//
+// A snapshot is a commit with a name: metadata keeps the values that the records had at this commit
+// for as long as the snapshot needs them (fs/versions/version_key.h).
+//
+// Thread-safety: every call from any thread that may commit; see CommitPort::CommitNow. Errors:
+// those of MetadataStore; kReadOnly if the store is read-only. Durability: changes are durable on
+// return.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fs/records/snapshot_record.h"
+#include "fs/versions/version_release.h"
+
+namespace siltfs {
+
+class SnapshotPort {
+ public:
+  virtual ~SnapshotPort() = default;
+
+  // All snapshots, also those that are being removed, in the order of their numbers.
+  virtual std::vector<NumberedSnapshot> Snapshots() const = 0;
+
+  // Makes a snapshot of the state at the next commit, and commits. It includes all operations that
+  // were applied or joined before the call, and perhaps later ones. kAlreadyExists if another
+  // snapshot has the name. After another error there is no such snapshot, unless the store has
+  // turned read-only: then the next opening shows whether it was made.
+  virtual Result<NumberedSnapshot> CreateSnapshot(std::string name, int64_t created) = 0;
+  // kAlreadyExists as CreateSnapshot; kNotFound if there is no such snapshot, or if it is being
+  // removed.
+  virtual Status RenameSnapshot(uint64_t number, std::string name) = 0;
+
+  // The removal of a snapshot has three steps, so that no step takes long: BeginRemoval, ReleaseSome
+  // until it returns false, EndRemoval. After BeginRemoval no view of the snapshot may be used.
+  // After a crash the caller continues with BeginRelease. One removal at a time.
+  virtual Status BeginRemoval(uint64_t number) = 0;
+  virtual VersionRelease BeginRelease(uint64_t number) const = 0;
+  // Removes at most `most` versions that only the removed snapshot needs. False at the end.
+  virtual Result<bool> ReleaseSome(VersionRelease& release, size_t most) = 0;
+  virtual Status EndRemoval(uint64_t number) = 0;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,75 @@
+#include "fs/meta/snapshot_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "fs/records/schema.h"
+
+namespace siltfs {
+
+Result<SnapshotState> SnapshotState::Read(const KvSnapshot& metadata) {
+  SnapshotState state;
+  SILTFS_ASSIGN_OR_RETURN(state.all_, ReadSnapshots(metadata));
+  SILTFS_ASSIGN_OR_RETURN(state.next_, ReadNextSnapshot(metadata));
+  state.MakeKeeper();
+  return state;
+}
+
+void SnapshotState::MakeKeeper() {
+  std::vector<SnapshotBounds> kept;
+  for (const NumberedSnapshot& snapshot : all_) {
+    if (!snapshot.record.removing) kept.push_back({snapshot.number, snapshot.record.inode_limit});
+  }
+  keeper_ = VersionKeeper(std::move(kept));
+}
+
+bool SnapshotState::HasName(std::string_view name) const {
+  return std::ranges::any_of(all_, [name](const NumberedSnapshot& snapshot) {
+    return !snapshot.record.removing && snapshot.record.name == name;
+  });
+}
+
+Result<NumberedSnapshot*> SnapshotState::Find(uint64_t number, bool removing) {
+  const auto found = std::ranges::lower_bound(all_, number, {}, &NumberedSnapshot::number);
+  if (found == all_.end() || found->number != number || found->record.removing != removing)
+    return Status(StatusCode::kNotFound, fmt::format("there is no snapshot {}", number));
+  return &*found;
+}
+
+void SnapshotState::Add(const WantedSnapshot& wanted, SnapshotRecord record,
+                        std::vector<Mutation>& mutations) {
+  record.name = wanted.name;
+  record.created = wanted.created;
+  mutations.push_back({SnapshotKey(next_), record.Encode()});
+  all_.push_back({next_, std::move(record)});
+  mutations.push_back({std::string(kNextSnapshotKey), EncodeNextSnapshot(++next_)});
+  MakeKeeper();
+}
+
+Status SnapshotState::Rename(uint64_t number, std::string name, std::vector<Mutation>& mutations) {
+  SILTFS_ASSIGN_OR_RETURN(NumberedSnapshot* const snapshot, Find(number, false));
+  if (snapshot->record.name == name) return Status::Ok();
+  if (HasName(name)) return {StatusCode::kAlreadyExists, "another snapshot has this name"};
+  snapshot->record.name = std::move(name);
+  mutations.push_back({SnapshotKey(number), snapshot->record.Encode()});
+  return Status::Ok();
+}
+
+Status SnapshotState::BeginRemoval(uint64_t number, std::vector<Mutation>& mutations) {
+  SILTFS_ASSIGN_OR_RETURN(NumberedSnapshot* const snapshot, Find(number, false));
+  snapshot->record.removing = true;
+  mutations.push_back({SnapshotKey(number), snapshot->record.Encode()});
+  MakeKeeper();
+  return Status::Ok();
+}
+
+Status SnapshotState::EndRemoval(uint64_t number, std::vector<Mutation>& mutations) {
+  SILTFS_RETURN_IF_ERROR(Find(number, true).status());
+  std::erase_if(all_, [number](const NumberedSnapshot& s) { return s.number == number; });
+  mutations.push_back({SnapshotKey(number), std::nullopt});
+  return Status::Ok();
+}
+
+}  // namespace siltfs

@@ -1,0 +1,50 @@
+// The snapshots of an open store, and the changes of their records.
+//
+// Thread-safety: as for plain values. Errors: kCorruption for malformed records; those of
+// SnapshotPort, without a change.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fs/kv/kv_store.h"
+#include "fs/records/snapshot_record.h"
+#include "fs/versions/version_keeper.h"
+
+namespace siltfs {
+
+// A snapshot that a group will make when it is committed.
+struct WantedSnapshot {
+  std::string name;
+  int64_t created = 0;
+};
+
+class SnapshotState {
+ public:
+  static Result<SnapshotState> Read(const KvSnapshot& metadata);
+
+  const std::vector<NumberedSnapshot>& all() const { return all_; }
+  // Keeps the versions that the snapshots need.
+  const VersionKeeper& keeper() const { return keeper_; }
+  uint64_t next() const { return next_; }
+  bool HasName(std::string_view name) const;
+
+  // Each of these functions changes the state, and adds the same change of the records to
+  // `mutations`.
+  void Add(const WantedSnapshot& wanted, SnapshotRecord record, std::vector<Mutation>& mutations);
+  Status Rename(uint64_t number, std::string name, std::vector<Mutation>& mutations);
+  Status BeginRemoval(uint64_t number, std::vector<Mutation>& mutations);
+  Status EndRemoval(uint64_t number, std::vector<Mutation>& mutations);
+
+ private:
+  // The snapshot, which must not be one that is being removed unless `removing`.
+  Result<NumberedSnapshot*> Find(uint64_t number, bool removing);
+  void MakeKeeper();
+
+  std::vector<NumberedSnapshot> all_;  // ascending
+  uint64_t next_ = 1;
+  VersionKeeper keeper_;
+};
+
+}  // namespace siltfs

@@ -1,0 +1,76 @@
+#include "fs/records/snapshot_record.h"
+
+#include "fs/records/schema.h"
+#include "store/base/coding.h"
+
+namespace siltfs {
+namespace {
+
+constexpr uint8_t kRemoving = 1;
+
+Status Malformed() {
+  return {StatusCode::kCorruption, "metadata holds a malformed record of a snapshot"};
+}
+
+}  // namespace
+
+std::string SnapshotRecord::Encode() const {
+  return Encoder()
+      .U8(removing ? kRemoving : 0)
+      .I64(created)
+      .U64(commit)
+      .U64(inode_limit)
+      .I64(logical_bytes)
+      .I64(files)
+      .I64(directories)
+      .I64(chunk_references)
+      .Raw(name)
+      .Take();
+}
+
+Result<SnapshotRecord> SnapshotRecord::Decode(std::string_view value) {
+  Decoder in(AsBytes(value));
+  SnapshotRecord record;
+  const uint8_t flags = in.U8();
+  record.removing = flags == kRemoving;
+  record.created = in.I64();
+  record.commit = in.U64();
+  record.inode_limit = in.U64();
+  record.logical_bytes = in.I64();
+  record.files = in.I64();
+  record.directories = in.I64();
+  record.chunk_references = in.I64();
+  if (!in.ok() || flags > kRemoving) return Malformed();
+  record.name = value.substr(value.size() - in.remaining());
+  if (record.name.empty()) return Malformed();
+  return record;
+}
+
+Result<std::vector<NumberedSnapshot>> ReadSnapshots(const KvSnapshot& metadata) {
+  std::vector<NumberedSnapshot> found;
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t next, ReadNextSnapshot(metadata));
+  const KeyRange range = RangeOf(Table::kSnapshot);
+  const auto iterator = metadata.NewIteratorBelow(range.end);
+  for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
+    if (iterator->key() == kNextSnapshotKey) continue;
+    const auto number = ParseSnapshotKey(iterator->key());
+    if (!number || *number == 0 || *number >= next) return Malformed();
+    SILTFS_ASSIGN_OR_RETURN(SnapshotRecord record, SnapshotRecord::Decode(iterator->value()));
+    found.push_back({*number, std::move(record)});
+  }
+  SILTFS_RETURN_IF_ERROR(iterator->status());
+  return found;
+}
+
+Result<uint64_t> ReadNextSnapshot(const KvSnapshot& metadata) {
+  SILTFS_ASSIGN_OR_RETURN(const auto value, metadata.Get(kNextSnapshotKey));
+  if (!value) return uint64_t{1};
+  Decoder in(AsBytes(*value));
+  const uint64_t number = in.U64();
+  if (!in.Done() || number == 0) return Malformed();
+  return number;
+}
+
+std::string EncodeNextSnapshot(uint64_t number) { return Encoder().U64(number).Take(); }
+
+}  // namespace siltfs

@@ -1,0 +1,313 @@
+#include "fs/snapshots/routed_file_system.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fs/records/directory_entry.h"
+
+namespace siltfs {
+namespace {
+
+constexpr uint32_t kDirectoryType = 0040000;
+constexpr uint32_t kDirectoryMode = kDirectoryType | 0555;
+// The directory of snapshots comes last in a listing of the root directory.
+constexpr uint64_t kDirectoryCookie = uint64_t{1} << 62;
+
+Status ReadOnly() { return {StatusCode::kReadOnly, "a snapshot cannot be changed"}; }
+
+}  // namespace
+
+RoutedFileSystem::RoutedFileSystem(std::unique_ptr<FileSystem> live, SnapshotTrees& trees,
+                                   SnapshotDirectoryMode mode, uint64_t root)
+    : live_(std::move(live)), trees_(trees), mode_(mode), root_(root) {}
+
+SnapshotInode RoutedFileSystem::Split(InodeNumber shown) const {
+  return root_ != 0 ? SnapshotInode{root_, shown} : SplitSnapshotInode(shown);
+}
+
+Status RoutedFileSystem::CheckLive(InodeNumber shown) const {
+  return IsLive(shown) ? Status::Ok() : ReadOnly();
+}
+
+Status RoutedFileSystem::CheckLiveName(InodeNumber parent, std::string_view name) const {
+  SILTFS_RETURN_IF_ERROR(CheckLive(parent));
+  return IsDirectoryName(parent, name) ? ReadOnly() : Status::Ok();
+}
+
+Status RoutedFileSystem::CheckNewName(InodeNumber parent, std::string_view name) const {
+  SILTFS_RETURN_IF_ERROR(CheckLive(parent));
+  if (!IsDirectoryName(parent, name)) return Status::Ok();
+  return {StatusCode::kAlreadyExists, "the name is that of the directory of snapshots"};
+}
+
+// --- The directory of snapshots
+
+Attributes RoutedFileSystem::DirectoryAttributes() const {
+  Attributes attributes;
+  attributes.inode = kSnapshotDirectory;
+  attributes.mode = kDirectoryMode;
+  attributes.links = 2;
+  for (const SnapshotInfo& snapshot : live_->snapshots().List()) {
+    ++attributes.links;
+    attributes.mtime = std::max(attributes.mtime, snapshot.created);
+  }
+  attributes.atime = attributes.ctime = attributes.btime = attributes.mtime;
+  return attributes;
+}
+
+Result<Attributes> RoutedFileSystem::LookupInDirectory(std::string_view name) {
+  if (name == ".") return DirectoryAttributes();
+  if (name == "..") return live_->Lookup(kRootInode, ".");
+  SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, live_->snapshots().Find(name));
+  return LookupInSnapshot({found.number, kRootInode}, ".");
+}
+
+Status RoutedFileSystem::ListDirectory(uint64_t cookie,
+                                       const std::function<bool(const DirectoryRecord&)>& visit) {
+  // The cookie of a snapshot is its number plus kDotDotCookie.
+  const auto show = [&](std::string_view name, InodeNumber inode, uint64_t its_cookie) {
+    return its_cookie <= cookie || visit({name, inode, kDirectoryType, its_cookie});
+  };
+  if (!show(".", kSnapshotDirectory, kDotCookie) || !show("..", kRootInode, kDotDotCookie))
+    return Status::Ok();
+  for (const SnapshotInfo& snapshot : live_->snapshots().List()) {
+    if (!show(snapshot.name, Join(snapshot.number, kRootInode), snapshot.number + kDotDotCookie))
+      break;
+  }
+  return Status::Ok();
+}
+
+// --- Names
+
+Result<Attributes> RoutedFileSystem::Lookup(InodeNumber parent, std::string_view name) {
+  if (IsDirectoryName(parent, name)) return DirectoryAttributes();
+  if (parent == kSnapshotDirectory) return LookupInDirectory(name);
+  const SnapshotInode split = Split(parent);
+  return split.snapshot == 0 ? live_->Lookup(parent, name) : LookupInSnapshot(split, name);
+}
+
+Result<Attributes> RoutedFileSystem::LookupInSnapshot(const SnapshotInode& parent,
+                                                      std::string_view name) {
+  if (parent.inode == kRootInode && name == ".." && root_ == 0) return DirectoryAttributes();
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(parent.snapshot));
+  SILTFS_ASSIGN_OR_RETURN(Attributes found, tree->names().Lookup(parent.inode, name));
+  found.inode = Join(parent.snapshot, found.inode);
+  return found;
+}
+
+void RoutedFileSystem::Forget(InodeNumber inode, uint64_t lookups) {
+  if (inode == kSnapshotDirectory) return;
+  const SnapshotInode split = Split(inode);
+  if (split.snapshot == 0) return live_->Forget(inode, lookups);
+  const auto tree = trees_.EnterKnown(split.snapshot);
+  if (tree.ok()) (*tree)->names().Forget(split.inode, lookups);
+}
+
+Result<std::string> RoutedFileSystem::ReadLink(InodeNumber inode) {
+  if (IsLive(inode)) return live_->ReadLink(inode);
+  const SnapshotInode split = Split(inode);
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(split.snapshot));
+  return tree->names().ReadLink(split.inode);
+}
+
+Status RoutedFileSystem::ReadDirectory(InodeNumber directory, uint64_t cookie,
+                                       const std::function<bool(const DirectoryRecord&)>& visit) {
+  if (directory == kSnapshotDirectory) return ListDirectory(cookie, visit);
+  const SnapshotInode split = Split(directory);
+  if (split.snapshot != 0) return ListSnapshot(split, cookie, visit);
+  if (directory != kRootInode || !HasDirectory()) return live_->ReadDirectory(directory, cookie, visit);
+  if (cookie >= kDirectoryCookie) return Status::Ok();
+  bool more = true;
+  SILTFS_RETURN_IF_ERROR(
+      live_->ReadDirectory(directory, cookie, [&](const DirectoryRecord& record) {
+        more = record.name == kSnapshotDirectoryName || visit(record);
+        return more;
+      }));
+  if (more && mode_ == SnapshotDirectoryMode::kVisible)
+    visit({kSnapshotDirectoryName, kSnapshotDirectory, kDirectoryType, kDirectoryCookie});
+  return Status::Ok();
+}
+
+Status RoutedFileSystem::ListSnapshot(const SnapshotInode& directory, uint64_t cookie,
+                                      const std::function<bool(const DirectoryRecord&)>& visit) {
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(directory.snapshot));
+  return tree->names().ReadDirectory(
+      directory.inode, cookie, [&](const DirectoryRecord& record) {
+        DirectoryRecord shown = record;
+        shown.inode = Join(directory.snapshot, record.inode);
+        if (directory.inode == kRootInode && record.name == ".." && root_ == 0)
+          shown.inode = kSnapshotDirectory;
+        return visit(shown);
+      });
+}
+
+// --- Attributes
+
+Result<Attributes> RoutedFileSystem::GetAttributes(InodeNumber inode) {
+  if (inode == kSnapshotDirectory && HasDirectory()) return DirectoryAttributes();
+  const SnapshotInode split = Split(inode);
+  if (split.snapshot == 0) return live_->GetAttributes(inode);
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(split.snapshot));
+  SILTFS_ASSIGN_OR_RETURN(Attributes attributes, tree->inodes().GetAttributes(split.inode));
+  attributes.inode = inode;
+  return attributes;
+}
+
+Result<std::string> RoutedFileSystem::GetXattr(InodeNumber inode, std::string_view name) {
+  if (inode == kSnapshotDirectory)
+    return Status(StatusCode::kNoAttribute, "the directory of snapshots has no attributes");
+  const SnapshotInode split = Split(inode);
+  if (split.snapshot == 0) return live_->GetXattr(inode, name);
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(split.snapshot));
+  return tree->xattrs().GetXattr(split.inode, name);
+}
+
+Result<std::vector<std::string>> RoutedFileSystem::ListXattrs(InodeNumber inode) {
+  if (inode == kSnapshotDirectory) return std::vector<std::string>();
+  const SnapshotInode split = Split(inode);
+  if (split.snapshot == 0) return live_->ListXattrs(inode);
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(split.snapshot));
+  return tree->xattrs().ListXattrs(split.inode);
+}
+
+// --- Files
+
+Status RoutedFileSystem::OpenFile(InodeNumber inode, bool truncate) {
+  if (IsLive(inode)) return live_->OpenFile(inode, truncate);
+  if (inode == kSnapshotDirectory) return {StatusCode::kIsADirectory, "is a directory"};
+  if (truncate) return ReadOnly();
+  const SnapshotInode split = Split(inode);
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(split.snapshot));
+  return tree->files().OpenFile(split.inode, false);
+}
+
+void RoutedFileSystem::ReleaseFile(InodeNumber inode) {
+  if (IsLive(inode)) return live_->ReleaseFile(inode);
+  const SnapshotInode split = Split(inode);
+  const auto tree = trees_.EnterKnown(split.snapshot);
+  if (tree.ok()) (*tree)->files().ReleaseFile(split.inode);
+}
+
+Result<size_t> RoutedFileSystem::Read(InodeNumber inode, uint64_t offset, MutableByteView out) {
+  const SnapshotInode split = Split(inode);
+  if (split.snapshot == 0) return live_->Read(inode, offset, out);
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(split.snapshot));
+  return tree->files().Read(split.inode, offset, out);
+}
+
+Result<std::optional<uint64_t>> RoutedFileSystem::Seek(InodeNumber inode, uint64_t offset,
+                                                       SeekTarget target) {
+  const SnapshotInode split = Split(inode);
+  if (split.snapshot == 0) return live_->Seek(inode, offset, target);
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(split.snapshot));
+  return tree->files().Seek(split.inode, offset, target);
+}
+
+Status RoutedFileSystem::RoutedContents::Visit(
+    InodeNumber file, uint64_t offset, const std::function<bool(const ContentPiece&)>& visit) {
+  const SnapshotInode split = routed_.Split(file);
+  if (split.snapshot == 0) return routed_.live_->contents().Visit(file, offset, visit);
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, routed_.trees_.Enter(split.snapshot));
+  return tree->contents().Visit(split.inode, offset, visit);
+}
+
+// --- Changes, which only the live file system allows
+
+Result<Attributes> RoutedFileSystem::MakeNode(InodeNumber parent, std::string_view name,
+                                              uint32_t mode, uint64_t device, Caller caller) {
+  SILTFS_RETURN_IF_ERROR(CheckNewName(parent, name));
+  return live_->MakeNode(parent, name, mode, device, caller);
+}
+
+Result<Attributes> RoutedFileSystem::MakeDirectory(InodeNumber parent, std::string_view name,
+                                                   uint32_t mode, Caller caller) {
+  SILTFS_RETURN_IF_ERROR(CheckNewName(parent, name));
+  return live_->MakeDirectory(parent, name, mode, caller);
+}
+
+Result<Attributes> RoutedFileSystem::MakeSymlink(InodeNumber parent, std::string_view name,
+                                                 std::string_view target, Caller caller) {
+  SILTFS_RETURN_IF_ERROR(CheckNewName(parent, name));
+  return live_->MakeSymlink(parent, name, target, caller);
+}
+
+Result<Attributes> RoutedFileSystem::Link(InodeNumber inode, InodeNumber new_parent,
+                                          std::string_view new_name) {
+  SILTFS_RETURN_IF_ERROR(CheckLive(inode));
+  SILTFS_RETURN_IF_ERROR(CheckNewName(new_parent, new_name));
+  return live_->Link(inode, new_parent, new_name);
+}
+
+Status RoutedFileSystem::Unlink(InodeNumber parent, std::string_view name) {
+  SILTFS_RETURN_IF_ERROR(CheckLiveName(parent, name));
+  return live_->Unlink(parent, name);
+}
+
+Status RoutedFileSystem::RemoveDirectory(InodeNumber parent, std::string_view name) {
+  SILTFS_RETURN_IF_ERROR(CheckLiveName(parent, name));
+  return live_->RemoveDirectory(parent, name);
+}
+
+Status RoutedFileSystem::Rename(InodeNumber parent, std::string_view name, InodeNumber new_parent,
+                                std::string_view new_name, RenameMode mode) {
+  SILTFS_RETURN_IF_ERROR(CheckLiveName(parent, name));
+  SILTFS_RETURN_IF_ERROR(CheckLiveName(new_parent, new_name));
+  return live_->Rename(parent, name, new_parent, new_name, mode);
+}
+
+Result<Attributes> RoutedFileSystem::SetAttributes(InodeNumber inode,
+                                                   const AttributeChange& change) {
+  SILTFS_RETURN_IF_ERROR(CheckLive(inode));
+  return live_->SetAttributes(inode, change);
+}
+
+Status RoutedFileSystem::SetXattr(InodeNumber inode, std::string_view name, std::string_view value,
+                                  XattrMode mode) {
+  SILTFS_RETURN_IF_ERROR(CheckLive(inode));
+  return live_->SetXattr(inode, name, value, mode);
+}
+
+Status RoutedFileSystem::RemoveXattr(InodeNumber inode, std::string_view name) {
+  SILTFS_RETURN_IF_ERROR(CheckLive(inode));
+  return live_->RemoveXattr(inode, name);
+}
+
+Result<Attributes> RoutedFileSystem::CreateFile(InodeNumber parent, std::string_view name,
+                                                uint32_t mode, Caller caller) {
+  SILTFS_RETURN_IF_ERROR(CheckNewName(parent, name));
+  return live_->CreateFile(parent, name, mode, caller);
+}
+
+Result<Attributes> RoutedFileSystem::MakeTemporaryFile(InodeNumber directory, uint32_t mode,
+                                                       Caller caller) {
+  SILTFS_RETURN_IF_ERROR(CheckLive(directory));
+  return live_->MakeTemporaryFile(directory, mode, caller);
+}
+
+Status RoutedFileSystem::Write(InodeNumber inode, uint64_t offset, ByteView data,
+                               Privileges privileges, WriteTimes times) {
+  SILTFS_RETURN_IF_ERROR(CheckLive(inode));
+  return live_->Write(inode, offset, data, privileges, times);
+}
+
+Status RoutedFileSystem::Allocate(InodeNumber inode, AllocateMode mode, uint64_t offset,
+                                  uint64_t length, bool keep_size, Privileges privileges) {
+  SILTFS_RETURN_IF_ERROR(CheckLive(inode));
+  return live_->Allocate(inode, mode, offset, length, keep_size, privileges);
+}
+
+Result<uint64_t> RoutedFileSystem::CopyRange(InodeNumber source, uint64_t source_offset,
+                                             InodeNumber target, uint64_t target_offset,
+                                             uint64_t length, Privileges privileges) {
+  SILTFS_RETURN_IF_ERROR(CheckLive(target));
+  // Programs then read and write the bytes themselves.
+  if (!IsLive(source))
+    return Status(StatusCode::kUnsupported, "the recipe of a snapshot's file cannot be shared");
+  return live_->CopyRange(source, source_offset, target, target_offset, length, privileges);
+}
+
+Status RoutedFileSystem::Fsync(InodeNumber inode) {
+  return IsLive(inode) ? live_->Fsync(inode) : Status::Ok();
+}
+
+}  // namespace siltfs

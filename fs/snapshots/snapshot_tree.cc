@@ -1,0 +1,36 @@
+#include "fs/snapshots/snapshot_tree.h"
+
+#include <utility>
+
+#include "fs/meta/snapshot_metadata.h"
+#include "fs/snapshots/snapshot_inode.h"
+
+namespace siltfs {
+namespace {
+
+FileSystemOptions ReadOnly(FileSystemOptions options) {
+  options.read_only = true;
+  return options;
+}
+
+}  // namespace
+
+SnapshotTree::SnapshotTree(const StoreContext& live, const FileContent& content,
+                           const NumberedSnapshot& snapshot)
+    : metadata_(OpenSnapshotMetadata(live.metadata(), snapshot)),
+      options_(ReadOnly(live.options())),
+      store_(live.env(), options_, live.chunks(), *metadata_, nullptr,
+             JoinSnapshotInode(snapshot.number, 0)),
+      changes_(store_),
+      inodes_(store_, changes_, overlay_memory_),
+      lifetimes_(store_, inodes_, changes_),
+      acls_(store_, changes_),
+      xattrs_(store_, inodes_, changes_, acls_),
+      folds_(store_, content, inodes_, changes_),
+      attributes_(store_, content, inodes_, changes_, acls_, xattrs_, folds_),
+      names_(store_, inodes_),
+      namespace_(store_, nullptr, inodes_, lifetimes_, changes_, acls_, names_),
+      files_(store_, content, inodes_, lifetimes_, attributes_, folds_),
+      contents_(store_, inodes_) {}
+
+}  // namespace siltfs
