@@ -98,12 +98,12 @@ Result<std::unique_ptr<LocalStream>> ConnectStream(const DaemonAddress& address,
   return cause;
 }
 
-Result<Connection> Send(const DaemonAddress& address, const std::string& command,
+Result<Connection> Send(const DaemonAddress& address, const Request& request,
                         const Patience& patience) {
   Connection connection;
   SILTFS_ASSIGN_OR_RETURN(connection.stream, ConnectStream(address, patience));
   SILTFS_ASSIGN_OR_RETURN(connection.pid, connection.stream->PeerPid());
-  const Status sent = connection.stream->WriteAll(EncodeRequest({.command = command}));
+  const Status sent = connection.stream->WriteAll(EncodeRequest(request));
   if (!sent.ok()) return Ended(address, connection.pid);
   return connection;
 }
@@ -164,25 +164,30 @@ bool IsGone(const Status& status) {
 
 Result<Json> Ask(const DaemonAddress& address, const std::string& command,
                  const Patience& patience) {
-  SILTFS_ASSIGN_OR_RETURN(const Connection connection, Send(address, command, patience));
+  return AskWith(address, {.command = command}, patience);
+}
+
+Result<Json> AskWith(const DaemonAddress& address, const Request& request,
+                     const Patience& patience) {
+  SILTFS_ASSIGN_OR_RETURN(const Connection connection, Send(address, request, patience));
   return Receive(connection, address, patience);
 }
 
 Result<Identity> Identify(const DaemonAddress& address, const Patience& patience) {
-  SILTFS_ASSIGN_OR_RETURN(const Connection connection, Send(address, "identity", patience));
+  SILTFS_ASSIGN_OR_RETURN(const Connection connection, Send(address, {.command = "identity"}, patience));
   SILTFS_ASSIGN_OR_RETURN(const Json answer, Receive(connection, address, patience));
   return ToIdentity(answer, connection.pid, address);
 }
 
 Result<OpenedSession> OpenSession(const DaemonAddress& address, const std::string& command,
                                   const Patience& patience) {
-  SILTFS_ASSIGN_OR_RETURN(Connection connection, Send(address, command, patience));
+  SILTFS_ASSIGN_OR_RETURN(Connection connection, Send(address, {.command = command}, patience));
   SILTFS_ASSIGN_OR_RETURN(Json greeting, Receive(connection, address, patience));
   return OpenedSession{std::move(connection.stream), std::move(greeting)};
 }
 
 Result<Waiter> Waiter::Register(const DaemonAddress& address, const Patience& patience) {
-  SILTFS_ASSIGN_OR_RETURN(Connection connection, Send(address, "wait", patience));
+  SILTFS_ASSIGN_OR_RETURN(Connection connection, Send(address, {.command = "wait"}, patience));
   SILTFS_ASSIGN_OR_RETURN(const Json answer, Receive(connection, address, patience));
   SILTFS_ASSIGN_OR_RETURN(Identity identity, ToIdentity(answer, connection.pid, address));
   return Waiter(address, std::move(connection.stream), std::move(identity));

@@ -17,6 +17,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fs/control/protocol.h"
 #include "store/base/result.h"
 #include "store/env/local_socket.h"
 
@@ -57,6 +58,9 @@ bool IsGone(const Status& status);
 // Sends one command to the daemon and returns its result.
 Result<nlohmann::json> Ask(const DaemonAddress& address, const std::string& command,
                            const Patience& patience = {});
+// Like Ask, for a command with arguments.
+Result<nlohmann::json> AskWith(const DaemonAddress& address, const Request& request,
+                               const Patience& patience = {});
 Result<Identity> Identify(const DaemonAddress& address, const Patience& patience = {});
 
 // Begins a session (server.h) and returns its connection, after the first answer. The caller reads

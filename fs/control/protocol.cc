@@ -29,7 +29,11 @@ std::string AbstractName(const std::string& store, const std::string& device) {
   return fmt::format("siltfs/{}/{:016x}", device, Checksum(AsBytes(store)));
 }
 
-std::string EncodeRequest(const Request& request) { return ToLine({{"command", request.command}}); }
+std::string EncodeRequest(const Request& request) {
+  Json json = {{"command", request.command}};
+  if (!request.arguments.is_null()) json["arguments"] = request.arguments;
+  return ToLine(json);
+}
 
 Result<Request> DecodeRequest(std::string_view line) {
   const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -39,7 +43,8 @@ Result<Request> DecodeRequest(std::string_view line) {
   if (command == json.end() || !command->is_string()) {
     return Status(StatusCode::kInvalidArgument, "the request names no command");
   }
-  return Request{.command = command->get<std::string>()};
+  return Request{.command = command->get<std::string>(),
+                 .arguments = json.value("arguments", Json())};
 }
 
 std::string EncodeResponse(const Result<Json>& result) {

@@ -32,12 +32,13 @@
 //   "import"                {"version":1}, at once. Then the client sends messages over the same
 //                           connection (fs/transfer/lane_message.h). At the end a second line: the
 //                           totals, or the failure
+//   "snapshot"              the outcome; keys and arguments as in snapshot_json.h. May take long
 //   "export"                as "import"
 //   "clone"                 as "import", with other messages (fs/clone/clone_message.h)
 //   any other               none: {"ok":false,"code":"invalid argument","error":"..."}
 // clang-format on
 //
-// A request is {"command":"..."}. While the store is being closed, the daemon answers only
+// A request is {"command":"..."}, with "arguments" for a command that has some. While the store is being closed, the daemon answers only
 // "identity" and "wait"; other commands fail with "aborted". The answer to a failed command
 // contains the name of its StatusCode and one sentence.
 #pragma once
@@ -65,6 +66,7 @@ std::string AbstractName(const std::string& store, const std::string& device);
 
 struct Request {
   std::string command;
+  nlohmann::json arguments = {};  // an object, or null if the command has no arguments
 };
 
 std::string EncodeRequest(const Request& request);  // with the newline

@@ -150,6 +150,11 @@ Result<Json> Server::Respond(Connection& connection) {
       session != options_.sessions.end()) {
     return RunSession(connection, session->second);
   }
+  if (const auto command = options_.with_arguments.find(request.command);
+      command != options_.with_arguments.end()) {
+    if (!BeginRunning(connection)) return Status(StatusCode::kAborted, "the store is being closed");
+    return RunLong([&] { return command->second(request.arguments); });
+  }
   const auto handler = options_.handlers.find(request.command);
   if (handler == options_.handlers.end()) {
     return Status(StatusCode::kInvalidArgument,

@@ -101,6 +101,14 @@ Result<uint64_t> ParseBytes(const Option& option) {
   return size;
 }
 
+Result<SnapshotDirectoryMode> ParseSnapshotDirectory(std::string_view value) {
+  if (value == "visible") return SnapshotDirectoryMode::kVisible;
+  if (value == "hidden") return SnapshotDirectoryMode::kHidden;
+  if (value == "off") return SnapshotDirectoryMode::kOff;
+  return Wrong(fmt::format(
+      "mount option \"snapdir\": \"{}\" is none of \"visible\", \"hidden\" and \"off\"", value));
+}
+
 class Parser {
  public:
   Status Take(std::string_view text) {
@@ -127,6 +135,7 @@ class Parser {
     if (options_.allow_other && options_.allow_root) {
       return Wrong("mount options \"allow_other\" and \"allow_root\" exclude each other");
     }
+    if (!options_.snapshot.empty()) options_.read_only = true;
     return std::move(options_);
   }
 
@@ -166,8 +175,9 @@ class Parser {
 
   // Takes an option with a value that siltfs acts on; false for any other option.
   Result<bool> TakeValue(const Option& option) {
-    static constexpr std::array<std::string_view, 6> kNames = {
-        "index_memory", "index_merge_rate", "commit", "log", "max_read", "io_uring"};
+    static constexpr std::array<std::string_view, 8> kNames = {
+        "index_memory", "index_merge_rate", "commit",  "log",
+        "max_read",     "io_uring",         "snapdir", "snapshot"};
     if (!Contains(kNames, option.name)) return false;
     if (!option.value || option.value->empty()) {
       return Wrong(fmt::format("mount option \"{}\" needs a value", option.name));
@@ -186,6 +196,10 @@ class Parser {
       options_.max_read = static_cast<uint32_t>(bytes);
     } else if (option.name == "io_uring") {
       SILTFS_ASSIGN_OR_RETURN(options_.io_uring, ParseIoUringUse(*option.value));
+    } else if (option.name == "snapdir") {
+      SILTFS_ASSIGN_OR_RETURN(options_.snapshot_directory, ParseSnapshotDirectory(*option.value));
+    } else if (option.name == "snapshot") {
+      options_.snapshot = std::string(*option.value);
     } else {
       options_.log_file = std::string(*option.value);
     }

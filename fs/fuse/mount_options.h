@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "fs/interface/file_system.h"
 #include "store/base/result.h"
 
 namespace siltfs {
@@ -28,6 +29,8 @@ struct MountOptions {
   bool allow_other = false;
   bool allow_root = false;
   bool no_xattrs = false;                // extended attributes do not exist
+  SnapshotDirectoryMode snapshot_directory = SnapshotDirectoryMode::kHidden;
+  std::string snapshot;  // shows this snapshot alone, and sets read_only; empty: the live files
   bool no_background_gc = false;         // GC runs only on request
   std::optional<uint64_t> index_memory;  // bytes
   bool index_sync = false;               // index entries are durable as soon as they are put

@@ -1,9 +1,16 @@
 #include "fs/ops/clone_ops.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
+#include "fs/interface/snapshot_inode.h"
 #include "fs/records/schema.h"
+#include "fs/versions/snapshot_view.h"
 
 namespace siltfs {
 namespace {
@@ -22,6 +29,7 @@ Status CloneOps::CheckBegin(const CloneRequest& request) {
   }));
   SILTFS_ASSIGN_OR_RETURN(const auto taken, names_.FindName(request.parent, request.name));
   if (taken) return Taken();
+  if (SplitSnapshotInode(request.source).snapshot != 0) return Status::Ok();
   const Status outside = names_.CheckNotInside(request.parent, request.source);
   if (outside.Is(StatusCode::kInvalidArgument))
     return {StatusCode::kInvalidArgument, "a directory cannot be cloned into itself"};
@@ -30,21 +38,33 @@ Status CloneOps::CheckBegin(const CloneRequest& request) {
 
 Result<CloneOutcome> CloneOps::Clone(const CloneRequest& request) {
   SILTFS_RETURN_IF_ERROR(CheckBegin(request));
+  const SnapshotInode source = SplitSnapshotInode(request.source);
   std::optional<ChunkStore::Use> use;
-  std::shared_ptr<const KvSnapshot> snapshot;
+  std::shared_ptr<const KvSnapshot> state;
   {
     const MutexLock lock(store_.chunks().mark_begin());
     use.emplace(store_.chunks());
     SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
-    snapshot = store_.metadata().CommittedSnapshot();
+    SILTFS_ASSIGN_OR_RETURN(state, StateOf(source));
   }
-  return CloneFrom(*snapshot, request);
+  CloneRequest within = request;
+  within.source = source.inode;
+  return CloneFrom(*state, within);
 }
 
-Result<CloneOutcome> CloneOps::CloneFrom(const KvSnapshot& snapshot, const CloneRequest& request) {
-  SILTFS_RETURN_IF_ERROR(CheckBegin(request));
+Result<std::shared_ptr<const KvSnapshot>> CloneOps::StateOf(const SnapshotInode& source) {
+  std::shared_ptr<const KvSnapshot> present = store_.metadata().CommittedSnapshot();
+  if (source.snapshot == 0) return present;
+  const std::vector<NumberedSnapshot> all = store_.metadata().Snapshots();
+  const auto found = std::ranges::find(all, source.snapshot, &NumberedSnapshot::number);
+  if (found == all.end())
+    return Status(StatusCode::kStale, fmt::format("snapshot {} was removed", source.snapshot));
+  return MakeSnapshotView(std::move(present), {found->number, found->record.inode_limit});
+}
+
+Result<CloneOutcome> CloneOps::CloneFrom(const KvSnapshot& state, const CloneRequest& request) {
   HiddenWriter writer(store_, *ids_, inodes_.hidden());
-  TreeCopy copy(snapshot, request, store_.Now(), writer, request.most_links);
+  TreeCopy copy(state, request, store_.Now(), writer, request.most_links);
   SILTFS_ASSIGN_OR_RETURN(const TreeCopy::Root root, copy.Copy());
   SILTFS_RETURN_IF_ERROR(Publish(request, copy, root, writer));
   return CloneOutcome{.inode = root.number, .totals = copy.totals()};

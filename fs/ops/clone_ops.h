@@ -17,6 +17,7 @@
 // operations.
 #pragma once
 
+#include "fs/interface/snapshot_inode.h"
 #include "fs/inodes/change_applier.h"
 #include "fs/inodes/inode_store.h"
 #include "fs/inodes/store_context.h"
@@ -35,13 +36,14 @@ class CloneOps {
            DirectoryNames& names)
       : store_(store), ids_(ids), inodes_(inodes), changes_(changes), names_(names) {}
 
+  // The source may be an inode of a snapshot, which must not be removed during the call.
   Result<CloneOutcome> Clone(const CloneRequest& request);
-  // Like Clone, from an older state: every chunk to which `snapshot` refers must stay stored until
-  // the call returns.
-  Result<CloneOutcome> CloneFrom(const KvSnapshot& snapshot, const CloneRequest& request);
 
  private:
+  // The state that the request's source is in, as of now.
+  Result<std::shared_ptr<const KvSnapshot>> StateOf(const SnapshotInode& source);
   Status CheckBegin(const CloneRequest& request);
+  Result<CloneOutcome> CloneFrom(const KvSnapshot& state, const CloneRequest& request);
   Status Publish(const CloneRequest& request, const TreeCopy& copy, const TreeCopy::Root& root,
                  HiddenWriter& writer);
 

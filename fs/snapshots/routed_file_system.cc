@@ -211,6 +211,16 @@ Status RoutedFileSystem::RoutedContents::Visit(
   return tree->contents().Visit(split.inode, offset, visit);
 }
 
+Result<CloneOutcome> RoutedFileSystem::RoutedEntries::Clone(const CloneRequest& request) {
+  SILTFS_RETURN_IF_ERROR(routed_.CheckNewName(request.parent, request.name));
+  if (request.source == kSnapshotDirectory)
+    return Status(StatusCode::kInvalidArgument, "the directory of snapshots cannot be cloned");
+  const SnapshotInode source = routed_.Split(request.source);
+  if (source.snapshot == 0) return live().Clone(request);
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, routed_.trees_.Enter(source.snapshot));
+  return live().Clone(request);
+}
+
 // --- Changes, which only the live file system allows
 
 Result<Attributes> RoutedFileSystem::MakeNode(InodeNumber parent, std::string_view name,

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,7 @@
 #include "fs/interface/entry_store.h"
 #include "fs/interface/file_system.h"
 #include "fs/interface/snapshots.h"
-#include "fs/snapshots/snapshot_inode.h"
+#include "fs/interface/snapshot_inode.h"
 #include "fs/snapshots/snapshot_trees.h"
 
 namespace siltfs {
@@ -79,13 +80,41 @@ class RoutedFileSystem final : public FileSystem {
   Status SyncAll() override { return live_->SyncAll(); }
   Result<SpaceInfo> GetSpace() override { return live_->GetSpace(); }
   bool NearlyFull() const override { return live_->NearlyFull(); }
-  EntryStore& entries() override { return live_->entries(); }
+  EntryStore& entries() override { return entries_; }
   ContentSource& contents() override { return contents_; }
   Snapshots& snapshots() override { return live_->snapshots(); }
   StoreMaintenance& maintenance() override { return live_->maintenance(); }
   Status Close() override { return live_->Close(); }
 
  private:
+  // A clone may copy from a snapshot.
+  class RoutedEntries final : public EntryStore {
+   public:
+    explicit RoutedEntries(RoutedFileSystem& routed) : routed_(routed) {}
+    std::vector<Result<PutOutcome>> Put(std::span<const EntryImage> images) override {
+      return live().Put(images);
+    }
+    Result<PutOutcome> Offer(const EntryImage& image, InodeNumber reference,
+                             bool probably_new) override {
+      return live().Offer(image, reference, probably_new);
+    }
+    Result<PutOutcome> Place(InodeNumber temporary, const EntryImage& image) override {
+      return live().Place(temporary, image);
+    }
+    Result<PutOutcome> Link(InodeNumber inode, InodeNumber parent, std::string_view name) override {
+      return live().Link(inode, parent, name);
+    }
+    Result<bool> SetDirectory(InodeNumber directory, const EntryImage& image) override {
+      return live().SetDirectory(directory, image);
+    }
+    Result<CloneOutcome> Clone(const CloneRequest& request) override;
+    bool MayBeCached(InodeNumber inode) const override { return live().MayBeCached(inode); }
+
+   private:
+    EntryStore& live() const { return routed_.live_->entries(); }
+
+    RoutedFileSystem& routed_;
+  };
   class RoutedContents final : public ContentSource {
    public:
     explicit RoutedContents(RoutedFileSystem& routed) : routed_(routed) {}
@@ -128,6 +157,7 @@ class RoutedFileSystem final : public FileSystem {
   SnapshotTrees& trees_;
   const SnapshotDirectoryMode mode_;
   const uint64_t root_;
+  RoutedEntries entries_{*this};
   RoutedContents contents_{*this};
 };
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "fs/snapshots/snapshot_inode.h"
+#include "fs/interface/snapshot_inode.h"
 
 namespace siltfs {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "fs/meta/snapshot_metadata.h"
-#include "fs/snapshots/snapshot_inode.h"
+#include "fs/interface/snapshot_inode.h"
 
 namespace siltfs {
 namespace {

@@ -46,6 +46,7 @@ std::function<ExitCode()> ConfigureSettle(CLI::App& app, Surroundings& surroundi
 std::function<ExitCode()> ConfigureGc(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureScrub(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureClone(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureSnapshot(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureExport(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureImport(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureIndex(CLI::App& app, Surroundings& surroundings);

@@ -21,6 +21,7 @@
 #include "fs/control/recompression_json.h"
 #include "fs/control/scrub_json.h"
 #include "fs/control/server.h"
+#include "fs/control/snapshot_json.h"
 #include "fs/control/stats_json.h"
 #include "fs/export/export_session.h"
 #include "fs/fuse/fuse_binding.h"
@@ -108,6 +109,8 @@ FileSystemOptions ToFileSystemOptions(const DaemonOptions& options, const Log& l
   made.store = options.store;
   made.report = [log](const std::string& finding) { log->error("{}", Printable(finding)); };
   made.read_only = options.mount.read_only;
+  made.snapshot_directory = options.mount.snapshot_directory;
+  made.snapshot = options.mount.snapshot;
   made.index_memory = options.mount.index_memory;
   made.index_sync = options.mount.index_sync;
   made.index_merge_rate = options.mount.index_merge_rate;
@@ -216,6 +219,9 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
             return ServeClone(file_system, mount, stream,
                               [&] { return stopped() || state.Name() == control::kClosing; });
           }};
+  const auto snapshot = [&file_system, &mount](const Json& arguments) {
+    return RunSnapshotCommand(file_system, &mount, arguments);
+  };
   control::ServerOptions made = {
       .store = options.store,
       .own_uid = CurrentUserId(),
@@ -229,6 +235,7 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                    {"scrub stop", stop_scrub},
                    {"sync", sync}},
       .long_commands = {"settle", "gc", "gc dry run", "scrub", "sync"},
+      .with_arguments = {{"snapshot", snapshot}},
       .sessions = {{"import", import}, {"export", export_}, {"clone", clone}}};
   auto started = control::Server::Start(made);
   const bool on_read_only_disk =

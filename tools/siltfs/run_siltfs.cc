@@ -71,6 +71,7 @@ constexpr std::array kCommands = {
             ConfigureNumbered<ConfigureExport>},
     Command{"clone", "Copy a file or a tree within a mounted store, without copying data",
             ConfigureNumbered<ConfigureClone>},
+    Command{"snapshot", "Keep states of a store under names", ConfigureNumbered<ConfigureSnapshot>},
     Command{"index", "Show, check, rebuild or plan the chunk index",
             ConfigureNumbered<ConfigureIndex>},
 };

@@ -1,4 +1,4 @@
-#include "fs/snapshots/snapshot_inode.h"
+#include "fs/interface/snapshot_inode.h"
 
 namespace siltfs {
 

@@ -1,0 +1,109 @@
+#include "fs/control/snapshot_json.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "fs/interface/snapshots.h"
+
+namespace siltfs {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int64_t kNanosecondsPerSecond = 1'000'000'000;
+
+std::string TimeText(int64_t nanoseconds) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(
+      std::chrono::sys_time<std::chrono::nanoseconds>(std::chrono::nanoseconds(nanoseconds)));
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)));
+}
+
+Json ToJson(const SnapshotInfo& snapshot) {
+  return {{"name", snapshot.name},
+          {"number", snapshot.number},
+          {"time", TimeText(snapshot.created)},
+          {"created", snapshot.created / kNanosecondsPerSecond},
+          {"commit", snapshot.commit},
+          {"files", snapshot.files},
+          {"directories", snapshot.directories},
+          {"logical_bytes", snapshot.logical_bytes}};
+}
+
+Result<std::string> Text(const Json& arguments, const char* key) {
+  const auto found = arguments.find(key);
+  if (found == arguments.end() || !found->is_string())
+    return Status(StatusCode::kInvalidArgument, fmt::format("the request has no {}", key));
+  return found->get<std::string>();
+}
+
+class SnapshotCommand {
+ public:
+  SnapshotCommand(Snapshots& snapshots, KernelCache* cache)
+      : snapshots_(snapshots), cache_(cache) {}
+
+  Result<Json> Run(const Json& arguments) {
+    SILTFS_ASSIGN_OR_RETURN(const std::string action, Text(arguments, "action"));
+    if (action == "list") return List();
+    SILTFS_ASSIGN_OR_RETURN(const std::string name, Text(arguments, "name"));
+    if (action == "create") return Create(name);
+    if (action == "show") return Show(name);
+    if (action == "delete") return Delete(name);
+    if (action == "rename") {
+      SILTFS_ASSIGN_OR_RETURN(const std::string new_name, Text(arguments, "new_name"));
+      return Rename(name, new_name);
+    }
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("there is no action \"{}\" with snapshots", action));
+  }
+
+ private:
+  Result<Json> List() {
+    Json list = Json::array();
+    for (const SnapshotInfo& snapshot : snapshots_.List()) list.push_back(ToJson(snapshot));
+    return Json{{"snapshots", std::move(list)}};
+  }
+  Result<Json> Create(const std::string& name) {
+    SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo made, snapshots_.Create(name));
+    Forget(name);
+    return ToJson(made);
+  }
+  Result<Json> Show(const std::string& name) {
+    SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, snapshots_.Find(name));
+    return ToJson(found);
+  }
+  Result<Json> Rename(const std::string& name, const std::string& new_name) {
+    SILTFS_RETURN_IF_ERROR(snapshots_.Rename(name, new_name));
+    Forget(name);
+    Forget(new_name);
+    return Show(new_name);
+  }
+  Result<Json> Delete(const std::string& name) {
+    SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, snapshots_.Find(name));
+    SILTFS_RETURN_IF_ERROR(snapshots_.Remove(name));
+    Forget(name);
+    return ToJson(found);
+  }
+  // Makes the kernel forget the name, or that there was none, and the listing.
+  void Forget(const std::string& name) {
+    if (cache_ == nullptr) return;
+    cache_->ForgetName(kSnapshotDirectory, name);
+    cache_->ForgetInode(kSnapshotDirectory, /*listing=*/true);
+  }
+
+  Snapshots& snapshots_;
+  KernelCache* const cache_;
+};
+
+}  // namespace
+
+Result<Json> RunSnapshotCommand(FileSystem& file_system, KernelCache* cache,
+                                const Json& arguments) {
+  if (!arguments.is_object())
+    return Status(StatusCode::kInvalidArgument, "the request has no arguments");
+  return SnapshotCommand(file_system.snapshots(), cache).Run(arguments);
+}
+
+}  // namespace siltfs

@@ -1,0 +1,32 @@
+// Makes, lists, renames and removes snapshots on request, and returns the result as JSON. Only this
+// code defines the keys of `siltfs snapshot ... --json`, a stable interface.
+//
+//   arguments                                    result
+//   {"action":"create","name":N}                 the snapshot
+//   {"action":"list"}                            {"snapshots":[...]}, the oldest one first
+//   {"action":"show","name":N}                   the snapshot
+//   {"action":"rename","name":N,"new_name":M}    the snapshot
+//   {"action":"delete","name":N}                 the snapshot as it was
+//
+// A snapshot is {"name","number","time","created","commit","files","directories","logical_bytes"}.
+// "time" is as in ISO 8601, in UTC; "created" is the same in seconds since 1970.
+//
+// Thread-safety: every call from any thread. Errors: those of Snapshots; kInvalidArgument for
+// malformed arguments.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "fs/interface/file_system.h"
+#include "fs/interface/kernel_cache.h"
+#include "store/base/result.h"
+
+namespace siltfs {
+
+// `cache`: the kernel's, which must learn of changed names; null if the store is not mounted.
+Result<nlohmann::json> RunSnapshotCommand(FileSystem& file_system, KernelCache* cache,
+                                          const nlohmann::json& arguments);
+
+}  // namespace siltfs

@@ -1,0 +1,30 @@
+// What the subcommands of `siltfs snapshot` share.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "store/base/result.h"
+#include "tools/siltfs/command.h"
+
+namespace siltfs {
+
+// A store, mounted or not, on which the subcommand works.
+class SnapshotPlace {
+ public:
+  virtual ~SnapshotPlace() = default;
+  // Runs one command (fs/control/snapshot_json.h).
+  virtual Result<nlohmann::json> Run(const nlohmann::json& arguments) = 0;
+  // Makes everything that programs have written so far part of the next snapshot.
+  virtual Status Sync() = 0;
+};
+
+// Calls `use` with the store at this path. If the store is not mounted, it is opened, and closed
+// afterwards.
+Result<nlohmann::json> WithSnapshots(
+    Env& env, const std::string& place,
+    const std::function<Result<nlohmann::json>(SnapshotPlace&)>& use);
+
+std::function<ExitCode()> ConfigureSnapshotPrune(CLI::App& app, Surroundings& surroundings);
+
+}  // namespace siltfs

@@ -1,0 +1,89 @@
+// The store that `siltfs snapshot` works on.
+#include "fs/control/client.h"
+#include "fs/control/snapshot_json.h"
+#include "fs/interface/file_system.h"
+#include "fs/interface/snapshots.h"
+#include "store/env/mountpoint.h"
+#include "store/env/process.h"
+#include "tools/siltfs/snapshot_command.h"
+#include "tools/siltfs/store_holder.h"
+#include "tools/siltfs/store_place.h"
+
+namespace siltfs {
+namespace {
+
+using Json = nlohmann::json;
+
+class MountedPlace final : public SnapshotPlace {
+ public:
+  explicit MountedPlace(control::DaemonAddress address) : address_(std::move(address)) {}
+
+  Result<Json> Run(const Json& arguments) override {
+    return control::AskWith(address_, {.command = "snapshot", .arguments = arguments},
+                            control::Patience::WhileItRuns());
+  }
+  Status Sync() override {
+    // The kernel would wait forever for a daemon that does not answer.
+    SILTFS_RETURN_IF_ERROR(control::Identify(address_).status());
+    if (!address_.mountpoint.empty()) SILTFS_RETURN_IF_ERROR(SyncMount(address_.mountpoint));
+    return control::Ask(address_, "sync", control::Patience::WhileItRuns()).status();
+  }
+
+ private:
+  const control::DaemonAddress address_;
+};
+
+class OpenedPlace final : public SnapshotPlace {
+ public:
+  explicit OpenedPlace(FileSystem& file_system) : file_system_(file_system) {}
+
+  Result<Json> Run(const Json& arguments) override {
+    return RunSnapshotCommand(file_system_, nullptr, arguments);
+  }
+  Status Sync() override { return Status::Ok(); }
+
+ private:
+  FileSystem& file_system_;
+};
+
+Result<Json> UseUnmounted(Env& env, const std::string& store,
+                          const std::function<Result<Json>(SnapshotPlace&)>& use) {
+  PrepareForStore();
+  FileSystemOptions options;
+  options.store = store;
+  options.keep_reserve = true;
+  SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(env, options));
+  OpenedPlace place(*file_system);
+  auto outcome = use(place);
+  const Status removed = file_system->snapshots().AwaitRemovals();
+  const Status closed = file_system->Close();
+  if (!outcome.ok()) {
+    removed.IgnoreError("the first failure is reported");
+    closed.IgnoreError("the first failure is reported");
+    return outcome;
+  }
+  if (!removed.ok()) {
+    closed.IgnoreError("the first failure is reported");
+    return removed;
+  }
+  SILTFS_RETURN_IF_ERROR(closed);
+  return outcome;
+}
+
+}  // namespace
+
+Result<Json> WithSnapshots(Env& env, const std::string& path,
+                           const std::function<Result<Json>(SnapshotPlace&)>& use) {
+  SILTFS_ASSIGN_OR_RETURN(const auto mounted, FindMount(path));
+  if (mounted) {
+    MountedPlace place(*mounted);
+    return use(place);
+  }
+  SILTFS_ASSIGN_OR_RETURN(const std::string store, StoreAt(path));
+  auto outcome = OpenWhenFree(store, [&] { return UseUnmounted(env, store, use); });
+  if (outcome.ok()) return outcome;
+  return ExplainReadOnlyMedium(ExplainLock(std::move(outcome).status(), store, "siltfs snapshot"),
+                               store, "siltfs snapshot opens the store for writing");
+}
+
+}  // namespace siltfs

@@ -1,0 +1,112 @@
+// siltfs snapshot prune
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <ostream>
+#include <vector>
+
+#include "tools/siltfs/json_output.h"
+#include "tools/siltfs/printable_text.h"
+#include "tools/siltfs/prune_policy.h"
+#include "tools/siltfs/snapshot_command.h"
+
+namespace siltfs {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Arguments {
+  std::string place;
+  PrunePolicy policy;
+  bool dry_run = false;
+  bool json = false;
+};
+
+Result<Json> Prune(SnapshotPlace& place, const Arguments& arguments) {
+  SILTFS_ASSIGN_OR_RETURN(const Json listed, place.Run({{"action", "list"}}));
+  std::vector<int64_t> times;
+  for (const Json& snapshot : listed.at("snapshots"))
+    times.push_back(snapshot.at("created").get<int64_t>());
+  const auto kept = ChooseKept(times, arguments.policy);
+  Json outcome = {{"kept", Json::array()},
+                  {"deleted", Json::array()},
+                  {"dry_run", arguments.dry_run}};
+  for (size_t i = 0; i < times.size(); ++i) {
+    Json snapshot = listed.at("snapshots")[i];
+    if (!kept[i].empty()) {
+      snapshot["reasons"] = kept[i];
+      outcome["kept"].push_back(std::move(snapshot));
+      continue;
+    }
+    if (!arguments.dry_run) {
+      SILTFS_RETURN_IF_ERROR(
+          place.Run({{"action", "delete"}, {"name", snapshot.at("name")}}).status());
+    }
+    outcome["deleted"].push_back(std::move(snapshot));
+  }
+  return outcome;
+}
+
+std::string Format(const Json& outcome) {
+  std::string text;
+  const auto add = [&](const Json& snapshot, std::string_view what) {
+    text += fmt::format("{:<8} {}  {}", what, snapshot.at("time").get<std::string>(),
+                        Printable(snapshot.at("name").get<std::string>()));
+    std::string_view between = "  (";
+    for (const Json& reason : snapshot.value("reasons", Json::array())) {
+      text += fmt::format("{}{}", between, reason.get<std::string>());
+      between = ", ";
+    }
+    text += between == ", " ? ")\n" : "\n";
+  };
+  for (const Json& snapshot : outcome.at("kept")) add(snapshot, "keep");
+  const bool dry_run = outcome.at("dry_run").get<bool>();
+  for (const Json& snapshot : outcome.at("deleted")) add(snapshot, dry_run ? "delete" : "deleted");
+  return text;
+}
+
+ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+  if (arguments.policy.KeepsNothing()) {
+    return Fail(surroundings, ExitCode::kUsage,
+                "siltfs snapshot prune would delete all snapshots: give it at least one rule, such "
+                "as --keep-last 3");
+  }
+  const auto outcome = WithSnapshots(surroundings.env, arguments.place, [&](SnapshotPlace& place) {
+    return Prune(place, arguments);
+  });
+  if (!outcome.ok()) return Fail(surroundings, outcome.status());
+  if (arguments.json) {
+    PrintJson(surroundings, *outcome);
+  } else {
+    surroundings.out << Format(*outcome) << std::flush;
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+std::function<ExitCode()> ConfigureSnapshotPrune(CLI::App& app, Surroundings& surroundings) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("STORE|MOUNTPOINT", arguments->place,
+                 "Where the store is mounted, or its directory if it is not mounted")
+      ->required();
+  PrunePolicy& policy = arguments->policy;
+  app.add_option("--keep-last", policy.last, "Keep the newest N snapshots")->type_name("N");
+  const auto add = [&app](const char* option, uint64_t& count, const char* period) {
+    app.add_option(option, count,
+                   fmt::format("Keep the newest snapshot of each of the newest N {} that have one",
+                               period))
+        ->type_name("N");
+  };
+  add("--keep-hourly", policy.hourly, "hours");
+  add("--keep-daily", policy.daily, "days");
+  add("--keep-weekly", policy.weekly, "weeks");
+  add("--keep-monthly", policy.monthly, "months");
+  add("--keep-yearly", policy.yearly, "years");
+  app.add_flag("--dry-run", arguments->dry_run, "Only print what would be deleted");
+  app.add_flag("--json", arguments->json, "Print one JSON document");
+  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+}
+
+}  // namespace siltfs
