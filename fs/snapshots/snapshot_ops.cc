@@ -78,11 +78,12 @@ Result<SnapshotInfo> SnapshotOps::Create(std::string_view name) {
   const std::vector<NumberedSnapshot> all = store_.metadata().Snapshots();
   if (!all.empty() && (all.back().number + 1 >= kSnapshotNumberLimit ||
                        all.back().record.inode_limit >= kSnapshotInodeLimit)) {
-    return Status(StatusCode::kUnsupported,
-                  "the store has used up the inode numbers of snapshots, so it cannot have new ones");
+    return Status(
+        StatusCode::kUnsupported,
+        "the store has used up the inode numbers of snapshots, so it cannot have new ones");
   }
-  SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot made, store_.metadata().CreateSnapshot(
-                                                           std::string(name), store_.Now()));
+  SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot made,
+                          store_.metadata().CreateSnapshot(std::string(name), store_.Now()));
   return InfoOf(made);
 }
 
@@ -90,12 +91,16 @@ Status SnapshotOps::Rename(std::string_view name, std::string_view new_name) {
   SILTFS_RETURN_IF_ERROR(CheckName(new_name));
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
+  // The new name is durable at once. So after a crash, the changes before it must be there, too.
+  SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
   return store_.metadata().RenameSnapshot(found.number, std::string(new_name));
 }
 
 Status SnapshotOps::Remove(std::string_view name) {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
+  // The removal is durable at once. So after a crash, the changes before it must be there, too.
+  SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
   trees_.Close(found.number);
   const Status removed = store_.metadata().BeginRemoval(found.number);
   trees_.EndClosing(found.number);
@@ -121,9 +126,10 @@ Status SnapshotOps::ReleaseRemoved() {
     const bool expected =
         released.Is(StatusCode::kInterrupted) || released.Is(StatusCode::kReadOnly);
     if (!released.ok() && !expected && store_.options().report) {
-      store_.options().report(fmt::format("the removal of the snapshot \"{}\" failed and will be tried "
-                                          "again: {}",
-                                          snapshot.record.name, released.ToString()));
+      store_.options().report(
+          fmt::format("the removal of the snapshot \"{}\" failed and will be tried "
+                      "again: {}",
+                      snapshot.record.name, released.ToString()));
     }
     SILTFS_RETURN_IF_ERROR(released);
   }

@@ -112,6 +112,10 @@ Status History::RunModel(unsigned number) {
   int64_t now = kFirstTime;
   MemoryFileSystem model([&now] { return now; });
   const Times times = TimesWith(threads_.size());
+  model.snapshots().describe = [&] {
+    const auto text = DescribeForSnapshot(model, number, times);
+    return text.ok() ? *text : text.status().ToString();
+  };
   Stepper stepper(model, number);
   SILTFS_RETURN_IF_ERROR(stepper.Begin());
   for (const Operation& operation : earlier_[number]) {
@@ -142,6 +146,11 @@ Status History::RunModel(unsigned number) {
       }
       if (syncs_all && stepper.last().ok() && step.end != kNever) {
         promises_.push_back({step.end, EndedBefore(step.begin)});
+      }
+      if (IsOfSnapshots(step.operation.kind) && stepper.last().ok() && step.end != kNever) {
+        Promise promise{step.end, EndedBefore(step.begin)};
+        promise.steps[number] = i + 1;
+        promises_.push_back(std::move(promise));
       }
       const uint64_t before = digest;
       SILTFS_ASSIGN_OR_RETURN(digest, DigestTree(model, number, times));

@@ -97,6 +97,7 @@ int Run(int argc, char** argv) {
   bool share = false;
   bool entries = false;
   bool deltas = false;
+  bool snapshots = false;
   app.add_option("--cuts", options.cuts, "Number of power cuts")->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of all random choices")->capture_default_str();
   app.add_option("--jobs", options.jobs, "Number of processes")->check(CLI::Range(1, 256));
@@ -110,6 +111,9 @@ int Run(int argc, char** argv) {
                "Put whole entries, as imports do, among the other operations");
   app.add_flag("--deltas", deltas, "Make all stores with deltas, and write versions of files")
       ->excludes("--entries");
+  app.add_flag("--snapshots", snapshots, "Make and remove snapshots among the other operations")
+      ->excludes("--entries")
+      ->excludes("--deltas");
   app.add_option("--save", options.save_directory, "Save failing cuts in this directory")
       ->check(CLI::ExistingDirectory);
   app.add_option("--replay", replay, "Replay a saved cut")->check(CLI::ExistingFile);
@@ -128,6 +132,7 @@ int Run(int argc, char** argv) {
   if (!inject.empty()) options.injection = *ParseInjection(inject);
   if (deltas) options.workload = Workload::kVersions;
   if (entries) options.workload = Workload::kImports;
+  if (snapshots) options.workload = Workload::kSnapshots;
   if (share) options.cuts = Share(options.cuts);
   if (!quiet) {
     options.progress = [&options](uint64_t cuts, uint64_t illegal) {

@@ -11,14 +11,48 @@ namespace {
 
 using Kind = Operation::Kind;
 
-constexpr uint8_t kLastKind = static_cast<uint8_t>(Kind::kClone);
-constexpr std::array<const char*, kLastKind + 1> kKindNames = {
-    "create",   "open",          "overwrite",   "write",   "append",     "truncate", "punch-hole",
-    "allocate", "copy-range",    "close",       "rename",  "rename-new", "exchange", "link",
-    "unlink",   "mkdir",         "rmdir",       "symlink", "mknod",      "chmod",    "chown",
-    "utimens",  "setxattr",      "removexattr", "setfacl", "fsync",      "sync",     "settle",
-    "gc",       "reopen",        "put",         "offer",   "make-temp",  "place",    "stream",
-    "add-name", "set-directory", "clone"};
+constexpr uint8_t kLastKind = static_cast<uint8_t>(Kind::kDeleteSnapshot);
+constexpr std::array<const char*, kLastKind + 1> kKindNames = {"create",
+                                                               "open",
+                                                               "overwrite",
+                                                               "write",
+                                                               "append",
+                                                               "truncate",
+                                                               "punch-hole",
+                                                               "allocate",
+                                                               "copy-range",
+                                                               "close",
+                                                               "rename",
+                                                               "rename-new",
+                                                               "exchange",
+                                                               "link",
+                                                               "unlink",
+                                                               "mkdir",
+                                                               "rmdir",
+                                                               "symlink",
+                                                               "mknod",
+                                                               "chmod",
+                                                               "chown",
+                                                               "utimens",
+                                                               "setxattr",
+                                                               "removexattr",
+                                                               "setfacl",
+                                                               "fsync",
+                                                               "sync",
+                                                               "settle",
+                                                               "gc",
+                                                               "reopen",
+                                                               "put",
+                                                               "offer",
+                                                               "make-temp",
+                                                               "place",
+                                                               "stream",
+                                                               "add-name",
+                                                               "set-directory",
+                                                               "clone",
+                                                               "snapshot",
+                                                               "rename-snapshot",
+                                                               "delete-snapshot"};
 
 }  // namespace
 
@@ -67,6 +101,14 @@ std::string Describe(const Operation& operation) {
 }
 
 std::string ThreadDirectory(unsigned thread) { return fmt::format("t{}", thread); }
+
+std::string SnapshotName(unsigned thread, const std::string& name) {
+  return ThreadDirectory(thread) + "-" + name;
+}
+
+bool IsOfSnapshots(Operation::Kind kind) {
+  return kind == Kind::kSnapshot || kind == Kind::kRenameSnapshot || kind == Kind::kDeleteSnapshot;
+}
 
 bool ActsOnSlot(Operation::Kind kind) {
   switch (kind) {

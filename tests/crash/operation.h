@@ -58,6 +58,10 @@ struct Operation {
     kAddName,        // EntryStore::Link: may replace an object
     kSetDirectory,
     kClone,  // EntryStore::Clone: a file or a directory, to a new name
+    // Of the snapshots that belong to the thread (SnapshotName).
+    kSnapshot,
+    kRenameSnapshot,  // to `other_name`
+    kDeleteSnapshot,
   };
   Kind kind = Kind::kReopen;
   uint8_t slot = 0;       // of kPut: kWithNext or 0
@@ -88,5 +92,9 @@ std::string Describe(const Operation& operation);
 bool ActsOnSlot(Operation::Kind kind);
 // Returns the name of the thread's own directory, such as "t0".
 std::string ThreadDirectory(unsigned thread);
+// Returns the name of a snapshot that only this thread makes, renames and removes.
+std::string SnapshotName(unsigned thread, const std::string& name);
+// Whether the step makes, renames or removes a snapshot.
+bool IsOfSnapshots(Operation::Kind kind);
 
 }  // namespace siltfs::testing

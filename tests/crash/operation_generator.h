@@ -27,6 +27,8 @@ class OperationGenerator {
     // Versions of a few texts are written, recompressed, removed and garbage-collected, so that
     // chunks become deltas, and lose the files that refer to their bases.
     kVersions,
+    // Snapshots are made, renamed and removed among all other steps.
+    kSnapshots,
   };
   OperationGenerator(uint64_t seed, uint32_t largest_write, Mix mix = Mix::kAll);
   Operation Next();
@@ -36,6 +38,7 @@ class OperationGenerator {
   Operation NextOfCopies();
   Operation NextOfEntries();
   Operation NextOfVersions();
+  Operation NextOfSnapshots();
   // operation_generator_entries.cc
   void PlanEntries();
   void PlanTree();

@@ -49,9 +49,10 @@ struct SequencePlan {
 // What the steps of all sequences of a campaign do. One sequence in four of kPrograms is one of
 // kVersions.
 enum class Workload : uint8_t {
-  kPrograms,  // calls that programs cause
-  kImports,   // also the calls of imports (EntryStore)
-  kVersions,  // versions of files, in stores with deltas
+  kPrograms,   // calls that programs cause
+  kImports,    // also the calls of imports (EntryStore)
+  kVersions,   // versions of files, in stores with deltas
+  kSnapshots,  // snapshots among all other operations
 };
 
 // Returns a plan that depends only on the arguments.

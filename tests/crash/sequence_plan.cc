@@ -128,6 +128,13 @@ SequencePlan PlanSequence(uint64_t seed, Workload workload) {
   if (random.OneIn(3)) plan.store.index_memory = 0;  // lookups without filters
   if (workload == Workload::kImports) {
     PlanEntries(random, plan);
+  } else if (workload == Workload::kSnapshots) {
+    plan.mix = OperationGenerator::Mix::kSnapshots;
+    plan.steps += 8;
+    plan.largest_write = 1u << (12 + random.Below(4));
+    if (!random.OneIn(16)) plan.most_places = 8;
+    // After a failed device, a step that makes a snapshot may or may not have made it.
+    plan.fault.reset();
   } else if (workload == Workload::kVersions || IsOfVersions(seed)) {
     PlanVersions(seed, plan);
   } else if (!random.OneIn(4)) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fs/interface/posix_acl.h"
+#include "fs/interface/snapshots.h"
 #include "fs/interface/stats.h"
 #include "fs/interface/store_maintenance.h"
 #include "tests/crash/operation_data.h"
@@ -197,6 +198,19 @@ std::string Stepper::StepOnName(const Operation& operation, InodeNumber director
   }
 }
 
+std::string Stepper::StepOnSnapshot(const Operation& operation) {
+  Snapshots& snapshots = fs_.snapshots();
+  const std::string name = SnapshotName(thread_, operation.name);
+  switch (operation.kind) {
+    case Kind::kSnapshot:
+      return Answer(snapshots.Create(name).status());
+    case Kind::kRenameSnapshot:
+      return Answer(snapshots.Rename(name, SnapshotName(thread_, operation.other_name)));
+    default:
+      return Answer(snapshots.Remove(name));
+  }
+}
+
 void Stepper::BeginStep() {
   touched_.clear();
   made_.clear();
@@ -212,6 +226,7 @@ std::string Stepper::Step(const Operation& operation) {
   if (operation.kind == Kind::kCollect)
     return Answer(fs_.maintenance().CollectGarbage(false).status());
   if (operation.kind == Kind::kReopen) return "reopened";
+  if (IsOfSnapshots(operation.kind)) return StepOnSnapshot(operation);
   if (ActsOnSlot(operation.kind)) return StepOnSlot(operation);
   auto directory = Find(operation.directory, "");
   if (!directory.ok()) return Answer(directory.status());

@@ -51,6 +51,7 @@ class Stepper {
   std::string StepOnSlot(const Operation& operation);
   std::string CopyRange(const Operation& operation);
   std::string StepOnName(const Operation& operation, InodeNumber directory, InodeNumber other);
+  std::string StepOnSnapshot(const Operation& operation);
   std::string OpenInto(uint8_t slot, InodeNumber inode, bool truncate);
   // stepper_entries.cc
   std::string StepOnEntry(const Operation& operation, InodeNumber directory, InodeNumber other);

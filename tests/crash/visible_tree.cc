@@ -12,15 +12,19 @@
 
 #include "fs/interface/content_source.h"
 #include "fs/interface/entry_store.h"
+#include "fs/interface/snapshots.h"
 #include "tests/crash/operation.h"
 #include "tests/crash/source_image.h"
+#include "tests/support/memory_snapshots.h"
 
 namespace siltfs::testing {
 namespace {
 
 class TreeReader {
  public:
-  TreeReader(FileSystem& fs, Times times) : fs_(fs), times_(times) {}
+  // `sources`: whether to describe the sources of imported files.
+  TreeReader(FileSystem& fs, Times times, bool sources = true)
+      : fs_(fs), times_(times), sources_(sources) {}
 
   struct Entry {
     InodeNumber parent = 0;
@@ -51,7 +55,7 @@ class TreeReader {
       if (!is_new) text_ += " same as " + known->second;
       if (is_new) {
         SILTFS_RETURN_IF_ERROR(AddContent(inode, attributes.size));
-        SILTFS_RETURN_IF_ERROR(AddSource(attributes, entry));
+        if (sources_) SILTFS_RETURN_IF_ERROR(AddSource(attributes, entry));
       }
     }
     text_ += "\n";
@@ -149,20 +153,53 @@ class TreeReader {
 
   FileSystem& fs_;
   const Times times_;
+  const bool sources_;
   std::string text_;
   std::map<InodeNumber, std::string> first_path_;  // for files with several names
 };
 
+// Describes the thread's directory in a root directory.
+Result<std::string> DescribeIn(FileSystem& fs, InodeNumber root, unsigned thread,
+                               TreeReader reader) {
+  auto directory = fs.Lookup(root, ThreadDirectory(thread));
+  if (directory.status().Is(StatusCode::kNotFound)) return std::string("nothing\n");
+  if (!directory.ok()) return std::move(directory).status();
+  const Status read = reader.Visit(directory->inode, "", {});
+  fs.Forget(directory->inode, 1);
+  SILTFS_RETURN_IF_ERROR(read);
+  return std::move(reader.text());
+}
+
+Result<std::string> DescribeSnapshot(FileSystem& fs, const std::string& name, unsigned thread,
+                                     Times times) {
+  if (const auto* model = dynamic_cast<const MemorySnapshots*>(&fs.snapshots()))
+    return model->TextOf(name);
+  SILTFS_ASSIGN_OR_RETURN(const Attributes all, fs.Lookup(kRootInode, kSnapshotDirectoryName));
+  SILTFS_ASSIGN_OR_RETURN(const Attributes root, fs.Lookup(all.inode, name));
+  auto text = DescribeIn(fs, root.inode, thread, TreeReader(fs, times, false));
+  fs.Forget(root.inode, 1);
+  fs.Forget(all.inode, 1);
+  return text;
+}
+
 }  // namespace
 
+Result<std::string> DescribeForSnapshot(FileSystem& fs, unsigned thread, Times times) {
+  return DescribeIn(fs, kRootInode, thread, TreeReader(fs, times, false));
+}
+
 Result<std::string> DescribeTree(FileSystem& fs, unsigned thread, Times times) {
-  auto root = fs.Lookup(kRootInode, ThreadDirectory(thread));
-  if (root.status().Is(StatusCode::kNotFound)) return std::string("nothing\n");
-  if (!root.ok()) return std::move(root).status();
-  fs.Forget(root->inode, 1);
-  TreeReader reader(fs, times);
-  SILTFS_RETURN_IF_ERROR(reader.Visit(root->inode, "", {}));
-  return std::move(reader.text());
+  SILTFS_ASSIGN_OR_RETURN(std::string text,
+                          DescribeIn(fs, kRootInode, thread, TreeReader(fs, times)));
+  std::set<std::string> names;
+  for (const SnapshotInfo& snapshot : fs.snapshots().List()) {
+    if (snapshot.name.starts_with(SnapshotName(thread, ""))) names.insert(snapshot.name);
+  }
+  for (const std::string& name : names) {
+    SILTFS_ASSIGN_OR_RETURN(const std::string state, DescribeSnapshot(fs, name, thread, times));
+    text += "snapshot " + name + "\n" + state;
+  }
+  return text;
 }
 
 uint64_t DigestOf(const std::string& description) {

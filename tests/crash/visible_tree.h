@@ -18,6 +18,9 @@ inline Times TimesWith(size_t threads) { return threads == 1 ? Times::kSeen : Ti
 // Returns a text that describes everything visible in the tree below a thread's directory. Errors:
 // those of reading.
 Result<std::string> DescribeTree(FileSystem& fs, unsigned thread, Times times = Times::kIgnored);
+// Returns the description of this tree in a snapshot that is made now. It is part of the result of
+// DescribeTree if the thread has made the snapshot.
+Result<std::string> DescribeForSnapshot(FileSystem& fs, unsigned thread, Times times);
 // Returns a digest of such a text.
 uint64_t DigestOf(const std::string& description);
 Result<uint64_t> DigestTree(FileSystem& fs, unsigned thread, Times times = Times::kIgnored);

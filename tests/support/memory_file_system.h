@@ -19,6 +19,7 @@
 #include "tests/support/memory_entries.h"
 #include "tests/support/memory_inodes.h"
 #include "tests/support/memory_maintenance.h"
+#include "tests/support/memory_snapshots.h"
 
 namespace siltfs::testing {
 
@@ -82,6 +83,7 @@ class MemoryFileSystem : public FileSystem {
   bool NearlyFull() const override { return false; }
   EntryStore& entries() override { return entries_; }
   ContentSource& contents() override { return contents_; }
+  MemorySnapshots& snapshots() override { return snapshots_; }
   StoreMaintenance& maintenance() override { return maintenance_; }
   Status Close() override;
 
@@ -100,6 +102,7 @@ class MemoryFileSystem : public FileSystem {
   MemoryInodes inodes_ SILTFS_GUARDED_BY(mutex_);
   MemoryEntries entries_;
   MemoryContents contents_;
+  MemorySnapshots snapshots_;
   MemoryMaintenance maintenance_;
 };
 
