@@ -25,7 +25,8 @@ constexpr std::array kTables = {
     Table::kDirectoryCookie, Table::kOverlay,        Table::kIdRanges,   Table::kSegment,
     Table::kCounters,        Table::kOrphan,         Table::kXattr,      Table::kReplacement,
     Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,     Table::kScrub,
-    Table::kSecondary,       Table::kHidden};
+    Table::kSecondary,       Table::kHidden,         Table::kSnapshot,   Table::kVersion,
+    Table::kVersionList};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||
