@@ -103,7 +103,11 @@ Result<Json> RunSnapshotCommand(FileSystem& file_system, KernelCache* cache,
                                 const Json& arguments) {
   if (!arguments.is_object())
     return Status(StatusCode::kInvalidArgument, "the request has no arguments");
-  return SnapshotCommand(file_system.snapshots(), cache).Run(arguments);
+  auto outcome = SnapshotCommand(file_system.snapshots(), cache).Run(arguments);
+  // A missing snapshot is no missing store, which has an exit code of its own.
+  if (outcome.status().Is(StatusCode::kNotFound))
+    return Status(StatusCode::kAborted, std::string(outcome.status().cause()));
+  return outcome;
 }
 
 }  // namespace siltfs

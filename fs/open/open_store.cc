@@ -429,8 +429,10 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   SILTFS_RETURN_IF_ERROR(live->Start());
   uint64_t root = 0;
   if (!snapshot.empty()) {
-    SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, live->snapshots().Find(snapshot));
-    root = found.number;
+    const auto found = live->snapshots().Find(snapshot);
+    // A missing snapshot is no missing store.
+    if (!found.ok()) return Status(StatusCode::kAborted, std::string(found.status().cause()));
+    root = found->number;
   }
   SnapshotTrees& trees = live->snapshot_trees();
   return std::unique_ptr<FileSystem>(

@@ -196,6 +196,7 @@ class Supervisor {
   // by illegal cuts only.
   void CheckDeltas() {
     const bool expected = options_.workload != Workload::kImports &&
+                          options_.workload != Workload::kSnapshots &&
                           result_.cuts >= kCutsWithDeltas && options_.injection == Injection::kNone;
     if (!expected || result_.delta_cuts >= kLeastDeltaCuts) return;
     ++result_.illegal;

@@ -36,7 +36,7 @@ std::string PeriodOf(int64_t seconds, const char* format) {
 std::vector<std::vector<std::string>> ChooseKept(const std::vector<int64_t>& times,
                                                  const PrunePolicy& policy) {
   std::vector<size_t> newest_first(times.size());
-  std::iota(newest_first.begin(), newest_first.end(), size_t{0});
+  std::iota(newest_first.rbegin(), newest_first.rend(), size_t{0});
   std::ranges::stable_sort(newest_first,
                            [&](size_t a, size_t b) { return times[a] > times[b]; });
   std::vector<std::vector<std::string>> kept(times.size());

@@ -27,8 +27,9 @@ struct PrunePolicy {
 };
 
 // Returns for each snapshot the names of the rules that keep it, such as "daily"; an empty list
-// means that it is not kept. `times`: when the snapshots were made, in seconds since 1970, in any
-// order.
+// means that it is not kept. `times`: when the snapshots were made, in seconds since 1970. Of two
+// equal times, the one later in the list is newer. The order does not matter otherwise, because
+// the clock may have been set back between two snapshots.
 std::vector<std::vector<std::string>> ChooseKept(const std::vector<int64_t>& times,
                                                  const PrunePolicy& policy);
 

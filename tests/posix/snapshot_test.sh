@@ -1,0 +1,136 @@
+#!/bin/bash
+# Snapshots with the real program: what they keep, how programs see them, and what the commands say.
+#
+#   snapshot_test.sh SILTFS
+set -euo pipefail
+
+siltfs=$1
+# shellcheck source=tests/posix/store_fixture.sh
+source "$(dirname "$0")/store_fixture.sh"
+# shellcheck source=tests/posix/copied_tree.sh
+source "$(dirname "$0")/copied_tree.sh"
+
+# Runs `siltfs snapshot` with the arguments; the exit code must be CODE.
+snapshot() { # CODE ARGUMENT...
+  local code=0 wanted=$1
+  shift
+  timeout 120 "$siltfs" snapshot "$@" --json >"$work/json" 2>"$work/err" || code=$?
+  ((code == wanted)) || fail "snapshot $* ends with $code: $(cat "$work/err")"
+}
+holds() { [[ $(jq "$1" "$work/json") == true ]] || fail "not so: $1: $(cat "$work/json")"; }
+# Fails unless standard error is one sentence with this text.
+says() { # TEXT
+  grep -q "$1" "$work/err" || fail "does not say \"$1\": $(cat "$work/err")"
+  (($(wc -l <"$work/err") == 1)) || fail "not one sentence: $(cat "$work/err")"
+}
+all=$mnt/.snapshots
+
+step "everything is kept"
+make_and_mount
+make_source
+cp -a "$src/." "$mnt/"
+! stat "$all/one" 2>/dev/null || fail "there is a snapshot already" # the kernel remembers that
+snapshot 0 create "$mnt" one
+holds '.name == "one" and .number == 1 and (.time | test("^20..-..-..T..:..:..Z$"))'
+holds ".files == $(find "$src" ! -type d -printf '%i\n' | sort -u | wc -l)"
+same_trees "$src/" "$all/one/"
+echo more >>"$mnt/tree/deep/large"
+rm -r "$mnt/other"
+mkdir "$mnt/new"
+same_trees "$src/" "$all/one/"
+snapshot 0 create "$mnt" two
+[[ -e $all/two/new && ! -e $all/two/other && ! -e $all/one/new ]] || fail "two is wrong"
+[[ $(ls "$all") == $'one\ntwo' ]] || fail "the listing is $(ls "$all")"
+[[ -z $(find "$mnt" -maxdepth 1 -name .snapshots) ]] || fail "the directory is not hidden"
+
+step "data that no program has synced is in the snapshot"
+exec 3>"$mnt/open"
+noise 300K open >&3
+snapshot 0 create "$mnt" open
+noise 5000 tail >&3
+exec 3>&-
+cmp <(noise 300K open) "$all/open/open"
+
+step "numbers of inodes are stable and distinct"
+inodes=$(find "$mnt" "$all/one" "$all/two" -printf '%i\n' | sort | uniq -d | wc -l)
+links=$(find "$mnt" "$all/one" "$all/two" ! -type d -links +1 -printf '%i\n' | sort -u | wc -l)
+((inodes == links)) || fail "$inodes inodes with several names, but $links with several links"
+find "$all/one" -printf '%i %P\n' >"$work/inodes"
+
+step "snapshots cannot be changed"
+for attempt in "touch $all/one/x" "rm -f $all/one/tree/deep/large" "mkdir $all/x" "rmdir $all/one" \
+  "chmod 700 $all/one" "mv $all/one $mnt/x" "ln $all/one/tree/deep/large $mnt/x" \
+  "truncate -s 1 $all/one/tree/deep/large" "setfattr -n user.x -v 1 $all/one"; do
+  ! $attempt 2>"$work/err" || fail "it is possible: $attempt"
+  grep -q "Read-only file system" "$work/err" || fail "$attempt: $(cat "$work/err")"
+done
+! mkdir "$all" 2>/dev/null || fail "a second directory of snapshots was made"
+
+step "snapshots survive an unmount"
+unmount_and_check
+snapshot 0 list "$store"
+holds '[.snapshots[].name] == ["one", "two", "open"]'
+mount_it
+same_trees "$src/" "$all/one/"
+find "$all/one" -printf '%i %P\n' | cmp - "$work/inodes"
+
+step "programs copy out of a snapshot"
+rsync -aHAX "$all/one/" "$mnt/copy/"
+same_trees "$src/" "$mnt/copy/"
+timeout 120 "$siltfs" clone "$all/one/tree" "$mnt/clone"
+same_trees "$src/tree/" "$mnt/clone/"
+timeout 120 "$siltfs" export "$all/one" "$work/exported"
+same_trees "$src/tree/" "$work/exported/tree/"
+
+step "rename and delete are seen at once"
+ls "$all/one" >/dev/null
+snapshot 0 rename "$mnt" one uno
+[[ ! -e $all/one && -e $all/uno/tree ]] || fail "the old name is still there"
+snapshot 1 rename "$mnt" uno two
+says "another snapshot has this name"
+snapshot 1 show "$mnt" one
+says "no snapshot named"
+exec 4<"$all/two/tree/deep/large"
+snapshot 1 delete "$mnt" two missing
+says "no snapshot named"
+snapshot 0 delete "$mnt" two open
+[[ $(ls "$all") == uno ]] || fail "the listing is $(ls "$all")"
+exec 4<&-
+snapshot 2 create "$mnt"
+snapshot 2 create "$mnt" a/b
+says "cannot be the name"
+snapshot 10 list "$work"
+
+step "prune"
+for n in 1 2 3; do snapshot 0 create "$mnt" "n$n"; done
+snapshot 2 prune "$mnt"
+says "at least one rule"
+snapshot 0 prune "$mnt" --keep-last 2 --dry-run
+holds '[.deleted[].name] == ["uno", "n1"] and .dry_run'
+snapshot 0 list "$mnt"
+holds '.snapshots | length == 4'
+snapshot 0 prune "$mnt" --keep-last 2 --keep-yearly 1
+holds '[.kept[].name] == ["n2", "n3"] and .kept[1].reasons == ["last", "yearly"]'
+[[ $(ls "$all") == $'n2\nn3' ]] || fail "the listing is $(ls "$all")"
+
+step "other forms of a mount"
+unmount_and_check
+mount_it snapdir=visible
+[[ -n $(find "$mnt" -maxdepth 1 -name .snapshots) ]] || fail "the directory is not visible"
+unmount_and_check
+mount_it snapdir=off
+[[ ! -e $all ]] || fail "the directory is there"
+unmount_and_check
+mount_it snapshot=n2
+[[ -e $mnt/copy/tree && ! -e $all ]] || fail "the mount is not that of the snapshot"
+! touch "$mnt/x" 2>/dev/null || fail "a mounted snapshot can be changed"
+unmount_and_check
+! "$siltfs" mount "$store" "$mnt" -o snapshot=missing 2>"$work/err" || fail "a missing one is mounted"
+says "no snapshot named"
+! "$siltfs" mount "$store" "$mnt" -o snapdir=maybe 2>"$work/err" || fail "snapdir=maybe is accepted"
+
+step "an unmounted store"
+snapshot 0 create "$store" offline
+snapshot 0 delete "$store" n2 n3
+snapshot 0 list "$store"
+holds '[.snapshots[].name] == ["offline"]'
