@@ -1,6 +1,6 @@
 # Completion of siltfs's command line for bash. Tested against --help.
 
-_siltfs_mount_options="ro rw allow_other allow_root noxattr nogc index_memory= index_sync index_merge_rate= commit= log= max_read= io_uring= debug suid nosuid dev nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
+_siltfs_mount_options="ro rw allow_other allow_root noxattr nogc index_memory= index_sync index_merge_rate= commit= log= max_read= snapdir= snapshot= io_uring= debug suid nosuid dev nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
 
 _siltfs_options() {
   case $1 in
@@ -8,11 +8,13 @@ _siltfs_options() {
     mount) echo --foreground --options --help ;;
     umount) echo --help ;;
     sync | stat | settle | scrub | clone) echo --json --help ;;
+    "snapshot create" | "snapshot list" | "snapshot show" | "snapshot rename" | "snapshot delete") echo --json --help ;;
+    "snapshot prune") echo --keep-last --keep-hourly --keep-daily --keep-weekly --keep-monthly --keep-yearly --dry-run --json --help ;;
     gc) echo --dry-run --json --help ;;
     fsck) echo --data --json --quiet --help ;;
     import) echo --reference --checksum --delete --exclude --one-file-system --dry-run --json --help ;;
     export) echo --verify --json --help ;;
-    index) echo --help ;;
+    index | snapshot) echo --help ;;
     "index stat" | "index verify") echo --json --help ;;
     "index dump") echo --names --json --help ;;
     "index rebuild") echo --json --quiet --help ;;
@@ -28,7 +30,7 @@ _siltfs() {
     *.siltfs) command=${COMP_WORDS[0]##*/} command=${command%.siltfs} ;;
     *) if ((COMP_CWORD > 1)); then command=${COMP_WORDS[1]} at=2; fi ;;
   esac
-  if [[ $command == index ]] && ((COMP_CWORD > at)); then command="index ${COMP_WORDS[at]}"; fi
+  if [[ $command == index || $command == snapshot ]] && ((COMP_CWORD > at)); then command="$command ${COMP_WORDS[at]}"; fi
   COMPREPLY=()
   case $previous in
     --compression) mapfile -t COMPREPLY < <(compgen -W "zstd:3 none" -- "$current"); return ;;
@@ -38,7 +40,7 @@ _siltfs() {
     --trie) mapfile -t COMPREPLY < <(compgen -W "exact weak sparse" -- "$current"); return ;;
     --chunk-avg | --chunk-min | --chunk-max | --index-memory | --expected-chunks | --root-owner) return ;;
     --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
-    -C | --exclude) return ;;
+    -C | --exclude | --keep-*) return ;;
     -o | --options)
       local done=""
       [[ $current == *,* ]] && done=${current%,*},
@@ -50,11 +52,13 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone index help version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot index help version" -- "$current")
   elif [[ $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
+  elif [[ $command == snapshot ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "create list show rename delete prune" -- "$current")
   elif [[ $command == "index plan" ]]; then
     return
   elif [[ $command == import || $command == export || $command == clone ]]; then
