@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fs/check/inode_check.h"
+#include "fs/check/version_check.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/open_kv_store.h"
 #include "fs/open/store_layout.h"
@@ -25,7 +26,8 @@ constexpr std::array kTables = {
     Table::kDirectoryCookie, Table::kOverlay,        Table::kIdRanges,   Table::kSegment,
     Table::kCounters,        Table::kOrphan,         Table::kXattr,      Table::kReplacement,
     Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,     Table::kScrub,
-    Table::kSecondary,       Table::kHidden};
+    Table::kSecondary,       Table::kHidden,         Table::kSnapshot,   Table::kVersion,
+    Table::kVersionList};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||
@@ -281,7 +283,7 @@ Status CheckMetadata(CheckContext& context) {
     }
   }
   const auto snapshot = context.metadata->Snapshot();
-  for (const auto check : {CheckKeys, CheckInodes}) {
+  for (const auto check : {CheckKeys, CheckInodes, CheckVersions}) {
     const Status checked = check(context, *snapshot);
     if (checked.ok()) continue;
     if (!IsDamage(checked)) return checked;
