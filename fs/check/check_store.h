@@ -6,7 +6,7 @@
 // missing index entries that the next mount adds again. The check continues after damage.
 //
 // Order: superblock, metadata's structure, segments (with `data` their contents, too), index, and
-// finally every file's recipe down to its chunks.
+// finally every file's recipe down to its chunks, also of files as snapshots show them.
 //
 // Memory: some 64 MiB in addition to RocksDB's, for any store size. The tables in memory have fixed
 // bounds, and metadata is read several times if a table is too small. There are three exceptions.
@@ -25,6 +25,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "store/base/result.h"
 #include "store/env/env.h"
@@ -36,7 +37,8 @@ namespace siltfs {
 struct Finding {
   std::string code;  // stable, for machines: "link-count", "block-payload"; siltfs(8) lists them
   // The damaged file of the store. If the content of a user's file is damaged: the path of that
-  // file in the mounted file system, or empty if it has none.
+  // file in the mounted file system, or empty if it has none. Files in snapshots are below
+  // /.snapshots.
   std::string path;
   std::optional<uint64_t> offset = {};  // bytes, in that file
   std::optional<uint64_t> inode = {};
@@ -49,8 +51,16 @@ struct LostRange {
   uint64_t inode = 0;
   uint64_t offset = 0;  // in the file
   uint64_t length = 0;
+  // 0: in the live file; else in the version of the file that was kept for this snapshot
+  // (fs/versions/version_key.h).
+  uint64_t snapshot = 0;
 
-  auto operator<=>(const LostRange&) const = default;
+  bool operator==(const LostRange&) const = default;
+  // By version, inode and offset.
+  auto operator<=>(const LostRange& other) const {
+    return std::tie(snapshot, inode, offset, length) <=>
+           std::tie(other.snapshot, other.inode, other.offset, other.length);
+  }
 };
 
 struct CheckProgress {
@@ -95,7 +105,8 @@ struct CheckReport {
   uint64_t overlay_extents = 0;
   // Contents.
   uint64_t recipe_nodes = 0;       // shared nodes are counted once
-  uint64_t chunks_referenced = 0;  // by recipes and overlays; every reference counts
+  uint64_t chunks_referenced = 0;  // by recipes and overlays, also of snapshots; every
+                                   // reference counts
   // Segments.
   uint64_t segments = 0;
   uint64_t blocks = 0;

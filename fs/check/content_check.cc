@@ -18,6 +18,7 @@
 #include "fs/records/overlay_extent.h"
 #include "fs/records/table_cursor.h"
 #include "fs/segments/chunk_verifier.h"
+#include "fs/versions/version_walk.h"
 
 namespace siltfs {
 namespace {
@@ -33,7 +34,7 @@ constexpr uint64_t kMostNamedLeaves = uint64_t{1} << 12;
 struct Reference {
   ChunkName name;
   uint32_t length = 0;
-  uint64_t inode = 0;
+  FileVersion file = {};
   uint64_t offset = 0;   // in the file
   uint64_t covers = 0;   // bytes of the file
   bool damaged = false;  // the copy that the index points to cannot be read
@@ -45,11 +46,11 @@ struct Reference {
   std::optional<ChunkName> leaf = {};
 };
 
-Reference ReferenceOf(const RecipeEntry& entry, uint64_t inode, uint64_t offset,
+Reference ReferenceOf(const RecipeEntry& entry, const FileVersion& file, uint64_t offset,
                       std::optional<ChunkName> leaf = {}) {
   return {.name = entry.name,
           .length = static_cast<uint32_t>(entry.length),
-          .inode = inode,
+          .file = file,
           .offset = offset,
           .covers = entry.length,
           .leaf = leaf};
@@ -71,11 +72,12 @@ class ContentCheck {
         bases_(bases),
         snapshot_(snapshot),
         nodes_(context, finder),
-        verifier_(std::move(namer), context.superblock.tag_secret) {}
+        verifier_(std::move(namer), context.superblock.tag_secret),
+        files_(context.report().files) {}
 
   Status Run() {
     SILTFS_RETURN_IF_ERROR(ForEachFile(
-        [this](uint64_t inode, const Recipe& recipe) { return WalkFile(inode, recipe); }));
+        [this](const FileVersion& file, const Recipe& recipe) { return WalkFile(file, recipe); }));
     SILTFS_RETURN_IF_ERROR(Overlays());
     SILTFS_RETURN_IF_ERROR(ResolveBatch());
     SILTFS_RETURN_IF_ERROR(SearchSegments());
@@ -88,16 +90,23 @@ class ContentCheck {
   }
 
  private:
-  Status ForEachFile(const std::function<Status(uint64_t inode, const Recipe&)>& visit);
+  using VisitFile = std::function<Status(const FileVersion& file, const Recipe& recipe)>;
+
+  // Visits all files, and then the versions of files that snapshots show.
+  Status ForEachFile(const VisitFile& visit);
+  Status VisitRecord(const FileVersion& file, std::string_view value, const VisitFile& visit,
+                     uint64_t& done);
   Status Overlays();
+  Status AddExtent(const FileVersion& file, uint64_t offset, std::string_view value);
   // The first walk: enters only nodes that it has not entered before, in this file or another.
-  Status WalkFile(uint64_t inode, const Recipe& recipe);
+  Status WalkFile(const FileVersion& file, const Recipe& recipe);
   // The second walk: enters only nodes that lead to a loss.
   Status NameLosses();
-  Status NameLossesOf(uint64_t inode, const Recipe& recipe);
+  Status NameLossesOf(const FileVersion& file, const Recipe& recipe);
   Result<bool> LeadsToLoss(const RecipeChild& child, uint8_t level);
-  void LoseNode(uint64_t inode, const RecipeChild& node, uint64_t offset, const Status& why) {
-    Lose(LostRange{inode, offset, node.covered_bytes}, "recipe-node",
+  void LoseNode(const FileVersion& file, const RecipeChild& node, uint64_t offset,
+                const Status& why) {
+    Lose(RangeIn(file, offset, node.covered_bytes), "recipe-node",
          fmt::format("{} bytes cannot be read, because recipe node {} cannot be read: {}",
                      node.covered_bytes, node.name.ToHex(), why.ToString()));
   }
@@ -111,13 +120,16 @@ class ContentCheck {
   bool IsWholeAt(const Location& location, const ChunkRecord& record);
   bool IsWholeAtIndex(const Location& location, const ChunkRecord& record);
   void Lose(const LostRange& range, const char* code, std::string message);
+  static LostRange RangeIn(const FileVersion& file, uint64_t offset, uint64_t length) {
+    return {file.inode, offset, length, file.snapshot};
+  }
   void Lose(const Reference& reference, const char* code, std::string message) {
     if (reference.leaf && !naming_) {
       any_lost_ = true;
       lossy_.Insert(*reference.leaf);
       return;
     }
-    Lose(LostRange{reference.inode, reference.offset, reference.covers}, code, std::move(message));
+    Lose(RangeIn(reference.file, reference.offset, reference.covers), code, std::move(message));
   }
 
   CheckContext& context_;
@@ -138,26 +150,39 @@ class ContentCheck {
   uint64_t named_leaves_ = 0;
   std::vector<Reference> batch_;
   std::vector<Reference> unresolved_;
+  const uint64_t files_;  // without versions
   uint64_t references_ = 0;
   uint64_t node_count_ = 0;
 };
 
-Status ContentCheck::ForEachFile(
-    const std::function<Status(uint64_t inode, const Recipe&)>& visit) {
+Status ContentCheck::ForEachFile(const VisitFile& visit) {
   uint64_t done = 0;
-  const CheckReport report = context_.report();
   TableCursor inodes(snapshot_, Table::kInode);
-  for (; inodes.inode() != TableCursor::kEnd; inodes.Next()) {
-    const auto record = InodeRecord::Decode(inodes.value());
-    if (!record.ok() || !record->IsRegular()) continue;  // already reported
-    context_.Progress({.phase = "contents", .done = ++done, .total = report.files});
-    SILTFS_RETURN_IF_ERROR(visit(inodes.inode(), record->recipe));
-    SILTFS_RETURN_IF_ERROR(context_.Continue());
-  }
-  return inodes.status();
+  for (; inodes.inode() != TableCursor::kEnd; inodes.Next())
+    SILTFS_RETURN_IF_ERROR(VisitRecord({inodes.inode(), 0}, inodes.value(), visit, done));
+  SILTFS_RETURN_IF_ERROR(inodes.status());
+  const KeyRange range = RangeOf(Table::kInode);
+  return ForEachVersion(
+      snapshot_, range.begin, range.end,
+      [&](const VersionKeyParts& version, std::string_view value) -> Status {
+        const auto inode = ParseInodeKey(Table::kInode, version.key);
+        if (!inode) return Status::Ok();  // already reported
+        return VisitRecord({*inode, version.snapshot}, value, visit, done);
+      },
+      MalformedVersions::kSkip);
 }
 
-Status ContentCheck::WalkFile(uint64_t inode, const Recipe& recipe) {
+Status ContentCheck::VisitRecord(const FileVersion& file, std::string_view value,
+                                 const VisitFile& visit, uint64_t& done) {
+  const auto record = InodeRecord::Decode(value);
+  if (!record.ok() || !record->IsRegular()) return Status::Ok();  // already reported
+  ++done;
+  context_.Progress({.phase = "contents", .done = done, .total = std::max(files_, done)});
+  SILTFS_RETURN_IF_ERROR(visit(file, record->recipe));
+  return context_.Continue();
+}
+
+Status ContentCheck::WalkFile(const FileVersion& file, const Recipe& recipe) {
   std::optional<ChunkName> leaf;
   RecipeVisitor visitor;
   visitor.node = [&](const RecipeChild& child, uint8_t level, uint64_t) {
@@ -172,7 +197,7 @@ Status ContentCheck::WalkFile(uint64_t inode, const Recipe& recipe) {
   };
   visitor.entry = [&](const RecipeEntry& entry, uint64_t offset) {
     if (entry.is_hole()) return Status::Ok();
-    return Add(ReferenceOf(entry, inode, offset, leaf));
+    return Add(ReferenceOf(entry, file, offset, leaf));
   };
   visitor.damaged = [&](const RecipeChild& node, uint8_t level, uint64_t, Status why) {
     if (!IsDamage(why)) return why;
@@ -187,15 +212,16 @@ Status ContentCheck::WalkFile(uint64_t inode, const Recipe& recipe) {
 Status ContentCheck::NameLosses() {
   naming_ = true;
   const uint64_t references = references_;
-  SILTFS_RETURN_IF_ERROR(ForEachFile(
-      [this](uint64_t inode, const Recipe& recipe) { return NameLossesOf(inode, recipe); }));
+  SILTFS_RETURN_IF_ERROR(ForEachFile([this](const FileVersion& file, const Recipe& recipe) {
+    return NameLossesOf(file, recipe);
+  }));
   SILTFS_RETURN_IF_ERROR(ResolveBatch());
   SILTFS_RETURN_IF_ERROR(SearchSegments());
   references_ = references;  // the second walk has counted some references again
   return Status::Ok();
 }
 
-Status ContentCheck::NameLossesOf(uint64_t inode, const Recipe& recipe) {
+Status ContentCheck::NameLossesOf(const FileVersion& file, const Recipe& recipe) {
   if (recipe.height == 0) return Status::Ok();
   bool named = false;
   Status failure;
@@ -206,7 +232,7 @@ Status ContentCheck::NameLossesOf(uint64_t inode, const Recipe& recipe) {
     if (!lossy.ok()) failure = lossy.status();
     if (!lossy.ok() || !*lossy) return false;
     if (named && named_leaves_ >= kMostNamedLeaves) {
-      Lose(LostRange{inode, offset, child.covered_bytes}, "chunk-missing",
+      Lose(RangeIn(file, offset, child.covered_bytes), "chunk-missing",
            fmt::format("chunks in a range of {} bytes are lost", child.covered_bytes));
       return false;
     }
@@ -218,13 +244,13 @@ Status ContentCheck::NameLossesOf(uint64_t inode, const Recipe& recipe) {
   };
   visitor.entry = [&](const RecipeEntry& entry, uint64_t offset) {
     if (entry.is_hole()) return Status::Ok();
-    return Add(ReferenceOf(entry, inode, offset));
+    return Add(ReferenceOf(entry, file, offset));
   };
   visitor.damaged = [&](const RecipeChild& node, uint8_t, uint64_t offset, Status why) {
     if (!IsDamage(why)) return why;
     named = true;
     ++named_leaves_;
-    LoseNode(inode, node, offset, why);
+    LoseNode(file, node, offset, why);
     return Status::Ok();
   };
   Status walked = WalkRecipe(nodes_, recipe, visitor);
@@ -252,23 +278,37 @@ Status ContentCheck::Overlays() {
   TableCursor extents(snapshot_, Table::kOverlay);
   for (; extents.inode() != TableCursor::kEnd; extents.Next()) {
     uint64_t offset = 0;
-    const auto extent = OverlayExtent::Decode(extents.value());
-    if (!extent.ok() || !extents.Number(offset)) continue;  // already reported
-    for (const ChunkSlice& slice : extent->slices) {
-      SILTFS_RETURN_IF_ERROR(Add({.name = slice.name,
-                                  .length = slice.chunk_length,
-                                  .inode = extents.inode(),
-                                  .offset = offset,
-                                  .covers = slice.length}));
-      offset += slice.length;
-    }
-    SILTFS_RETURN_IF_ERROR(context_.Continue());
+    if (!extents.Number(offset)) continue;  // already reported
+    SILTFS_RETURN_IF_ERROR(AddExtent({extents.inode(), 0}, offset, extents.value()));
   }
-  return extents.status();
+  SILTFS_RETURN_IF_ERROR(extents.status());
+  const KeyRange range = RangeOf(Table::kOverlay);
+  return ForEachVersion(
+      snapshot_, range.begin, range.end,
+      [&](const VersionKeyParts& version, std::string_view value) -> Status {
+        const auto place = ParseNumberedKey(Table::kOverlay, version.key);
+        if (!place) return Status::Ok();  // already reported
+        return AddExtent({place->inode, version.snapshot}, place->number, value);
+      },
+      MalformedVersions::kSkip);
+}
+
+Status ContentCheck::AddExtent(const FileVersion& file, uint64_t offset, std::string_view value) {
+  const auto extent = OverlayExtent::Decode(value);
+  if (!extent.ok()) return Status::Ok();  // already reported
+  for (const ChunkSlice& slice : extent->slices) {
+    SILTFS_RETURN_IF_ERROR(Add({.name = slice.name,
+                                .length = slice.chunk_length,
+                                .file = file,
+                                .offset = offset,
+                                .covers = slice.length}));
+    offset += slice.length;
+  }
+  return context_.Continue();
 }
 
 void ContentCheck::Lose(const LostRange& range, const char* code, std::string message) {
-  damages_.Add(range.inode, code, range.offset, std::move(message));
+  damages_.Add({range.inode, range.snapshot}, code, range.offset, std::move(message));
   if (context_.options.on_lost) context_.options.on_lost(range);
 }
 

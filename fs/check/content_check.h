@@ -1,5 +1,5 @@
 // Checks that every chunk to which a recipe or overlay refers is in a segment, under its name and
-// with its length.
+// with its length. This includes the recipes and overlays that only snapshots show.
 //
 // The index is asked first, in batches. Chunks that the index does not find, or of which it finds
 // only a damaged copy, are collected. All segments are then searched for many of these chunks in

@@ -5,13 +5,14 @@
 #include <set>
 #include <utility>
 
+#include "fs/interface/snapshots.h"
 #include "fs/open/store_layout.h"
-#include "fs/records/path_finder.h"
 
 namespace siltfs {
 
-void FileDamages::Add(uint64_t inode, const char* code, uint64_t offset, std::string message) {
-  const std::pair<uint64_t, std::string> key(inode, code);
+void FileDamages::Add(const FileVersion& file, const char* code, uint64_t offset,
+                      std::string message) {
+  const std::pair<FileVersion, std::string> key(file, code);
   auto found = damages_.find(key);
   if (found == damages_.end()) {
     if (damages_.size() >= kMostFiles) {
@@ -28,17 +29,20 @@ void FileDamages::Add(uint64_t inode, const char* code, uint64_t offset, std::st
 
 Status FileDamages::Report(CheckContext& context, const KvSnapshot& snapshot) const {
   if (damages_.empty()) return Status::Ok();
-  std::set<uint64_t> inodes;
-  for (const auto& [key, damage] : damages_) inodes.insert(key.first);
-  SILTFS_ASSIGN_OR_RETURN(const auto paths, FindPaths(snapshot, inodes));
+  std::set<FileVersion> files;
+  for (const auto& [key, damage] : damages_) files.insert(key.first);
+  SILTFS_ASSIGN_OR_RETURN(const auto names,
+                          NameFiles(snapshot, files, "/" + std::string(kSnapshotDirectoryName)));
   for (const auto& [key, damage] : damages_) {
-    const auto path = paths.find(key.first);
+    const FileName& name = names.at(key.first);
     std::string message = damage.message;
     if (damage.count > 1) message += fmt::format(" ({} places in the file)", damage.count);
+    if (!name.snapshots.empty())
+      message += fmt::format("; inode {} as of {}", key.first.inode, name.snapshots);
     context.Report({.code = key.second,
-                    .path = path == paths.end() ? std::string() : path->second,
+                    .path = name.path,
                     .offset = damage.offset,
-                    .inode = key.first,
+                    .inode = key.first.inode,
                     .message = std::move(message)});
   }
   if (beyond_ > 0) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fs/check/inode_check.h"
+#include "fs/check/version_check.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/open_kv_store.h"
 #include "fs/open/store_layout.h"
@@ -282,7 +283,7 @@ Status CheckMetadata(CheckContext& context) {
     }
   }
   const auto snapshot = context.metadata->Snapshot();
-  for (const auto check : {CheckKeys, CheckInodes}) {
+  for (const auto check : {CheckKeys, CheckInodes, CheckVersions}) {
     const Status checked = check(context, *snapshot);
     if (checked.ok()) continue;
     if (!IsDamage(checked)) return checked;

@@ -10,6 +10,7 @@
 #include "fs/records/inode_record.h"
 #include "fs/records/overlay_extent.h"
 #include "fs/records/schema.h"
+#include "fs/versions/version_walk.h"
 
 namespace siltfs {
 namespace {
@@ -26,23 +27,23 @@ class DamagedFileFinder {
     std::sort(prefixes_.begin(), prefixes_.end());
   }
 
-  Status Walk(uint64_t inode, const InodeRecord& record) {
+  Status Walk(const FileVersion& file, const InodeRecord& record) {
     const uint64_t limit = record.recipe_limit;
     RecipeVisitor visitor;
     visitor.node = [&](const RecipeChild& node, uint8_t level, uint64_t offset) {
       EndSubtrees(offset);
       return offset < limit && (level == 0 || node.covered_bytes > limit - offset ||
-                                BeginSubtree(inode, node, level, offset));
+                                BeginSubtree(file, node, level, offset));
     };
     visitor.entry = [&](const RecipeEntry& entry, uint64_t offset) {
       if (offset >= limit || entry.is_hole()) return Status::Ok();
       if (IsLost(entry.name, static_cast<uint32_t>(entry.length)))
-        NoteInRecipe(inode, offset, std::min(entry.length, limit - offset));
+        NoteInRecipe(file, offset, std::min(entry.length, limit - offset));
       return Status::Ok();
     };
     visitor.damaged = [&](const RecipeChild& node, uint8_t, uint64_t offset, const Status& why) {
       if (!why.Is(StatusCode::kCorruption)) return why;
-      if (offset < limit) NoteInRecipe(inode, offset, std::min(node.covered_bytes, limit - offset));
+      if (offset < limit) NoteInRecipe(file, offset, std::min(node.covered_bytes, limit - offset));
       return Status::Ok();
     };
     SILTFS_RETURN_IF_ERROR(WalkRecipe(chunks_, record.recipe, visitor));
@@ -50,9 +51,9 @@ class DamagedFileFinder {
     return Status::Ok();
   }
 
-  void Look(uint64_t inode, uint64_t offset, const OverlayExtent& extent) {
+  void Look(const FileVersion& file, uint64_t offset, const OverlayExtent& extent) {
     for (const ChunkSlice& slice : extent.slices) {
-      if (IsLost(slice.name, slice.chunk_length)) Note(inode, offset, slice.length);
+      if (IsLost(slice.name, slice.chunk_length)) Note(file, offset, slice.length);
       offset += slice.length;
     }
   }
@@ -60,7 +61,7 @@ class DamagedFileFinder {
   DamagedFiles Take() {
     DamagedFiles found;
     found.count = files_.size() + beyond_;
-    for (const auto& [inode, file] : files_) found.files.push_back(file);
+    for (const auto& [version, file] : files_) found.files.push_back(file);
     return found;
   }
 
@@ -81,12 +82,13 @@ class DamagedFileFinder {
 
   // Enters a subtree and returns true. If the subtree was walked before, adds its lost bytes to
   // those of the file and returns false.
-  bool BeginSubtree(uint64_t inode, const RecipeChild& node, uint8_t level, uint64_t offset) {
+  bool BeginSubtree(const FileVersion& file, const RecipeChild& node, uint8_t level,
+                    uint64_t offset) {
     if (whole_.Contains(node, level)) return false;
     Subtree subtree{SubtreeSet::KeyOf(node, level), level, offset, offset + node.covered_bytes, {}};
     const auto known = losses_.find(subtree.key);
     if (known != losses_.end()) {
-      NoteInRecipe(inode, offset + known->second.offset, known->second.bytes);
+      NoteInRecipe(file, offset + known->second.offset, known->second.bytes);
       return false;
     }
     subtrees_.push_back(subtree);
@@ -106,12 +108,12 @@ class DamagedFileFinder {
     }
   }
 
-  void NoteInRecipe(uint64_t inode, uint64_t offset, uint64_t bytes) {
+  void NoteInRecipe(const FileVersion& file, uint64_t offset, uint64_t bytes) {
     for (Subtree& subtree : subtrees_) {
       subtree.loss.offset = std::min(subtree.loss.offset, offset - subtree.begin);
       subtree.loss.bytes += bytes;
     }
-    Note(inode, offset, bytes);
+    Note(file, offset, bytes);
   }
 
   bool IsLost(const ChunkName& name, uint32_t length) {
@@ -124,14 +126,14 @@ class DamagedFileFinder {
     return lost;
   }
 
-  void Note(uint64_t inode, uint64_t offset, uint64_t bytes) {
-    const auto known = files_.find(inode);
+  void Note(const FileVersion& file, uint64_t offset, uint64_t bytes) {
+    const auto known = files_.find(file);
     if (known != files_.end()) {
       known->second.offset = std::min(known->second.offset, offset);
       known->second.bytes += bytes;
     } else if (files_.size() < most_) {
-      files_[inode] = {inode, offset, bytes};
-    } else if (std::exchange(last_beyond_, inode) != inode) {
+      files_[file] = {file, offset, bytes};
+    } else if (std::exchange(last_beyond_, file) != file) {
       ++beyond_;
     }
   }
@@ -143,10 +145,28 @@ class DamagedFileFinder {
   SubtreeSet whole_;                            // walked subtrees without lost bytes
   std::unordered_map<ChunkName, Loss> losses_;  // of the other subtrees, by SubtreeSet::KeyOf
   std::vector<Subtree> subtrees_;               // from the root down, in the current file
-  std::map<uint64_t, DamagedFile> files_;
+  std::map<FileVersion, DamagedFile> files_;
   uint64_t beyond_ = 0;
-  uint64_t last_beyond_ = 0;
+  FileVersion last_beyond_;
 };
+
+using VisitRecord =
+    std::function<Status(SnapshotNumber snapshot, std::string_view key, std::string_view value)>;
+
+// Visits the records of a table, and their versions.
+Status ForEachRecord(const KvSnapshot& metadata, Table table, const VisitRecord& visit) {
+  const KeyRange range = RangeOf(table);
+  const auto record = metadata.NewIteratorBelow(range.end);
+  for (record->Seek(range.begin); record->Valid(); record->Next())
+    SILTFS_RETURN_IF_ERROR(visit(0, record->key(), record->value()));
+  SILTFS_RETURN_IF_ERROR(record->status());
+  return ForEachVersion(
+      metadata, range.begin, range.end,
+      [&visit](const VersionKeyParts& version, std::string_view value) {
+        return visit(version.snapshot, version.key, value);
+      },
+      MalformedVersions::kSkip);
+}
 
 }  // namespace
 
@@ -154,25 +174,21 @@ Result<DamagedFiles> FindDamagedFiles(const KvSnapshot& metadata, ChunkStore& ch
                                       std::span<const DamagedBlock> damage, size_t most,
                                       const std::function<Status()>& pace) {
   DamagedFileFinder finder(chunks, damage, most);
-  const KeyRange inodes = RangeOf(Table::kInode);
-  auto inode = metadata.NewIteratorBelow(inodes.end);
-  for (inode->Seek(inodes.begin); inode->Valid(); inode->Next()) {
-    const auto number = ParseInodeKey(Table::kInode, inode->key());
-    const auto record = InodeRecord::Decode(inode->value());
-    if (!number || !record.ok() || !record->IsRegular()) continue;
-    SILTFS_RETURN_IF_ERROR(finder.Walk(*number, *record));
-    SILTFS_RETURN_IF_ERROR(pace());
-  }
-  SILTFS_RETURN_IF_ERROR(inode->status());
-  const KeyRange extents = RangeOf(Table::kOverlay);
-  auto extent = metadata.NewIteratorBelow(extents.end);
-  for (extent->Seek(extents.begin); extent->Valid(); extent->Next()) {
-    const auto place = ParseNumberedKey(Table::kOverlay, extent->key());
-    const auto decoded = OverlayExtent::Decode(extent->value());
-    if (place && decoded.ok()) finder.Look(place->inode, place->number, *decoded);
-    SILTFS_RETURN_IF_ERROR(pace());
-  }
-  SILTFS_RETURN_IF_ERROR(extent->status());
+  const auto walk = [&](SnapshotNumber snapshot, std::string_view key, std::string_view value) {
+    const auto number = ParseInodeKey(Table::kInode, key);
+    const auto record = InodeRecord::Decode(value);
+    if (!record.ok() || !number || !record->IsRegular()) return Status::Ok();
+    SILTFS_RETURN_IF_ERROR(finder.Walk({*number, snapshot}, *record));
+    return pace();
+  };
+  SILTFS_RETURN_IF_ERROR(ForEachRecord(metadata, Table::kInode, walk));
+  const auto look = [&](SnapshotNumber snapshot, std::string_view key, std::string_view value) {
+    const auto place = ParseNumberedKey(Table::kOverlay, key);
+    const auto extent = OverlayExtent::Decode(value);
+    if (extent.ok() && place) finder.Look({place->inode, snapshot}, place->number, *extent);
+    return pace();
+  };
+  SILTFS_RETURN_IF_ERROR(ForEachRecord(metadata, Table::kOverlay, look));
   return finder.Take();
 }
 

@@ -1,4 +1,5 @@
-// Finds the files that use lost chunks: damaged chunks of which no intact copy exists.
+// Finds the files that use lost chunks: damaged chunks of which no intact copy exists. A version of
+// a file that only snapshots show counts as a file of its own.
 //
 // Thread-safety: any thread. The store may be in use; the result describes the snapshot. Memory:
 // the returned files; 8 bytes for each chunk known to be damaged; about 60 bytes for each chunk
@@ -14,17 +15,18 @@
 
 #include "fs/chunks/chunk_store.h"
 #include "fs/kv/kv_store.h"
+#include "fs/versions/snapshot_paths.h"
 
 namespace siltfs {
 
 struct DamagedFile {
-  uint64_t inode = 0;
+  FileVersion file = {};
   uint64_t offset = 0;  // of the first unreadable byte
   uint64_t bytes = 0;   // unreadable
 };
 
 struct DamagedFiles {
-  std::vector<DamagedFile> files;  // by ascending inode; at most `most`
+  std::vector<DamagedFile> files;  // by ascending inode and snapshot; at most `most`
   uint64_t count = 0;              // of all damaged files
 };
 

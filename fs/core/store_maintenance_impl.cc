@@ -8,8 +8,9 @@
 
 #include "chunker/sha1/kernels.h"
 #include "fs/core/damaged_files.h"
-#include "fs/records/path_finder.h"
+#include "fs/interface/snapshots.h"
 #include "fs/records/schema.h"
+#include "fs/versions/snapshot_paths.h"
 
 namespace siltfs {
 namespace {
@@ -202,15 +203,16 @@ Status StoreMaintenanceImpl::NameDamagedFiles(ScrubReport& report) {
                                            [this] { return jobs_->scrubber().CheckRunning(); }));
   report.damaged_files = found.count;
   if (!store_.options().report) return Status::Ok();
-  std::set<uint64_t> inodes;
-  for (const DamagedFile& file : found.files) inodes.insert(file.inode);
-  SILTFS_ASSIGN_OR_RETURN(const auto paths, FindPaths(*metadata, inodes));
-  for (const DamagedFile& file : found.files) {
-    const auto path = paths.find(file.inode);
-    store_.options().report(
-        fmt::format("{} (inode {}): {} bytes cannot be read, the first at offset {}",
-                    path == paths.end() ? "a file without a name" : path->second, file.inode,
-                    file.bytes, file.offset));
+  std::set<FileVersion> files;
+  for (const DamagedFile& damaged : found.files) files.insert(damaged.file);
+  SILTFS_ASSIGN_OR_RETURN(const auto names,
+                          NameFiles(*metadata, files, "/" + std::string(kSnapshotDirectoryName)));
+  for (const DamagedFile& damaged : found.files) {
+    const FileName& name = names.at(damaged.file);
+    store_.options().report(fmt::format(
+        "{} (inode {}{}{}): {} bytes cannot be read, the first at offset {}",
+        name.path.empty() ? "a file without a name" : name.path, damaged.file.inode,
+        name.snapshots.empty() ? "" : " as of ", name.snapshots, damaged.bytes, damaged.offset));
   }
   if (found.count > found.files.size()) {
     store_.options().report(

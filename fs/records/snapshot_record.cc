@@ -62,6 +62,19 @@ Result<std::vector<NumberedSnapshot>> ReadSnapshots(const KvSnapshot& metadata) 
   return found;
 }
 
+Result<std::vector<NumberedSnapshot>> ReadIntactSnapshots(const KvSnapshot& metadata) {
+  std::vector<NumberedSnapshot> found;
+  const KeyRange range = RangeOf(Table::kSnapshot);
+  const auto iterator = metadata.NewIteratorBelow(range.end);
+  for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
+    const auto number = ParseSnapshotKey(iterator->key());
+    auto record = SnapshotRecord::Decode(iterator->value());
+    if (record.ok() && number && *number != 0) found.push_back({*number, *std::move(record)});
+  }
+  SILTFS_RETURN_IF_ERROR(iterator->status());
+  return found;
+}
+
 Result<uint64_t> ReadNextSnapshot(const KvSnapshot& metadata) {
   SILTFS_ASSIGN_OR_RETURN(const auto value, metadata.Get(kNextSnapshotKey));
   if (!value) return uint64_t{1};

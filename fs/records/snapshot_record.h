@@ -16,12 +16,12 @@
 namespace siltfs {
 
 struct SnapshotRecord {
-  std::string name;            // unique among the snapshots that are not being removed
-  int64_t created = 0;         // nanoseconds since 1970
-  uint64_t commit = 0;         // the number of the commit that made it
-  uint64_t inode_limit = 0;    // it has no inode at or above this number
-  bool removing = false;       // deleted; versions that it needed may still exist
-  int64_t logical_bytes = 0;   // the counters as of the commit (schema.h)
+  std::string name;           // unique among the snapshots that are not being removed
+  int64_t created = 0;        // nanoseconds since 1970
+  uint64_t commit = 0;        // the number of the commit that made it
+  uint64_t inode_limit = 0;   // it has no inode at or above this number
+  bool removing = false;      // deleted; versions that it needed may still exist
+  int64_t logical_bytes = 0;  // the counters as of the commit (schema.h)
   int64_t files = 0;
   int64_t directories = 0;
   int64_t chunk_references = 0;
@@ -41,6 +41,8 @@ struct NumberedSnapshot {
 
 // All snapshots, also those that are being removed, in the order of their numbers.
 Result<std::vector<NumberedSnapshot>> ReadSnapshots(const KvSnapshot& metadata);
+// Like ReadSnapshots, but leaves out malformed records. For checks and repairs.
+Result<std::vector<NumberedSnapshot>> ReadIntactSnapshots(const KvSnapshot& metadata);
 // The number of the next snapshot.
 Result<uint64_t> ReadNextSnapshot(const KvSnapshot& metadata);
 std::string EncodeNextSnapshot(uint64_t number);

@@ -28,7 +28,7 @@ class LostRanges {
     std::vector<LostRange> merged;
     for (const LostRange& range : ranges_) {
       LostRange* last = merged.empty() ? nullptr : &merged.back();
-      if (last != nullptr && last->inode == range.inode &&
+      if (last != nullptr && last->snapshot == range.snapshot && last->inode == range.inode &&
           range.offset <= last->offset + last->length) {
         last->length =
             std::max(last->offset + last->length, range.offset + range.length) - last->offset;

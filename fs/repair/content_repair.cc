@@ -25,7 +25,9 @@
 #include "fs/repair/node_writer.h"
 #include "fs/repair/overlay_repair.h"
 #include "fs/repair/recipe_repair.h"
+#include "fs/repair/version_edit.h"
 #include "fs/segments/chunk_verifier.h"
+#include "fs/versions/version_walk.h"
 
 namespace siltfs {
 namespace {
@@ -33,13 +35,13 @@ namespace {
 class ContentRepair {
  public:
   ContentRepair(RepairSession& session, const CheckOptions& options)
-      : session_(session), context_(session.env, options), edit_(*session.kv) {}
+      : session_(session), context_(session.env, options), metadata_(session.kv->Snapshot()) {}
 
   Result<std::vector<LostRange>> Run(std::vector<LostRange> found) {
-    for (const LostRange& range : found) found_[range.inode].push_back(range);
-    for (auto& [inode, ranges] : found_) std::sort(ranges.begin(), ranges.end());
+    for (const LostRange& range : found) found_[{range.inode, range.snapshot}].push_back(range);
+    for (auto& [file, ranges] : found_) std::sort(ranges.begin(), ranges.end());
     SILTFS_RETURN_IF_ERROR(OpenStore());
-    for (const auto& [inode, ranges] : found_) SILTFS_RETURN_IF_ERROR(CollectNames(inode, ranges));
+    for (const auto& [file, ranges] : found_) SILTFS_RETURN_IF_ERROR(CollectNames(file, ranges));
     SILTFS_RETURN_IF_ERROR(FindReadable());
     if (!unreadable_.empty() || node_damaged_) SILTFS_RETURN_IF_ERROR(ChangeFiles());
     std::sort(lost_.begin(), lost_.end());
@@ -61,9 +63,9 @@ class ContentRepair {
     return Status::Ok();
   }
 
-  // nullopt if the file no longer exists.
-  Result<std::optional<InodeRecord>> ReadInode(uint64_t inode) {
-    SILTFS_ASSIGN_OR_RETURN(const auto value, edit_.snapshot().Get(InodeKey(inode)));
+  // nullopt if the file no longer exists, or if its inode has no version for the snapshot.
+  Result<std::optional<InodeRecord>> ReadInode(const FileVersion& file) {
+    SILTFS_ASSIGN_OR_RETURN(const auto value, ReadVersion(*metadata_, InodeKey(file.inode), file));
     if (!value) return std::optional<InodeRecord>();
     auto record = InodeRecord::Decode(*value);
     if (!record.ok() || !record->IsRegular()) return std::optional<InodeRecord>();
@@ -91,24 +93,33 @@ class ContentRepair {
   }
 
   Status ForEachExtent(
-      uint64_t inode,
+      const FileVersion& file,
       const std::function<Status(const PlacedExtent&, const std::string& key)>& visit) {
-    const KeyRange range = RangeOf(Table::kOverlay, inode);
-    const auto iterator = edit_.snapshot().NewIteratorBelow(range.end);
-    for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
-      const std::string key(iterator->key());
+    const auto decode = [&visit](const std::string& key, std::string_view value) {
       const auto parts = ParseNumberedKey(Table::kOverlay, key);
-      auto extent = OverlayExtent::Decode(iterator->value());
-      if (!parts || !extent.ok()) continue;
-      SILTFS_RETURN_IF_ERROR(visit({parts->number, std::move(extent).value()}, key));
+      auto extent = OverlayExtent::Decode(value);
+      if (!extent.ok() || !parts) return Status::Ok();
+      return visit({parts->number, std::move(extent).value()}, key);
+    };
+    const KeyRange range = RangeOf(Table::kOverlay, file.inode);
+    if (file.snapshot != 0) {
+      return ForEachVersion(
+          *metadata_, range.begin, range.end,
+          [&](const VersionKeyParts& version, std::string_view value) {
+            return version.snapshot == file.snapshot ? decode(version.key, value) : Status::Ok();
+          },
+          MalformedVersions::kSkip);
     }
+    const auto iterator = metadata_->NewIteratorBelow(range.end);
+    for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next())
+      SILTFS_RETURN_IF_ERROR(decode(std::string(iterator->key()), iterator->value()));
     return iterator->status();
   }
 
   // Collects the names of the suspect chunks.
-  Status CollectNames(uint64_t inode, const std::vector<LostRange>& ranges) {
-    SILTFS_ASSIGN_OR_RETURN(const auto record, ReadInode(inode));
-    if (!record) return Status::Ok();
+  Status CollectNames(const FileVersion& file, const std::vector<LostRange>& ranges) {
+    SILTFS_ASSIGN_OR_RETURN(const auto record, ReadInode(file));
+    if (!record && file.snapshot == 0) return Status::Ok();
     RecipeVisitor visitor;
     visitor.node = [&](const RecipeChild& node, uint8_t level, uint64_t offset) {
       if (!IsFound(ranges, offset, node.covered_bytes)) return false;
@@ -126,8 +137,8 @@ class ContentRepair {
       why.IgnoreError("becomes a hole");
       return Status::Ok();
     };
-    SILTFS_RETURN_IF_ERROR(WalkRecipe(*nodes_, record->recipe, visitor));
-    return ForEachExtent(inode, [&](const PlacedExtent& placed, const std::string&) {
+    if (record) SILTFS_RETURN_IF_ERROR(WalkRecipe(*nodes_, record->recipe, visitor));
+    return ForEachExtent(file, [&](const PlacedExtent& placed, const std::string&) {
       uint64_t offset = placed.offset;
       for (const ChunkSlice& slice : placed.extent.slices) {
         if (IsFound(ranges, offset, slice.length)) unreadable_.insert(slice.name);
@@ -196,32 +207,54 @@ class ContentRepair {
     return NodeWriter::Create(session_.env, std::move(options), *nodes_);
   }
 
+  // Versions change first, in a write of their own: the changes of live files then keep their old
+  // values only for snapshots that have no version yet.
   Status ChangeFiles() {
     SILTFS_ASSIGN_OR_RETURN(const auto writer, BeginWriting());
     RecipeRepair recipes(*nodes_, *writer,
                          [this](const ChunkName& name) { return unreadable_.contains(name); });
-    for (const auto& [inode, ranges] : found_) {
-      SILTFS_ASSIGN_OR_RETURN(auto record, ReadInode(inode));
-      if (!record) continue;
-      SILTFS_ASSIGN_OR_RETURN(const bool changed, recipes.Repair(inode, record->recipe, lost_));
-      if (changed) edit_.Put(InodeKey(inode), record->Encode());
-      SILTFS_RETURN_IF_ERROR(ChangeOverlay(inode));
+    VersionEdit versions(*metadata_);
+    MetadataEdit live(*session_.kv);
+    for (const auto& [file, ranges] : found_) {
+      SILTFS_ASSIGN_OR_RETURN(auto record, ReadInode(file));
+      if (!record && file.snapshot == 0) continue;
+      if (record) {
+        const size_t before = lost_.size();
+        SILTFS_ASSIGN_OR_RETURN(const bool changed,
+                                recipes.Repair(file.inode, record->recipe, lost_));
+        for (size_t i = before; i < lost_.size(); ++i) lost_[i].snapshot = file.snapshot;
+        if (changed && file.snapshot == 0) live.Put(InodeKey(file.inode), record->Encode());
+        if (changed && file.snapshot != 0)
+          versions.Put(InodeKey(file.inode), file.snapshot, record->Encode());
+      }
+      SILTFS_RETURN_IF_ERROR(ChangeOverlay(file, versions, live));
     }
     SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, writer->Finish());
-    for (const auto& [id, segment] : records) edit_.Put(SegmentKey(id), segment.Encode());
-    return edit_.Write();
+    std::vector<Mutation> first = versions.Take();
+    for (const auto& [id, segment] : records) first.push_back({SegmentKey(id), segment.Encode()});
+    if (!first.empty()) SILTFS_RETURN_IF_ERROR(session_.kv->Write(first));
+    // Only now, so that the step sees the changed versions.
+    MetadataEdit second(*session_.kv);
+    live.MoveTo(second);
+    return second.Write();
   }
 
-  Status ChangeOverlay(uint64_t inode) {
+  Status ChangeOverlay(const FileVersion& file, VersionEdit& versions, MetadataEdit& live) {
     const auto lost = [this](const ChunkSlice& slice) { return unreadable_.contains(slice.name); };
-    return ForEachExtent(inode, [&](const PlacedExtent& placed, const std::string& key) {
+    return ForEachExtent(file, [&](const PlacedExtent& placed, const std::string& key) -> Status {
       const std::vector<PlacedExtent> pieces = WithoutLost(placed, lost);
       if (pieces.empty()) return Status::Ok();
-      edit_.Remove(key);
+      if (file.snapshot == 0) live.Remove(key);
       for (const PlacedExtent& piece : pieces) {
-        edit_.Put(OverlayKey(inode, piece.offset), piece.extent.Encode());
+        const std::string piece_key = OverlayKey(file.inode, piece.offset);
+        if (file.snapshot == 0) {
+          live.Put(piece_key, piece.extent.Encode());
+        } else {
+          SILTFS_RETURN_IF_ERROR(
+              versions.PutPart(piece_key, key, file.snapshot, piece.extent.Encode()));
+        }
         if (piece.extent.kind == OverlayExtent::Kind::kHole)
-          lost_.push_back({inode, piece.offset, piece.extent.length});
+          lost_.push_back({file.inode, piece.offset, piece.extent.length, file.snapshot});
       }
       return Status::Ok();
     });
@@ -229,11 +262,11 @@ class ContentRepair {
 
   RepairSession& session_;
   CheckContext context_;
-  MetadataEdit edit_;
+  const std::shared_ptr<const KvSnapshot> metadata_;
   std::unique_ptr<ChunkFinder> finder_;
   std::unique_ptr<BaseFinder> bases_;
   std::unique_ptr<NodeFinder> nodes_;
-  std::map<uint64_t, std::vector<LostRange>> found_;
+  std::map<FileVersion, std::vector<LostRange>> found_;
   SubtreeSet collected_;
   std::set<ChunkName> unreadable_;
   bool node_damaged_ = false;

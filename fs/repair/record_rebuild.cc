@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "fs/check/record_form.h"
 #include "fs/meta/id_allocator.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/open/store_index.h"
@@ -13,6 +14,7 @@
 #include "fs/records/schema.h"
 #include "fs/records/scrub_record.h"
 #include "fs/segments/sealed_record.h"
+#include "fs/versions/version_key.h"
 #include "index/open_index.h"
 #include "store/base/coding.h"
 #include "store/segment/segment_reader.h"
@@ -81,10 +83,30 @@ bool RecordRebuild::Keep(std::string_view key, std::string_view value) {
       return false;  // without kNotesKey the next mount makes all notes again
     case Table::kDamage:
       return ParseDamageKey(key) && DamagedBlock::DecodeChunks(value).ok();
+    case Table::kSnapshot:
+      return KeepSnapshot(key, value);
+    case Table::kVersion:
+      return KeepVersion(key, value);
+    case Table::kVersionList:
+      return ParseVersionListKey(key) && value.empty();
     default:
       NoteInodes(key, value);
       return true;
   }
+}
+
+bool RecordRebuild::KeepSnapshot(std::string_view key, std::string_view value) {
+  if (key == kNextSnapshotKey) return NumberIn(value).value_or(0) != 0;
+  // A malformed record is kept, because the repair gives the snapshot another one.
+  return ParseSnapshotKey(key).value_or(0) != 0;
+}
+
+bool RecordRebuild::KeepVersion(std::string_view key, std::string_view value) {
+  const auto version = ParseVersionKey(key);
+  const auto record = DecodeVersion(value);
+  if (!version || !record || !IsRecordKey(version->key)) return false;
+  NoteInodes(version->key, record->value_or(std::string_view()));
+  return true;
 }
 
 bool RecordRebuild::KeepSingle(std::string_view key, std::string_view value) {

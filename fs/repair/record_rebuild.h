@@ -6,7 +6,8 @@
 // The number of the last commit is set far above any number that a superblock, header or block of
 // the store can hold (docs/crash-model.md, I5). Segment records are made from the segments'
 // footers. Intents and notes of secondary copies are dropped, because the files show which segments
-// were replaced, and the next mount makes the notes again.
+// were replaced, and the next mount makes the notes again. Snapshots and versions of records are
+// kept as they are. If a loss has left some that do not fit together, RepairVersions repairs them.
 //
 // Not thread-safe. Memory: the segments' records. Errors: Env's, if the segments cannot be listed.
 #pragma once
@@ -40,6 +41,8 @@ class RecordRebuild {
 
  private:
   bool KeepSingle(std::string_view key, std::string_view value);
+  bool KeepSnapshot(std::string_view key, std::string_view value);
+  bool KeepVersion(std::string_view key, std::string_view value);
   void NoteInode(uint64_t inode) { inode_limit_ = std::max(inode_limit_, inode + 1); }
   void NoteInodes(std::string_view key, std::string_view value);
   Status SurveySegments(SegmentStore& segments, const StoreUuid& uuid);

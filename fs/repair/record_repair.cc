@@ -158,6 +158,9 @@ class RecordRepair {
         case Table::kOrphan:
         case Table::kXattr:
         case Table::kHidden:
+        case Table::kSnapshot:  // RepairVersions repairs these tables
+        case Table::kVersion:
+        case Table::kVersionList:
           iterator->Seek(RangeOf(static_cast<Table>(key[0])).end);
           continue;
         default:

@@ -10,11 +10,11 @@
 
 #include "fs/guide/segment_guide.h"
 #include "fs/interface/file_system.h"
+#include "fs/interface/snapshots.h"
 #include "fs/open/rebuild_index.h"
 #include "fs/open/segment_check.h"
 #include "fs/open/store_layout.h"
 #include "fs/open/store_metadata.h"
-#include "fs/records/path_finder.h"
 #include "fs/recovery/segment_replacement.h"
 #include "fs/repair/check_findings.h"
 #include "fs/repair/content_repair.h"
@@ -24,6 +24,8 @@
 #include "fs/repair/salvage_findings.h"
 #include "fs/repair/segment_repair_run.h"
 #include "fs/repair/superblock_repair.h"
+#include "fs/repair/version_repair.h"
+#include "fs/versions/snapshot_paths.h"
 #include "store/env/files.h"
 #include "store/segment/segment_files.h"
 
@@ -67,6 +69,7 @@ class Repair {
   Status CloseSession();
   // Whether the metadata has segments with data.
   Result<bool> HasSegments();
+  Result<bool> RepairSnapshotsOf(const CheckFindings& found);
   Result<bool> RepairMetadataOf(const CheckFindings& found);
   Result<bool> RepairContentsOf(const CheckFindings& found);
   // Mounts and unmounts the store internally. False if the store cannot be opened.
@@ -303,6 +306,8 @@ Result<bool> Repair::RepairInside(const CheckFindings& found) {
   }
   SILTFS_RETURN_IF_ERROR(OpenSession());
   SILTFS_ASSIGN_OR_RETURN(const uint64_t rewritten, RepairSegments(*session_, segments));
+  // First, because the repairs of records keep versions for the snapshots.
+  SILTFS_ASSIGN_OR_RETURN(const bool snapshots, RepairSnapshotsOf(found));
   SILTFS_ASSIGN_OR_RETURN(const bool metadata, RepairMetadataOf(found));
   SILTFS_ASSIGN_OR_RETURN(const bool contents, RepairContentsOf(found));
   uint64_t dropped = 0;
@@ -312,8 +317,8 @@ Result<bool> Repair::RepairInside(const CheckFindings& found) {
   const bool replaced = !session_->records.replacements.empty();
   SILTFS_RETURN_IF_ERROR(CloseSession());
   // Opening and closing the metadata has repaired the ledger and the log.
-  bool changed = rewritten > 0 || no_segments || metadata || contents || dropped > 0 || replaced ||
-                 found.HasAnyOf({"metadata-ledger", "metadata-log"});
+  bool changed = rewritten > 0 || no_segments || snapshots || metadata || contents || dropped > 0 ||
+                 replaced || found.HasAnyOf({"metadata-ledger", "metadata-log"});
   const bool index = found.HasAnyWith("index-") || found.Has("not-indexed") || dropped > 0;
   const bool unclean = !found.report.clean_shutdown.value_or(true);
   if (contents || replaced || (index && unclean)) {
@@ -333,6 +338,17 @@ Result<bool> Repair::RepairInside(const CheckFindings& found) {
     changed = true;
   }
   return changed;
+}
+
+Result<bool> Repair::RepairSnapshotsOf(const CheckFindings& found) {
+  if (!all() || !found.HasAnyOf({"snapshot-record", "snapshot-version"})) return false;
+  SILTFS_ASSIGN_OR_RETURN(const VersionRepairResult result,
+                          RepairVersions(*session_->kv, env_.NowNanoseconds()));
+  std::vector<LostRange> lost;
+  for (const VersionRepairResult::Lost& version : result.lost)
+    lost.push_back({.inode = version.inode, .snapshot = version.snapshot});
+  SILTFS_RETURN_IF_ERROR(NoteLost(std::move(lost)));
+  return result.changes > 0;
 }
 
 Result<bool> Repair::RepairMetadataOf(const CheckFindings& found) {
@@ -382,6 +398,9 @@ Result<bool> Repair::RepairMetadataOf(const CheckFindings& found) {
 Result<bool> Repair::RepairContentsOf(const CheckFindings& found) {
   if (!all() || found.lost.empty()) return false;
   SILTFS_ASSIGN_OR_RETURN(auto lost, RepairContents(*session_, options_.check, found.lost));
+  const bool has_versions = std::any_of(lost.begin(), lost.end(),
+                                        [](const LostRange& range) { return range.snapshot != 0; });
+  if (has_versions) SILTFS_RETURN_IF_ERROR(RelistVersions(*session_->kv).status());
   // The recipes and overlays have changed, so the totals that follow from them are computed again.
   SILTFS_ASSIGN_OR_RETURN(const auto statistics,
                           RepairMetadata(*session_->kv, {.all = false, .now = 0, .detached = {}}));
@@ -392,22 +411,22 @@ Result<bool> Repair::RepairContentsOf(const CheckFindings& found) {
 
 Status Repair::NoteLost(std::vector<LostRange> lost) {
   if (lost.empty()) return Status::Ok();
-  std::set<uint64_t> inodes;
-  for (const LostRange& range : lost) inodes.insert(range.inode);
-  const auto snapshot = session_->kv->Snapshot();
-  SILTFS_ASSIGN_OR_RETURN(const auto paths, FindPaths(*snapshot, inodes));
+  std::set<FileVersion> files;
+  for (const LostRange& range : lost) files.insert({range.inode, range.snapshot});
+  const auto metadata = session_->kv->Snapshot();
+  SILTFS_ASSIGN_OR_RETURN(const auto names,
+                          NameFiles(*metadata, files, "/" + std::string(kSnapshotDirectoryName)));
   for (const LostRange& range : lost) {
     // Adjacent ranges are reported as one.
     if (!report_.lost.empty()) {
       LostRange& last = report_.lost.back().range;
-      if (last.inode == range.inode && last.offset + last.length == range.offset &&
-          range.length > 0) {
+      if (last.inode == range.inode && last.snapshot == range.snapshot &&
+          last.offset + last.length == range.offset && range.length > 0) {
         last.length += range.length;
         continue;
       }
     }
-    const auto path = paths.find(range.inode);
-    report_.lost.push_back({path == paths.end() ? std::string() : path->second, range});
+    report_.lost.push_back({names.at({range.inode, range.snapshot}).path, range});
   }
   return Status::Ok();
 }

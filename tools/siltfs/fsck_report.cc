@@ -52,9 +52,13 @@ std::string FormatSummary(const std::string& store, const RepairReport& repair, 
 }
 
 std::string FormatLost(const LostContent& lost) {
-  const std::string file = fmt::format(
-      "lost: {}, inode {}", lost.path.empty() ? "a file without a name" : Printable(lost.path),
-      lost.range.inode);
+  std::string file = fmt::format("lost: {}, inode {}",
+                                 lost.path.empty() ? "a file without a name" : Printable(lost.path),
+                                 lost.range.inode);
+  if (lost.range.snapshot != 0) {
+    file += fmt::format(" as of snapshot {}", lost.range.snapshot);
+    if (lost.range.length == 0) return file + ": a newer state is shown now\n";
+  }
   if (lost.range.length == 0) return file + ": all of it\n";
   return fmt::format("{}, offset {}: {} bytes are zeros now\n", file, lost.range.offset,
                      lost.range.length);
@@ -99,7 +103,8 @@ Json ListLost(const std::vector<LostContent>& lost) {
     listed.push_back({{"path", content.path},
                       {"inode", content.range.inode},
                       {"offset", content.range.offset},
-                      {"length", content.range.length}});
+                      {"length", content.range.length},
+                      {"snapshot", content.range.snapshot}});
   }
   return listed;
 }

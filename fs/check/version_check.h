@@ -1,0 +1,31 @@
+// Checks the records of snapshots, and the versions of records that metadata keeps for them
+// (fs/versions/version_key.h).
+//
+// The check reads each version once, so its cost does not depend on how many snapshots show it. It
+// does not compare the records within a snapshot with each other. Not thread-safe. Memory: the
+// records of the snapshots.
+#pragma once
+
+#include <cstdint>
+
+#include "fs/check/check_context.h"
+#include "fs/records/snapshot_record.h"
+
+namespace siltfs {
+
+// Snapshots have numbers below this limit, because a mount shows the numbers in the upper bits of
+// inode numbers.
+inline constexpr uint64_t kSnapshotNumberLimit = uint64_t{1} << 20;
+
+// No inode number at or above the result has been used when a snapshot was made: a mount claims
+// numbers in advance, and a clean unmount returns the unused ones.
+uint64_t HighestInodeLimit(const IdRanges& ids);
+
+// Whether one of the snapshots, which ascend by number, needs a version with these bounds. A
+// snapshot that is being removed counts too.
+bool IsNeeded(const std::vector<NumberedSnapshot>& snapshots, uint64_t born, uint64_t kept_for);
+
+// Reports snapshot-record and snapshot-version. Fails if a table cannot be read.
+Status CheckVersions(CheckContext& context, const KvSnapshot& snapshot);
+
+}  // namespace siltfs
