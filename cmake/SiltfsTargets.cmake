@@ -135,12 +135,19 @@ function(siltfs_library name)
   endif()
 endfunction()
 
+# All programs, and the programs of the tests with one of these labels. A normal run of
+# tools/run-tests builds only this target in release mode, and runs only the tests with these labels
+# (the variable `system_labels` there). All other tests have run with AddressSanitizer before.
+set(siltfs_system_labels posix mount mount-long crash crash-finds build bench memory-segments release)
+add_custom_target(system_tests)
+
 # siltfs_executable(<name> SOURCES <file>... [DEPENDS <target>...])
 # A program. Its own sources only parse the command line; the rest of its code is in libraries.
 function(siltfs_executable name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE siltfs_options siltfs_cold_code ${ARG_DEPENDS})
+  add_dependencies(system_tests ${name})
 endfunction()
 
 # siltfs_test_program(<name> SOURCES <file>... [DEPENDS <target>...])
@@ -167,7 +174,7 @@ endfunction()
 # siltfs_test(<name> SOURCES <file>... [DEPENDS <target>...] [LABELS <label>...]
 #             [TIMEOUT <seconds>])
 # A Catch2 program that is one entry of ctest. It links siltfs_test_support (tests/support), the
-# code that all tests share.
+# code that all tests share. A test that does less with a sanitizer also gets the label "release".
 function(siltfs_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -176,6 +183,21 @@ function(siltfs_test name)
   siltfs_unite(${name})
   siltfs_precompile(test ${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  foreach(source IN LISTS ARG_SOURCES)
+    # These are the sources with test cases that sanitizers leave out, and the sources that cut the
+    # power or fail the device for fewer calls (tests/support/crash_points.h).
+    cmake_path(ABSOLUTE_PATH source)
+    file(STRINGS ${source} fewer REGEX "__SANITIZE_ADDRESS__|crash_points\\.h" LIMIT_COUNT 1)
+    if(fewer)
+      list(APPEND ARG_LABELS release)
+      break()
+    endif()
+  endforeach()
+  foreach(label IN LISTS ARG_LABELS)
+    if(label IN_LIST siltfs_system_labels)
+      add_dependencies(system_tests ${name})
+    endif()
+  endforeach()
   # --durations prints each test case when it ends. So the output of a test program that hangs shows
   # which test cases it has finished.
   add_test(NAME ${name} COMMAND ${name} --durations yes)
