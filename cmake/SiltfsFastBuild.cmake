@@ -70,9 +70,20 @@ set(siltfs_common_headers
   <algorithm> <array> <atomic> <chrono> <cstdint> <cstring> <functional> <limits> <map> <memory> <mutex> <optional> <set> <span>
   <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
 
-# siltfs_precompile(<kind> <target>): gives the target the precompiled headers of its kind:
-# "library", "command_line", "test" or "test_library". The headers are precompiled once per kind, with
-# the options common to all targets of the kind.
+# siltfs_precompile(<kind> <target>): gives the target the precompiled headers of its kind. The
+# headers are precompiled once per kind, with the options common to all targets of the kind:
+# - "library": headers of the standard library, and fmt;
+# - "command_line": also CLI11 and nlohmann/json;
+# - "cold_command_line": the same headers as "command_line", for code that takes little time to run
+#   (siltfs_command_code);
+# - "test": headers of the standard library, fmt and Catch2. Tests that include nlohmann/json compile
+#   no faster if it is precompiled;
+# - "test_library": the same headers as "test", for code that tests share;
+# - "test_program": the same headers as "command_line", for programs that only test siltfs.
+# Give the headers with CLI11 only to targets that use it: it defines global constants, and each
+# object contains code for them.
+# A compiler reads a precompiled header only for a source with the same options. So the targets of
+# the first three kinds must be libraries, which are compiled for any address (-fPIC).
 function(siltfs_precompile kind target)
   if(NOT SILTFS_PRECOMPILED_HEADERS)
     return()
@@ -86,12 +97,14 @@ function(siltfs_precompile kind target)
     file(CONFIGURE OUTPUT ${source} CONTENT "")
     add_library(${maker} OBJECT ${source})
     target_link_libraries(${maker} PRIVATE siltfs_options fmt::fmt)
-    if(kind STREQUAL "test" OR kind STREQUAL "test_library")
+    if(kind STREQUAL "test_program")
+      target_link_libraries(${maker} PRIVATE siltfs_test_code)
+    elseif(kind MATCHES "^test")
       target_link_libraries(${maker} PRIVATE Catch2::Catch2)
-      if(kind STREQUAL "test")
-        target_link_libraries(${maker} PRIVATE siltfs_test_code)
-      else()
+      if(kind STREQUAL "test_library")
         target_link_libraries(${maker} PRIVATE siltfs_cold_code)
+      else()
+        target_link_libraries(${maker} PRIVATE siltfs_test_code)
       endif()
       if(Catch2_VERSION VERSION_LESS 3)
         target_precompile_headers(${maker} PRIVATE <catch2/catch.hpp>)
@@ -100,12 +113,18 @@ function(siltfs_precompile kind target)
       endif()
     else()
       set_target_properties(${maker} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-      if(kind STREQUAL "command_line")
-        target_link_libraries(${maker} PRIVATE siltfs_cold_code CLI11::CLI11 nlohmann_json::nlohmann_json)
-        target_precompile_headers(${maker} PRIVATE <CLI/CLI.hpp> <nlohmann/json.hpp>)
+      if(kind STREQUAL "cold_command_line")
+        target_link_libraries(${maker} PRIVATE siltfs_command_code)
       endif()
     endif()
+    if(kind MATCHES "command_line$|^test_program$")
+      target_link_libraries(${maker} PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json)
+      target_precompile_headers(${maker} PRIVATE <CLI/CLI.hpp> <nlohmann/json.hpp>)
+    endif()
     target_precompile_headers(${maker} PRIVATE ${siltfs_common_headers})
+  endif()
+  if(NOT kind MATCHES "^test")
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${maker})
 endfunction()

@@ -76,6 +76,13 @@ endif()
 add_library(siltfs_cold_code INTERFACE)
 target_compile_options(siltfs_cold_code INTERFACE $<$<CONFIG:Sanitize>:-fno-inline>)
 
+# Options for code that includes CLI11 or nlohmann/json and takes little time to run. These headers
+# define large inline functions, which each object contains again. With -O2, a compiler spends most
+# of its time on them. So an optimised build compiles this code with -O1.
+add_library(siltfs_command_code INTERFACE)
+target_link_libraries(siltfs_command_code INTERFACE siltfs_cold_code)
+target_compile_options(siltfs_command_code INTERFACE $<$<CONFIG:RelWithDebInfo>:-O1>)
+
 # Options for the sources of tests. In an optimised build they are compiled without optimisation,
 # which halves their compilation time; the libraries under test are optimised. Libraries that tests
 # share (siltfs_test_library) are optimised, too, because campaigns spend their time in them.
@@ -95,13 +102,14 @@ function(siltfs_include_root out_variable name)
   set(${out_variable} ${root} PARENT_SCOPE)
 endfunction()
 
-# siltfs_library(<name> FOLDER <folder> [COMMAND_LINE] [SOURCES <file>...] [DEPENDS <target>...]
-#                [PRIVATE_DEPENDS <target>...])
+# siltfs_library(<name> FOLDER <folder> [COMMAND_LINE [COLD]] [SOURCES <file>...]
+#                [DEPENDS <target>...] [PRIVATE_DEPENDS <target>...])
 # A library of the sources of one folder. Targets that link it also see its DEPENDS, but not its
-# PRIVATE_DEPENDS. COMMAND_LINE: most of the code parses commands and takes little time. It is
-# compiled with siltfs_cold_code and the precompiled header for command lines.
+# PRIVATE_DEPENDS. COMMAND_LINE: most sources include CLI11 or nlohmann/json, which the library's
+# precompiled header contains. COLD: the code takes little time to run, so it is compiled with
+# siltfs_command_code.
 function(siltfs_library name)
-  cmake_parse_arguments(ARG "COMMAND_LINE" "FOLDER" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "COMMAND_LINE;COLD" "FOLDER" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   siltfs_include_root(root ${name} ${ARG_FOLDER})
   if(ARG_SOURCES)
     add_library(${name} STATIC ${ARG_SOURCES})
@@ -109,8 +117,10 @@ function(siltfs_library name)
     target_link_libraries(${name} PUBLIC ${ARG_DEPENDS} PRIVATE siltfs_options ${ARG_PRIVATE_DEPENDS})
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     siltfs_unite(${name})
-    if(ARG_COMMAND_LINE)
-      target_link_libraries(${name} PRIVATE siltfs_cold_code)
+    if(ARG_COLD)
+      target_link_libraries(${name} PRIVATE siltfs_command_code)
+      siltfs_precompile(cold_command_line ${name})
+    elseif(ARG_COMMAND_LINE)
       siltfs_precompile(command_line ${name})
     else()
       siltfs_precompile(library ${name})
@@ -125,12 +135,28 @@ function(siltfs_library name)
   endif()
 endfunction()
 
+# All programs, and the programs of the tests with one of these labels. A normal run of
+# tools/run-tests builds only this target in release mode, and runs only the tests with these labels
+# (the variable `system_labels` there). All other tests have run with AddressSanitizer before.
+set(siltfs_system_labels posix mount mount-long crash crash-finds build bench memory-segments release)
+add_custom_target(system_tests)
+
 # siltfs_executable(<name> SOURCES <file>... [DEPENDS <target>...])
 # A program. Its own sources only parse the command line; the rest of its code is in libraries.
 function(siltfs_executable name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE siltfs_options siltfs_cold_code ${ARG_DEPENDS})
+  add_dependencies(system_tests ${name})
+endfunction()
+
+# siltfs_test_program(<name> SOURCES <file>... [DEPENDS <target>...])
+# A program that only tests siltfs, with a command line of its own.
+function(siltfs_test_program name)
+  siltfs_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE siltfs_test_code)
+  siltfs_unite(${name})
+  siltfs_precompile(test_program ${name})
 endfunction()
 
 # siltfs_test_library(<name> FOLDER <folder> SOURCES <file>... [DEPENDS <target>...])
@@ -148,7 +174,7 @@ endfunction()
 # siltfs_test(<name> SOURCES <file>... [DEPENDS <target>...] [LABELS <label>...]
 #             [TIMEOUT <seconds>])
 # A Catch2 program that is one entry of ctest. It links siltfs_test_support (tests/support), the
-# code that all tests share.
+# code that all tests share. A test that does less with a sanitizer also gets the label "release".
 function(siltfs_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -157,6 +183,21 @@ function(siltfs_test name)
   siltfs_unite(${name})
   siltfs_precompile(test ${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  foreach(source IN LISTS ARG_SOURCES)
+    # These are the sources with test cases that sanitizers leave out, and the sources that cut the
+    # power or fail the device for fewer calls (tests/support/crash_points.h).
+    cmake_path(ABSOLUTE_PATH source)
+    file(STRINGS ${source} fewer REGEX "__SANITIZE_ADDRESS__|crash_points\\.h" LIMIT_COUNT 1)
+    if(fewer)
+      list(APPEND ARG_LABELS release)
+      break()
+    endif()
+  endforeach()
+  foreach(label IN LISTS ARG_LABELS)
+    if(label IN_LIST siltfs_system_labels)
+      add_dependencies(system_tests ${name})
+    endif()
+  endforeach()
   # --durations prints each test case when it ends. So the output of a test program that hangs shows
   # which test cases it has finished.
   add_test(NAME ${name} COMMAND ${name} --durations yes)
