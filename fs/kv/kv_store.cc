@@ -12,6 +12,16 @@ void PassTo(MutationSink& sink, const std::vector<Mutation>& mutations) {
   }
 }
 
+Result<std::optional<KvEntry>> KvSnapshot::LastIn(std::string_view begin,
+                                                  std::string_view end) const {
+  std::optional<KvEntry> last;
+  const auto iterator = NewIteratorBelow(end);
+  for (iterator->Seek(begin); iterator->Valid(); iterator->Next())
+    last = KvEntry{std::string(iterator->key()), std::string(iterator->value())};
+  SILTFS_RETURN_IF_ERROR(iterator->status());
+  return last;
+}
+
 Status KvStore::Write(const std::vector<Mutation>& mutations) {
   return WriteFrom([&mutations](MutationSink& sink) { PassTo(sink, mutations); });
 }

@@ -50,6 +50,11 @@ class MutationSink {
   virtual void Remove(std::string_view key) = 0;
 };
 
+struct KvEntry {
+  std::string key;
+  std::string value;
+};
+
 // Walks a snapshot in key order. After a failure Valid() is false and status() says why.
 class KvIterator {
  public:
@@ -73,6 +78,9 @@ class KvSnapshot {
   // The iterator stops before `end`, and the store reads nothing beyond it. An empty `end` means no
   // end.
   virtual std::unique_ptr<KvIterator> NewIteratorBelow(std::string_view end) const = 0;
+  // Returns the greatest key in [begin, end), with its value. Without an implementation of the
+  // engine, this passes all keys of the range.
+  virtual Result<std::optional<KvEntry>> LastIn(std::string_view begin, std::string_view end) const;
 };
 
 class KvStore {

@@ -174,6 +174,9 @@ class RocksDbIterator final : public KvIterator {
   std::string_view value() const override { return iterator_->value().ToStringView(); }
   Status status() const override { return StatusFrom(iterator_->status(), path_); }
 
+  // Moves to the last key below the end.
+  void SeekToLast() { iterator_->SeekToLast(); }
+
  private:
   const std::string path_;
   const std::string end_;
@@ -195,6 +198,14 @@ class RocksDbSnapshot final : public KvSnapshot {
   }
   std::unique_ptr<KvIterator> NewIteratorBelow(std::string_view end) const override {
     return std::make_unique<RocksDbIterator>(*database_, snapshot_, end);
+  }
+  Result<std::optional<KvEntry>> LastIn(std::string_view begin,
+                                        std::string_view end) const override {
+    RocksDbIterator iterator(*database_, snapshot_, end);
+    iterator.SeekToLast();
+    SILTFS_RETURN_IF_ERROR(iterator.status());
+    if (!iterator.Valid() || iterator.key() < begin) return std::optional<KvEntry>();
+    return std::optional(KvEntry{std::string(iterator.key()), std::string(iterator.value())});
   }
 
  private:
