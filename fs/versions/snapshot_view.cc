@@ -153,7 +153,9 @@ class SnapshotView final : public KvSnapshot {
     if (IsHidden(key)) return std::optional<std::string>();
     if (!IsVersionedKey(key, inode)) return present_->Get(key);
     if (inode >= snapshot_.inode_limit) return std::optional<std::string>();
-    VersionCursor versions(present_->NewIteratorBelow(EndOfVersionKeys()), snapshot_.number);
+    // Not beyond this key: the versions of the next keys may all be for older snapshots, and the
+    // cursor would pass them one by one.
+    VersionCursor versions(present_->NewIteratorBelow(EndOfVersionKeys(key)), snapshot_.number);
     versions.Seek(key);
     SILTFS_RETURN_IF_ERROR(versions.status());
     if (versions.Valid() && versions.key() == key) return versions.value();
