@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "fs/records/snapshot_record.h"
 #include "fs/snapshots/snapshot_inode.h"
 
 namespace siltfs {
