@@ -13,10 +13,6 @@
 
 namespace siltfs {
 
-// Snapshots have numbers below this limit, because a mount shows the numbers in the upper bits of
-// inode numbers.
-inline constexpr uint64_t kSnapshotNumberLimit = uint64_t{1} << 20;
-
 // No inode number at or above the result has been used when a snapshot was made: a mount claims
 // numbers in advance, and a clean unmount returns the unused ones.
 uint64_t HighestInodeLimit(const IdRanges& ids);

@@ -16,9 +16,8 @@ struct SnapshotInode {
 };
 
 // The numbers of inodes in snapshots are below this limit, which 10 years of a million new files a
-// minute do not reach. Snapshots have numbers below the other limit.
+// minute do not reach. The numbers of snapshots are below kSnapshotNumberLimit (snapshot_record.h).
 inline constexpr uint64_t kSnapshotInodeLimit = uint64_t{1} << 43;
-inline constexpr uint64_t kSnapshotNumberLimit = uint64_t{1} << 20;
 
 SnapshotInode SplitSnapshotInode(InodeNumber shown);
 InodeNumber JoinSnapshotInode(uint64_t snapshot, InodeNumber inode);

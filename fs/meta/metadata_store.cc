@@ -504,15 +504,13 @@ void GroupedStore::Fail(const Status& cause) {
 }
 
 Status GroupedStore::WriteGroup(const NumberedGroup& closed, std::vector<Mutation> extra,
-                                const Counters& totals,
-                                const std::vector<WantedSnapshot>& wanted,
+                                const Counters& totals, const std::vector<WantedSnapshot>& wanted,
                                 std::shared_ptr<const SnapshotState>& snapshots) {
   snapshots = SnapshotsNow();
   if (snapshots->keeper().HasSnapshots()) {
     KeyCollector changed;
     closed.group->WriteTo(changed);
-    SILTFS_RETURN_IF_ERROR(
-        snapshots->keeper().Keep(*CommittedSnapshot(), changed.keys(), extra));
+    SILTFS_RETURN_IF_ERROR(snapshots->keeper().Keep(*CommittedSnapshot(), changed.keys(), extra));
   }
   if (!wanted.empty()) {
     SILTFS_ASSIGN_OR_RETURN(const uint64_t inode_limit, LoadInodeLimit(*kv_));
@@ -608,6 +606,10 @@ Result<NumberedSnapshot> GroupedStore::CreateSnapshot(std::string name, int64_t 
   SILTFS_RETURN_IF_ERROR(WaitForRoom());
   MutexLock lock(mutex_);
   SILTFS_RETURN_IF_ERROR(Writable());
+  if (snapshots_->next() >= kSnapshotNumberLimit) {
+    return Status(StatusCode::kUnsupported,
+                  "the store has used all numbers of snapshots, so it cannot have new ones");
+  }
   if (snapshots_->HasName(name) || IsWanted(name))
     return Status(StatusCode::kAlreadyExists, "another snapshot has this name");
   const uint64_t number = open_->number;

@@ -15,6 +15,10 @@
 
 namespace siltfs {
 
+// Snapshots have numbers below this limit, because a mount shows the numbers in the upper bits of
+// inode numbers (fs/interface/snapshot_inode.h).
+inline constexpr uint64_t kSnapshotNumberLimit = uint64_t{1} << 20;
+
 struct SnapshotRecord {
   std::string name;           // unique among the snapshots that are not being removed
   int64_t created = 0;        // nanoseconds since 1970

@@ -115,7 +115,8 @@ Status RoutedFileSystem::ReadDirectory(InodeNumber directory, uint64_t cookie,
   if (directory == kSnapshotDirectory) return ListDirectory(cookie, visit);
   const SnapshotInode split = Split(directory);
   if (split.snapshot != 0) return ListSnapshot(split, cookie, visit);
-  if (directory != kRootInode || !HasDirectory()) return live_->ReadDirectory(directory, cookie, visit);
+  if (directory != kRootInode || !HasDirectory())
+    return live_->ReadDirectory(directory, cookie, visit);
   if (cookie >= kDirectoryCookie) return Status::Ok();
   bool more = true;
   SILTFS_RETURN_IF_ERROR(
@@ -131,14 +132,13 @@ Status RoutedFileSystem::ReadDirectory(InodeNumber directory, uint64_t cookie,
 Status RoutedFileSystem::ListSnapshot(const SnapshotInode& directory, uint64_t cookie,
                                       const std::function<bool(const DirectoryRecord&)>& visit) {
   SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(directory.snapshot));
-  return tree->names().ReadDirectory(
-      directory.inode, cookie, [&](const DirectoryRecord& record) {
-        DirectoryRecord shown = record;
-        shown.inode = Join(directory.snapshot, record.inode);
-        if (directory.inode == kRootInode && record.name == ".." && root_ == 0)
-          shown.inode = kSnapshotDirectory;
-        return visit(shown);
-      });
+  return tree->names().ReadDirectory(directory.inode, cookie, [&](const DirectoryRecord& record) {
+    DirectoryRecord shown = record;
+    shown.inode = Join(directory.snapshot, record.inode);
+    if (directory.inode == kRootInode && record.name == ".." && root_ == 0)
+      shown.inode = kSnapshotDirectory;
+    return visit(shown);
+  });
 }
 
 // --- Attributes

@@ -76,8 +76,7 @@ Result<SnapshotInfo> SnapshotOps::Create(std::string_view name) {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
   SILTFS_RETURN_IF_ERROR(store_.CheckRoom(kBytesPerName));
   const std::vector<NumberedSnapshot> all = store_.metadata().Snapshots();
-  if (!all.empty() && (all.back().number + 1 >= kSnapshotNumberLimit ||
-                       all.back().record.inode_limit >= kSnapshotInodeLimit)) {
+  if (!all.empty() && all.back().record.inode_limit >= kSnapshotInodeLimit) {
     return Status(
         StatusCode::kUnsupported,
         "the store has used up the inode numbers of snapshots, so it cannot have new ones");

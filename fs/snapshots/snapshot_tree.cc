@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "fs/meta/snapshot_metadata.h"
 #include "fs/interface/snapshot_inode.h"
+#include "fs/meta/snapshot_metadata.h"
 
 namespace siltfs {
 namespace {

@@ -20,8 +20,9 @@ bool IsHidden(std::string_view key) {
 // Walks the versions of all keys, and for each key finds the one that a snapshot shows.
 class VersionCursor {
  public:
-  VersionCursor(std::unique_ptr<KvIterator> versions, SnapshotNumber snapshot)
-      : versions_(std::move(versions)), snapshot_(snapshot) {}
+  // Walks the versions below `end`.
+  VersionCursor(const KvSnapshot& present, std::string_view end, SnapshotNumber snapshot)
+      : present_(present), versions_(present.NewIteratorBelow(end)), snapshot_(snapshot) {}
 
   void Seek(std::string_view key) {
     versions_->Seek(FirstVersionKey(key));
@@ -42,15 +43,13 @@ class VersionCursor {
       auto parts = ParseVersionKey(versions_->key());
       if (!parts) return Fail();
       key_ = std::move(parts->key);
-      for (;;) {
-        // The oldest version that is not older than the snapshot.
-        if (parts->snapshot >= snapshot_) {
-          const auto version = DecodeVersion(versions_->value());
-          if (!version) return Fail();
-          valid_ = true;
-          value_.reset();
-          if (*version) value_.emplace(**version);
+      for (size_t passed = 0;; ++passed) {
+        if (passed == kMostPassed) {
+          if (!JumpToOldest()) return;
+          break;
         }
+        // The oldest version that is not older than the snapshot.
+        if (parts->snapshot >= snapshot_ && !Take(versions_->value())) return Fail();
         versions_->Next();
         if (!versions_->Valid()) break;
         parts = ParseVersionKey(versions_->key());
@@ -60,11 +59,42 @@ class VersionCursor {
     }
     if (!versions_->status().ok()) valid_ = false;
   }
+  bool Take(std::string_view encoded) {
+    const auto version = DecodeVersion(encoded);
+    if (!version) return false;
+    valid_ = true;
+    value_.reset();
+    if (*version) value_.emplace(**version);
+    return true;
+  }
+  // Takes the oldest version of the key that is not older than the snapshot, and moves the iterator
+  // to the first version of the next key. The key may have as many versions as there are snapshots.
+  bool JumpToOldest() {
+    std::string end = VersionKey(key_, snapshot_);
+    end.push_back('\0');
+    auto oldest = present_.LastIn(FirstVersionKey(key_), end);
+    if (!oldest.ok()) {
+      failure_ = std::move(oldest).status();
+      valid_ = false;
+      return false;
+    }
+    const auto parts = *oldest ? ParseVersionKey((*oldest)->key) : std::nullopt;
+    if (parts && parts->key == key_ && !Take((*oldest)->value)) {
+      Fail();
+      return false;
+    }
+    versions_->Seek(EndOfVersionKeys(key_));
+    return true;
+  }
   void Fail() {
     valid_ = false;
     failure_ = Malformed();
   }
 
+  // So many versions of a key are passed one by one. A jump costs as much as passing some more.
+  static constexpr size_t kMostPassed = 8;
+
+  const KvSnapshot& present_;
   const std::unique_ptr<KvIterator> versions_;
   const SnapshotNumber snapshot_;
   bool valid_ = false;
@@ -79,7 +109,7 @@ class ViewIterator final : public KvIterator {
       : snapshot_(snapshot),
         end_(end),
         present_(present.NewIteratorBelow(end)),
-        versions_(present.NewIteratorBelow(end.empty() ? EndOfVersionKeys() : FirstVersionKey(end)),
+        versions_(present, end.empty() ? EndOfVersionKeys() : FirstVersionKey(end),
                   snapshot.number) {}
 
   void Seek(std::string_view key) override {
@@ -153,7 +183,9 @@ class SnapshotView final : public KvSnapshot {
     if (IsHidden(key)) return std::optional<std::string>();
     if (!IsVersionedKey(key, inode)) return present_->Get(key);
     if (inode >= snapshot_.inode_limit) return std::optional<std::string>();
-    VersionCursor versions(present_->NewIteratorBelow(EndOfVersionKeys()), snapshot_.number);
+    // Not beyond this key: the versions of the next keys may all be for older snapshots, and the
+    // cursor would pass them one by one.
+    VersionCursor versions(*present_, EndOfVersionKeys(key), snapshot_.number);
     versions.Seek(key);
     SILTFS_RETURN_IF_ERROR(versions.status());
     if (versions.Valid() && versions.key() == key) return versions.value();

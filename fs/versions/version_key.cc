@@ -9,6 +9,7 @@ namespace {
 constexpr char kEscape = '\0';
 constexpr char kEscaped = '\xFF';
 constexpr char kEnd = '\x01';
+constexpr char kBehindEnd = '\x02';
 constexpr size_t kNumberBytes = 8;
 constexpr char kAbsent = 0;
 constexpr char kPresent = 1;
@@ -42,6 +43,13 @@ bool IsVersionedKey(std::string_view key, uint64_t& inode) {
 }
 
 std::string FirstVersionKey(std::string_view key) { return Escaped(key); }
+
+std::string EndOfVersionKeys(std::string_view key) {
+  std::string end = Escaped(key);
+  end.push_back(kEscape);
+  end.push_back(kBehindEnd);
+  return end;
+}
 
 std::string EndOfVersionKeys() { return RangeOf(Table::kVersion).end; }
 

@@ -40,6 +40,9 @@ std::optional<VersionKeyParts> ParseVersionKey(std::string_view version_key);
 // Not greater than the version keys of `key` and of all greater keys; greater than those of all
 // smaller keys.
 std::string FirstVersionKey(std::string_view key);
+// Where the version keys of this key end. Greater than its version keys, and not greater than those
+// of all greater keys.
+std::string EndOfVersionKeys(std::string_view key);
 // Where the version keys of all keys end.
 std::string EndOfVersionKeys();
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "fs/interface/snapshots.h"
 #include "fs/interface/store_maintenance.h"
 #include "store/base/checksum.h"
 #include "store/segment/block_codec.h"
@@ -78,6 +79,31 @@ TEST_CASE("a scrub of a store without damage reads all of it, and finds nothing"
   CHECK(again.segments == report.segments);
   CHECK(again.chunks == report.chunks);
   store.RequireFiles();
+}
+
+TEST_CASE("a scrub names a damaged file that only a snapshot shows") {
+  DamagedStore store;
+  store.Open();
+  store.WriteRandom(1, 60'000);
+  const InodeNumber inode = store.WriteRandom(2, 60'000);
+  for (uint64_t i = 3; i < 9; ++i) store.WriteRandom(i, 60'000);
+  store.WaitUntilSealed();
+  store.Close();
+  const StoredBlock block = store.BlockOf("random 2");
+  store.Open();
+  REQUIRE_OK(store.fs().snapshots().Create("monday"));
+  store.Delete("random 2");
+  REQUIRE_OK(store.fs().SyncAll());
+  store.Close();
+  store.Damage(block, Rot::kPayload);
+  store.Open();
+  const ScrubReport report = Scrub(store);
+  CHECK(report.damaged_blocks == 1);
+  CHECK(report.damaged_files >= 1);
+  CHECK(HasFinding(store, fmt::format("/.snapshots/monday/random 2 (inode {} as of the snapshot "
+                                      "\"monday\"): ",
+                                      inode)));
+  store.Close();
 }
 
 TEST_CASE("a scrub finds a damaged block, names its files, and detects that they are healed") {

@@ -12,6 +12,8 @@
 #include "fs/records/overlay_extent.h"
 #include "fs/records/schema.h"
 #include "fs/records/segment_record.h"
+#include "fs/records/snapshot_record.h"
+#include "fs/versions/version_key.h"
 #include "tests/fs/meta/memory_kv_store.h"
 #include "tests/support/catch.h"
 
@@ -424,6 +426,34 @@ TEST_CASE("a commit writes its number and the counters as in docs/format.md") {
                                                  "0000000000000000 0000000000000000"
                                                  "0000000000000000 0000000000000000")));
   REQUIRE_OK((*store)->Close());
+}
+
+TEST_CASE("snapshots, versions and their list have their bytes") {
+  SnapshotRecord record;
+  record.name = "monday";
+  record.created = 1700000000000000001;
+  record.commit = 2;
+  record.inode_limit = 3;
+  record.logical_bytes = 4;
+  record.files = 5;
+  record.directories = 6;
+  record.chunk_references = 7;
+  const std::string kept =
+      "00 01002a36fe9c9717 0200000000000000 0300000000000000 0400000000000000 0500000000000000 "
+      "0600000000000000 0700000000000000 6d6f6e646179";
+  CHECK(ToHex(record.Encode()) == ToHex(FromHex(kept)));
+  record.removing = true;
+  CHECK(ToHex(record.Encode().substr(0, 1)) == "01");
+  CHECK(ToHex(SnapshotKey(0x0102)) == "6d0000000000000102");
+  CHECK(ToHex(kNextSnapshotKey) == "6d");
+  CHECK(ToHex(EncodeNextSnapshot(3)) == "0300000000000000");
+  const std::string key = DirectoryEntryKey(0x0102, "a");
+  CHECK(ToHex(VersionKey(key, 2)) ==
+        ToHex(FromHex("79 64 00ff00ff00ff00ff00ff00ff 0102 61 0001 fffffffffffffffd")));
+  CHECK(ToHex(EncodeVersion(std::nullopt)) == "00");
+  CHECK(ToHex(EncodeVersion("a")) == "0161");
+  CHECK(ToHex(VersionListKey(2, 1, key)) ==
+        ToHex(FromHex("7a 0000000000000002 0000000000000001 64 0000000000000102 61")));
 }
 
 }  // namespace siltfs::testing
