@@ -167,6 +167,27 @@ TEST_CASE("An iterator starts at the first key not below and ends before its end
   }
 }
 
+TEST_CASE("The last key of a range is found, if the range has one") {
+  FOR_EACH_ENGINE(engine) {
+    const auto home = engine.make();
+    const auto store = home->Open();
+    REQUIRE_OK(store->Write({Put("a", "1"), Put("c", "2"), Put("e", "3"), Put("f", "4")}));
+    const auto snapshot = store->Snapshot();
+    REQUIRE_OK(store->Write({Put("d", "later"), Remove("c")}));
+    const auto last = [&](std::string_view begin, std::string_view end) {
+      const auto found = snapshot->LastIn(begin, end);
+      REQUIRE_OK(found);
+      return *found ? (*found)->key + (*found)->value : std::string("none");
+    };
+    REQUIRE(last("", "") == "f4");
+    REQUIRE(last("b", "e") == "c2");
+    REQUIRE(last("c", "d") == "c2");
+    REQUIRE(last("d", "e") == "none");
+    REQUIRE(last("", "a") == "none");
+    REQUIRE(last("g", "") == "none");
+  }
+}
+
 TEST_CASE("Random writes, with crashes and clean closes between, read back like an ordered map") {
   FOR_EACH_ENGINE(engine) {
     const auto home = engine.make();
