@@ -34,7 +34,10 @@ inline constexpr uint32_t kMinBlockPlainBytes = 16U << 10;
 // kRoCompatSecondaryCopies: metadata notes segments that may hold secondary copies
 // (docs/glossary.md). Code that cannot write these notes may read the store.
 inline constexpr uint64_t kRoCompatSecondaryCopies = 1;
-inline constexpr uint64_t kKnownRoCompatFeatures = kRoCompatSecondaryCopies;
+// Metadata may have snapshots: each commit must keep the records that they show, and garbage
+// collection the chunks.
+inline constexpr uint64_t kRoCompatSnapshots = 2;
+inline constexpr uint64_t kKnownRoCompatFeatures = kRoCompatSecondaryCopies | kRoCompatSnapshots;
 // kIncompatEngines: the superblock names a metadata engine or has parameters of the index engine.
 // Code that ignores these fields would open the store with another engine and erase them.
 inline constexpr uint64_t kIncompatEngines = 1;

@@ -305,7 +305,7 @@ TEST_CASE("a store that this version may only read is opened read-only, and not 
     const std::string path = SuperblockPath(store.path(), copy);
     auto superblock = DecodeSuperblock(AsBytes(ReadText(path)));
     REQUIRE_OK(superblock);
-    superblock->ro_compat_features = 2;
+    superblock->ro_compat_features = 1u << 20;
     WriteText(path, EncodeSuperblock(*superblock));
   }
   REQUIRE_CODE(store.TryOpen(), kNeedsNewer);

@@ -138,7 +138,7 @@ TEST_CASE("A copy of another version needs another siltfs, even if the other cop
 TEST_CASE("Unknown features prevent the access that they forbid") {
   Store store;
   Superblock superblock = MakeSuperblock();
-  superblock.ro_compat_features = 2;
+  superblock.ro_compat_features = 1u << 20;
   store.SetCopy(0, superblock);
   REQUIRE_CODE(ReadSuperblock(store.env, store.path), kNeedsNewer);
   REQUIRE_OK(ReadSuperblock(store.env, store.path, StoreAccess::kReadOnly));
