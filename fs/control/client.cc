@@ -174,7 +174,8 @@ Result<Json> AskWith(const DaemonAddress& address, const Request& request,
 }
 
 Result<Identity> Identify(const DaemonAddress& address, const Patience& patience) {
-  SILTFS_ASSIGN_OR_RETURN(const Connection connection, Send(address, {.command = "identity"}, patience));
+  SILTFS_ASSIGN_OR_RETURN(const Connection connection,
+                          Send(address, {.command = "identity"}, patience));
   SILTFS_ASSIGN_OR_RETURN(const Json answer, Receive(connection, address, patience));
   return ToIdentity(answer, connection.pid, address);
 }

@@ -38,9 +38,9 @@
 //   any other               none: {"ok":false,"code":"invalid argument","error":"..."}
 // clang-format on
 //
-// A request is {"command":"..."}, with "arguments" for a command that has some. While the store is being closed, the daemon answers only
-// "identity" and "wait"; other commands fail with "aborted". The answer to a failed command
-// contains the name of its StatusCode and one sentence.
+// A request is {"command":"..."}, with "arguments" for a command that has some. While the store is
+// being closed, the daemon answers only "identity" and "wait"; other commands fail with "aborted".
+// The answer to a failed command contains the name of its StatusCode and one sentence.
 #pragma once
 
 #include <string>

@@ -33,8 +33,7 @@ namespace siltfs::control {
 // Runs a command; the result is sent to the client.
 using Handler = std::function<Result<nlohmann::json>()>;
 // As Handler, for a command with arguments, which the client may have made wrongly.
-using HandlerWithArguments =
-    std::function<Result<nlohmann::json>(const nlohmann::json& arguments)>;
+using HandlerWithArguments = std::function<Result<nlohmann::json>(const nlohmann::json& arguments)>;
 
 // A command that goes on over the same connection after its first answer, such as "import".
 struct Session {
@@ -54,7 +53,7 @@ struct ServerOptions {
   std::map<std::string, Handler> handlers;   // by command, without "identity" and "wait"
   std::set<std::string> long_commands = {};
   std::map<std::string, HandlerWithArguments> with_arguments = {};  // by command; they are long
-  std::map<std::string, Session> sessions = {};  // by command; they are long
+  std::map<std::string, Session> sessions = {};                     // by command; they are long
 };
 
 class Server {

@@ -28,7 +28,7 @@ struct MountOptions {
   bool read_only = false;
   bool allow_other = false;
   bool allow_root = false;
-  bool no_xattrs = false;                // extended attributes do not exist
+  bool no_xattrs = false;  // extended attributes do not exist
   SnapshotDirectoryMode snapshot_directory = SnapshotDirectoryMode::kHidden;
   std::string snapshot;  // shows this snapshot alone, and sets read_only; empty: the live files
   bool no_background_gc = false;         // GC runs only on request

@@ -33,9 +33,9 @@ class SnapshotPort {
   // removed.
   virtual Status RenameSnapshot(uint64_t number, std::string name) = 0;
 
-  // The removal of a snapshot has three steps, so that no step takes long: BeginRemoval, ReleaseSome
-  // until it returns false, EndRemoval. After BeginRemoval no view of the snapshot may be used.
-  // After a crash the caller continues with BeginRelease. One removal at a time.
+  // The removal of a snapshot has three steps, so that no step takes long: BeginRemoval,
+  // ReleaseSome until it returns false, EndRemoval. After BeginRemoval no view of the snapshot may
+  // be used. After a crash the caller continues with BeginRelease. One removal at a time.
   virtual Status BeginRemoval(uint64_t number) = 0;
   virtual VersionRelease BeginRelease(uint64_t number) const = 0;
   // Removes at most `most` versions that only the removed snapshot needs. False at the end.

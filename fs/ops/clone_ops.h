@@ -17,11 +17,11 @@
 // operations.
 #pragma once
 
-#include "fs/interface/snapshot_inode.h"
 #include "fs/inodes/change_applier.h"
 #include "fs/inodes/inode_store.h"
 #include "fs/inodes/store_context.h"
 #include "fs/interface/entry_store.h"
+#include "fs/interface/snapshot_inode.h"
 #include "fs/meta/id_allocator.h"
 #include "fs/ops/directory_names.h"
 #include "fs/ops/hidden_writer.h"

@@ -56,7 +56,8 @@ Result<size_t> FileOps::Read(InodeNumber number, uint64_t offset, MutableByteVie
                                count);
     return Status::Ok();
   });
-  if (read.Is(StatusCode::kCorruption)) damage_.ReportRead(store_.Shown(number), offset, out.size(), read);
+  if (read.Is(StatusCode::kCorruption))
+    damage_.ReportRead(store_.Shown(number), offset, out.size(), read);
   SILTFS_RETURN_IF_ERROR(read);
   return count;
 }

@@ -19,8 +19,8 @@
 #include "fs/interface/content_source.h"
 #include "fs/interface/entry_store.h"
 #include "fs/interface/file_system.h"
-#include "fs/interface/snapshots.h"
 #include "fs/interface/snapshot_inode.h"
+#include "fs/interface/snapshots.h"
 #include "fs/snapshots/snapshot_trees.h"
 
 namespace siltfs {

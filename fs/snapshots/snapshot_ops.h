@@ -1,7 +1,7 @@
 // Makes, renames and removes snapshots of an open store; removes their metadata in the background.
 //
-// Thread-safety, errors and durability: as fs/interface/snapshots.h. Ownership: borrows the parts of
-// the store, which must outlive it.
+// Thread-safety, errors and durability: as fs/interface/snapshots.h. Ownership: borrows the parts
+// of the store, which must outlive it.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 // The trees of the snapshots that are being read.
 //
-// Thread-safety: every call from any thread. Ownership: borrows the parts of the live store. Errors:
-// kStale if there is no such snapshot, or if it is being removed. Memory: one tree for each snapshot
-// of which the kernel knows inodes, or which a call uses.
+// Thread-safety: every call from any thread. Ownership: borrows the parts of the live store.
+// Errors: kStale if there is no such snapshot, or if it is being removed. Memory: one tree for each
+// snapshot of which the kernel knows inodes, or which a call uses.
 #pragma once
 
 #include <map>

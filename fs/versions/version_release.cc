@@ -21,7 +21,8 @@ uint64_t ContentBytes(const std::optional<std::string>& version) {
   const auto value = version ? DecodeVersion(*version) : std::nullopt;
   if (!value || !*value) return 0;
   const auto record = InodeRecord::Decode(**value);
-  return record.ok() && record->IsRegular() ? record->recipe.size() - record->recipe.hole_bytes() : 0;
+  return record.ok() && record->IsRegular() ? record->recipe.size() - record->recipe.hole_bytes()
+                                            : 0;
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class VersionRelease {
   SnapshotNumber before_ = 0;  // the last remaining snapshot before the deleted one
   SnapshotNumber at_ = 0;      // versions kept for this snapshot come next
   SnapshotNumber end_ = 0;
-  std::string from_;           // where the next batch begins
+  std::string from_;  // where the next batch begins
   uint64_t content_bytes_ = 0;
 };
 

@@ -93,10 +93,27 @@ const Names kEverywhere = {"-h", "--help", "-V", "--version"};
 
 TEST_CASE("The manual describes every command's options, and no others") {
   const std::string page = Plain(ReadWhole(kTools + "/man/siltfs.8"));
-  for (const std::string command :
-       {"mkfs", "mount", "umount", "sync", "stat", "settle", "gc", "scrub", "fsck", "import",
-        "snapshot create", "snapshot list", "snapshot show",
-        "snapshot rename", "snapshot delete", "snapshot prune", "index stat", "index dump", "index verify", "index rebuild", "index plan"}) {
+  for (const std::string command : {"mkfs",
+                                    "mount",
+                                    "umount",
+                                    "sync",
+                                    "stat",
+                                    "settle",
+                                    "gc",
+                                    "scrub",
+                                    "fsck",
+                                    "import",
+                                    "snapshot create",
+                                    "snapshot list",
+                                    "snapshot show",
+                                    "snapshot rename",
+                                    "snapshot delete",
+                                    "snapshot prune",
+                                    "index stat",
+                                    "index dump",
+                                    "index verify",
+                                    "index rebuild",
+                                    "index plan"}) {
     INFO(command);
     const Names in_help = Without(OptionsInHelp(Help(command)), kEverywhere);
     CHECK(OptionsIn(Tags(Section(page, ".SS siltfs " + command))) == in_help);

@@ -18,9 +18,12 @@ struct Rule {
 };
 
 constexpr Rule kRules[] = {
-    {"last", &PrunePolicy::last, ""},           {"hourly", &PrunePolicy::hourly, "%Y %j %H %z"},
-    {"daily", &PrunePolicy::daily, "%Y %j"},    {"weekly", &PrunePolicy::weekly, "%G %V"},
-    {"monthly", &PrunePolicy::monthly, "%Y %m"}, {"yearly", &PrunePolicy::yearly, "%Y"},
+    {"last", &PrunePolicy::last, ""},
+    {"hourly", &PrunePolicy::hourly, "%Y %j %H %z"},
+    {"daily", &PrunePolicy::daily, "%Y %j"},
+    {"weekly", &PrunePolicy::weekly, "%G %V"},
+    {"monthly", &PrunePolicy::monthly, "%Y %m"},
+    {"yearly", &PrunePolicy::yearly, "%Y"},
 };
 
 std::string PeriodOf(int64_t seconds, const char* format) {
@@ -37,8 +40,7 @@ std::vector<std::vector<std::string>> ChooseKept(const std::vector<int64_t>& tim
                                                  const PrunePolicy& policy) {
   std::vector<size_t> newest_first(times.size());
   std::iota(newest_first.rbegin(), newest_first.rend(), size_t{0});
-  std::ranges::stable_sort(newest_first,
-                           [&](size_t a, size_t b) { return times[a] > times[b]; });
+  std::ranges::stable_sort(newest_first, [&](size_t a, size_t b) { return times[a] > times[b]; });
   std::vector<std::vector<std::string>> kept(times.size());
   for (const Rule& rule : kRules) {
     uint64_t left = policy.*rule.count;

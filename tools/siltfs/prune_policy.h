@@ -21,9 +21,7 @@ struct PrunePolicy {
   uint64_t monthly = 0;
   uint64_t yearly = 0;
 
-  bool KeepsNothing() const {
-    return last + hourly + daily + weekly + monthly + yearly == 0;
-  }
+  bool KeepsNothing() const { return last + hourly + daily + weekly + monthly + yearly == 0; }
 };
 
 // Returns for each snapshot the names of the rules that keep it, such as "daily"; an empty list

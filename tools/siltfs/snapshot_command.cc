@@ -60,8 +60,8 @@ std::function<ExitCode()> ConfigureCreate(CLI::App& app, Surroundings& surroundi
   auto arguments = AddCommon(app);
   app.add_option("NAME", arguments->name, "The name of the new snapshot")->required();
   return [arguments, &surroundings] {
-    const auto made =
-        WithSnapshots(surroundings.env, arguments->place, [&](SnapshotPlace& place) -> Result<Json> {
+    const auto made = WithSnapshots(
+        surroundings.env, arguments->place, [&](SnapshotPlace& place) -> Result<Json> {
           SILTFS_RETURN_IF_ERROR(place.Sync());
           return place.Run({{"action", "create"}, {"name", arguments->name}});
         });
@@ -73,8 +73,9 @@ std::function<ExitCode()> ConfigureList(CLI::App& app, Surroundings& surrounding
   auto arguments = AddCommon(app);
   return [arguments, &surroundings] {
     const auto listed =
-        WithSnapshots(surroundings.env, arguments->place,
-                      [&](SnapshotPlace& place) { return place.Run({{"action", "list"}}); });
+        WithSnapshots(surroundings.env, arguments->place, [&](SnapshotPlace& place) {
+          return place.Run({{"action", "list"}});
+        });
     std::string text;
     if (listed.ok()) {
       for (const Json& snapshot : listed->at("snapshots")) text += Line(snapshot);
@@ -87,10 +88,9 @@ std::function<ExitCode()> ConfigureShow(CLI::App& app, Surroundings& surrounding
   auto arguments = AddCommon(app);
   app.add_option("NAME", arguments->name, "The snapshot")->required();
   return [arguments, &surroundings] {
-    const auto found =
-        WithSnapshots(surroundings.env, arguments->place, [&](SnapshotPlace& place) {
-          return place.Run({{"action", "show"}, {"name", arguments->name}});
-        });
+    const auto found = WithSnapshots(surroundings.env, arguments->place, [&](SnapshotPlace& place) {
+      return place.Run({{"action", "show"}, {"name", arguments->name}});
+    });
     return Print(surroundings, *arguments, found, found.ok() ? Line(*found) : "");
   };
 }
@@ -102,9 +102,8 @@ std::function<ExitCode()> ConfigureRename(CLI::App& app, Surroundings& surroundi
   return [arguments, &surroundings] {
     const auto renamed =
         WithSnapshots(surroundings.env, arguments->place, [&](SnapshotPlace& place) {
-          return place.Run({{"action", "rename"},
-                            {"name", arguments->name},
-                            {"new_name", arguments->new_name}});
+          return place.Run(
+              {{"action", "rename"}, {"name", arguments->name}, {"new_name", arguments->new_name}});
         });
     return Print(surroundings, *arguments, renamed, renamed.ok() ? Line(*renamed) : "");
   };
@@ -114,8 +113,8 @@ std::function<ExitCode()> ConfigureDelete(CLI::App& app, Surroundings& surroundi
   auto arguments = AddCommon(app);
   app.add_option("NAME", arguments->names, "The snapshots")->required();
   return [arguments, &surroundings] {
-    const auto deleted =
-        WithSnapshots(surroundings.env, arguments->place, [&](SnapshotPlace& place) -> Result<Json> {
+    const auto deleted = WithSnapshots(
+        surroundings.env, arguments->place, [&](SnapshotPlace& place) -> Result<Json> {
           // A wrong name must not leave half of the work done.
           for (const std::string& name : arguments->names)
             SILTFS_RETURN_IF_ERROR(place.Run({{"action", "show"}, {"name", name}}).status());

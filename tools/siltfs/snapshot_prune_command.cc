@@ -29,9 +29,8 @@ Result<Json> Prune(SnapshotPlace& place, const Arguments& arguments) {
   for (const Json& snapshot : listed.at("snapshots"))
     times.push_back(snapshot.at("created").get<int64_t>());
   const auto kept = ChooseKept(times, arguments.policy);
-  Json outcome = {{"kept", Json::array()},
-                  {"deleted", Json::array()},
-                  {"dry_run", arguments.dry_run}};
+  Json outcome = {
+      {"kept", Json::array()}, {"deleted", Json::array()}, {"dry_run", arguments.dry_run}};
   for (size_t i = 0; i < times.size(); ++i) {
     Json snapshot = listed.at("snapshots")[i];
     if (!kept[i].empty()) {
@@ -72,9 +71,8 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
                 "siltfs snapshot prune would delete all snapshots: give it at least one rule, such "
                 "as --keep-last 3");
   }
-  const auto outcome = WithSnapshots(surroundings.env, arguments.place, [&](SnapshotPlace& place) {
-    return Prune(place, arguments);
-  });
+  const auto outcome = WithSnapshots(surroundings.env, arguments.place,
+                                     [&](SnapshotPlace& place) { return Prune(place, arguments); });
   if (!outcome.ok()) return Fail(surroundings, outcome.status());
   if (arguments.json) {
     PrintJson(surroundings, *outcome);
@@ -94,9 +92,9 @@ std::function<ExitCode()> ConfigureSnapshotPrune(CLI::App& app, Surroundings& su
   PrunePolicy& policy = arguments->policy;
   app.add_option("--keep-last", policy.last, "Keep the newest N snapshots")->type_name("N");
   const auto add = [&app](const char* option, uint64_t& count, const char* period) {
-    app.add_option(option, count,
-                   fmt::format("Keep the newest snapshot of each of the newest N {} that have one",
-                               period))
+    app.add_option(
+           option, count,
+           fmt::format("Keep the newest snapshot of each of the newest N {} that have one", period))
         ->type_name("N");
   };
   add("--keep-hourly", policy.hourly, "hours");
