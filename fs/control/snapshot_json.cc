@@ -99,10 +99,20 @@ class SnapshotCommand {
 
 }  // namespace
 
+Status CheckSnapshotArguments(const Json& arguments) {
+  try {
+    arguments.dump();
+  } catch (const Json::type_error&) {
+    return {StatusCode::kInvalidArgument, "the name of a snapshot must be UTF-8"};
+  }
+  return Status::Ok();
+}
+
 Result<Json> RunSnapshotCommand(FileSystem& file_system, KernelCache* cache,
                                 const Json& arguments) {
   if (!arguments.is_object())
     return Status(StatusCode::kInvalidArgument, "the request has no arguments");
+  SILTFS_RETURN_IF_ERROR(CheckSnapshotArguments(arguments));
   auto outcome = SnapshotCommand(file_system.snapshots(), cache).Run(arguments);
   // A missing snapshot is no missing store, which has an exit code of its own.
   if (outcome.status().Is(StatusCode::kNotFound))

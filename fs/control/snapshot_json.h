@@ -25,6 +25,9 @@
 
 namespace siltfs {
 
+// OK if the arguments can be sent without a change: all texts are UTF-8.
+Status CheckSnapshotArguments(const nlohmann::json& arguments);
+
 // `cache`: the kernel's, which must learn of changed names; null if the store is not mounted.
 Result<nlohmann::json> RunSnapshotCommand(FileSystem& file_system, KernelCache* cache,
                                           const nlohmann::json& arguments);

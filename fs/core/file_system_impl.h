@@ -169,6 +169,7 @@ class FileSystemImpl final : public FileSystem {
   Status OpenFile(InodeNumber inode, bool truncate) override {
     return files_.OpenFile(inode, truncate);
   }
+  Status CheckOpenForWriting(InodeNumber) const override { return Status::Ok(); }
   void ReleaseFile(InodeNumber inode) override { files_.ReleaseFile(inode); }
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override {
     return files_.Read(inode, offset, out);

@@ -71,7 +71,10 @@ void CreateFile(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t 
 
 void OpenFile(fuse_req_t request, fuse_ino_t inode, fuse_file_info* file) {
   HandlerContext& context = ContextOf(request);
-  const Status status = context.file_system.OpenFile(inode, (file->flags & O_TRUNC) != 0);
+  Status status;
+  if ((file->flags & O_ACCMODE) != O_RDONLY)
+    status = context.file_system.CheckOpenForWriting(inode);
+  if (status.ok()) status = context.file_system.OpenFile(inode, (file->flags & O_TRUNC) != 0);
   if (!status.ok()) return ReplyError(request, status);
   NoteOpen(context, inode, *file);
   if (fuse_reply_open(request, file) != 0) NoteRelease(context, inode, *file);

@@ -6,11 +6,6 @@
 #include "fs/records/schema.h"
 
 namespace siltfs {
-namespace {
-
-constexpr size_t kCachedInodes = 4096;
-
-}  // namespace
 
 Attributes AttributesOf(const Inode& inode) {
   const InodeRecord& record = inode.record;
@@ -37,8 +32,8 @@ Status CheckRegular(const InodeRecord& record) {
 }
 
 InodeStore::InodeStore(const StoreContext& store, ChangeApplier& changes,
-                       OverlayMemory& overlay_memory)
-    : store_(store), changes_(changes), overlay_memory_(overlay_memory), table_(kCachedInodes) {}
+                       OverlayMemory& overlay_memory, size_t cached)
+    : store_(store), changes_(changes), overlay_memory_(overlay_memory), table_(cached) {}
 
 void InodeStore::SetLoaded(Inode& inode) {
   inode.loaded = inode.overlay_loaded = true;

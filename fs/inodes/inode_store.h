@@ -25,8 +25,11 @@ Status CheckRegular(const InodeRecord& record);
 
 class InodeStore {
  public:
-  // The arguments must outlive it.
-  InodeStore(const StoreContext& store, ChangeApplier& changes, OverlayMemory& overlay_memory);
+  static constexpr size_t kCachedInodes = 4096;
+
+  // The arguments must outlive it. `cached`: the number of unused inodes that stay in memory.
+  InodeStore(const StoreContext& store, ChangeApplier& changes, OverlayMemory& overlay_memory,
+             size_t cached = kCachedInodes);
 
   // The one object of this inode, loaded or not.
   InodePtr Get(InodeNumber number) { return table_.Get(number); }

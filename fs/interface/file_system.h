@@ -277,6 +277,9 @@ class FileSystem {
   virtual Result<Attributes> MakeTemporaryFile(InodeNumber directory, uint32_t mode,
                                                Caller caller) = 0;
   virtual Status OpenFile(InodeNumber inode, bool truncate) = 0;
+  // kReadOnly if the inode belongs to a snapshot. Call it before the file is opened for writing:
+  // the kernel may keep written bytes, and show them to other programs, before it sends them.
+  virtual Status CheckOpenForWriting(InodeNumber inode) const = 0;
   virtual void ReleaseFile(InodeNumber inode) = 0;
   // Returns the number of bytes read, fewer than asked for only at the end of the file. kCorruption
   // is also reported (FileSystemOptions::report).

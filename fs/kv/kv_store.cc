@@ -12,6 +12,16 @@ void PassTo(MutationSink& sink, const std::vector<Mutation>& mutations) {
   }
 }
 
+Result<std::optional<KvEntry>> KvSnapshot::FirstIn(std::string_view begin,
+                                                   std::string_view end) const {
+  const auto iterator = NewIteratorBelow(end);
+  iterator->Seek(begin);
+  if (iterator->Valid())
+    return std::optional(KvEntry{std::string(iterator->key()), std::string(iterator->value())});
+  SILTFS_RETURN_IF_ERROR(iterator->status());
+  return std::optional<KvEntry>();
+}
+
 Result<std::optional<KvEntry>> KvSnapshot::LastIn(std::string_view begin,
                                                   std::string_view end) const {
   std::optional<KvEntry> last;

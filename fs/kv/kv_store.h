@@ -78,6 +78,9 @@ class KvSnapshot {
   // The iterator stops before `end`, and the store reads nothing beyond it. An empty `end` means no
   // end.
   virtual std::unique_ptr<KvIterator> NewIteratorBelow(std::string_view end) const = 0;
+  // Returns the smallest key in [begin, end), with its value. Unlike a Seek of an iterator with a
+  // larger range, it never passes removed keys beyond `end`.
+  Result<std::optional<KvEntry>> FirstIn(std::string_view begin, std::string_view end) const;
   // Returns the greatest key in [begin, end), with its value. Without an implementation of the
   // engine, this passes all keys of the range.
   virtual Result<std::optional<KvEntry>> LastIn(std::string_view begin, std::string_view end) const;

@@ -207,6 +207,8 @@ class GroupedStore final : public MetadataStore {
     MutexLock lock(mutex_);
     return snapshots_;
   }
+  // Waits until the attempt to commit that is running now, if any, has ended.
+  void AwaitAttempt() SILTFS_EXCLUDES(mutex_);
   // Whether a snapshot of this name is being made, or one is being renamed to it.
   bool IsWanted(std::string_view name) const SILTFS_REQUIRES(mutex_);
   Status WaitForCommit(uint64_t number) SILTFS_REQUIRES(mutex_);
@@ -667,7 +669,16 @@ VersionRelease GroupedStore::BeginRelease(uint64_t number) const {
   return VersionRelease(number, state->keeper().snapshots(), state->next() - 1);
 }
 
+// kv_write_mutex_ is not fair: without this, a thread that takes it again and again would keep the
+// commit thread waiting.
+void GroupedStore::AwaitAttempt() {
+  MutexLock lock(mutex_);
+  const uint64_t running = tries_;
+  while (trying_ && tries_ == running && !stop_) progress_.Wait(mutex_);
+}
+
 Result<bool> GroupedStore::ReleaseSome(VersionRelease& release, size_t most) {
+  AwaitAttempt();
   MutexLock write_lock(kv_write_mutex_);
   std::vector<Mutation> mutations;
   SILTFS_ASSIGN_OR_RETURN(const bool more, release.Next(*CommittedSnapshot(), most, mutations));

@@ -1,5 +1,7 @@
 #include "fs/records/snapshot_record.h"
 
+#include <algorithm>
+
 #include "fs/records/schema.h"
 #include "store/base/coding.h"
 
@@ -10,6 +12,12 @@ constexpr uint8_t kRemoving = 1;
 
 Status Malformed() {
   return {StatusCode::kCorruption, "metadata holds a malformed record of a snapshot"};
+}
+
+bool IsUsableName(std::string_view name) {
+  constexpr size_t kMostBytes = 255;
+  return name.size() <= kMostBytes && name != "." && name != ".." && name.find('/') == name.npos &&
+         name.find('\0') == name.npos;
 }
 
 }  // namespace
@@ -54,8 +62,12 @@ Result<std::vector<NumberedSnapshot>> ReadSnapshots(const KvSnapshot& metadata) 
   for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
     if (iterator->key() == kNextSnapshotKey) continue;
     const auto number = ParseSnapshotKey(iterator->key());
-    if (!number || *number == 0 || *number >= next) return Malformed();
+    if (!number || *number == 0 || *number >= std::min(next, kSnapshotNumberLimit))
+      return Malformed();
     SILTFS_ASSIGN_OR_RETURN(SnapshotRecord record, SnapshotRecord::Decode(iterator->value()));
+    // The keeper of versions relies on limits that rise, and listings on names.
+    if (!found.empty() && record.inode_limit < found.back().record.inode_limit) return Malformed();
+    if (!IsUsableName(record.name)) return Malformed();
     found.push_back({*number, std::move(record)});
   }
   SILTFS_RETURN_IF_ERROR(iterator->status());

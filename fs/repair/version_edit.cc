@@ -40,7 +40,7 @@ Status VersionEdit::PutPart(const std::string& key, const std::string& whole,
 
 Result<SnapshotNumber> VersionEdit::NextOlder(const std::string& key,
                                               SnapshotNumber snapshot) const {
-  const auto versions = metadata_.NewIteratorBelow(EndOfVersionKeys());
+  const auto versions = metadata_.NewIteratorBelow(EndOfVersionKeys(key));
   versions->Seek(VersionKey(key, snapshot - 1));
   SILTFS_RETURN_IF_ERROR(versions->status());
   if (!versions->Valid()) return SnapshotNumber{0};

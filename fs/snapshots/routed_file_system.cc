@@ -211,6 +211,48 @@ Status RoutedFileSystem::RoutedContents::Visit(
   return tree->contents().Visit(split.inode, offset, visit);
 }
 
+std::vector<Result<PutOutcome>> RoutedFileSystem::RoutedEntries::Put(
+    std::span<const EntryImage> images) {
+  const bool all_good =
+      std::ranges::all_of(images, [this](const EntryImage& image) { return Check(image).ok(); });
+  if (all_good) return live().Put(images);
+  std::vector<Result<PutOutcome>> outcomes;
+  for (const EntryImage& image : images) {
+    Status checked = Check(image);
+    if (checked.ok()) {
+      outcomes.push_back(std::move(live().Put({&image, 1})[0]));
+    } else {
+      outcomes.emplace_back(std::move(checked));
+    }
+  }
+  return outcomes;
+}
+
+Result<PutOutcome> RoutedFileSystem::RoutedEntries::Offer(const EntryImage& image,
+                                                          InodeNumber reference,
+                                                          bool probably_new) {
+  SILTFS_RETURN_IF_ERROR(Check(image));
+  return live().Offer(image, reference, probably_new);
+}
+
+Result<PutOutcome> RoutedFileSystem::RoutedEntries::Place(InodeNumber temporary,
+                                                          const EntryImage& image) {
+  SILTFS_RETURN_IF_ERROR(Check(image));
+  return live().Place(temporary, image);
+}
+
+Result<PutOutcome> RoutedFileSystem::RoutedEntries::Link(InodeNumber inode, InodeNumber parent,
+                                                         std::string_view name) {
+  SILTFS_RETURN_IF_ERROR(routed_.CheckNewName(parent, name));
+  return live().Link(inode, parent, name);
+}
+
+Result<bool> RoutedFileSystem::RoutedEntries::SetDirectory(InodeNumber directory,
+                                                           const EntryImage& image) {
+  SILTFS_RETURN_IF_ERROR(routed_.CheckLive(directory));
+  return live().SetDirectory(directory, image);
+}
+
 Result<CloneOutcome> RoutedFileSystem::RoutedEntries::Clone(const CloneRequest& request) {
   SILTFS_RETURN_IF_ERROR(routed_.CheckNewName(request.parent, request.name));
   if (request.source == kSnapshotDirectory)

@@ -64,6 +64,7 @@ class RoutedFileSystem final : public FileSystem {
   Result<Attributes> MakeTemporaryFile(InodeNumber directory, uint32_t mode,
                                        Caller caller) override;
   Status OpenFile(InodeNumber inode, bool truncate) override;
+  Status CheckOpenForWriting(InodeNumber inode) const override { return CheckLive(inode); }
   void ReleaseFile(InodeNumber inode) override;
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override;
   Status Write(InodeNumber inode, uint64_t offset, ByteView data, Privileges privileges,
@@ -91,27 +92,20 @@ class RoutedFileSystem final : public FileSystem {
   class RoutedEntries final : public EntryStore {
    public:
     explicit RoutedEntries(RoutedFileSystem& routed) : routed_(routed) {}
-    std::vector<Result<PutOutcome>> Put(std::span<const EntryImage> images) override {
-      return live().Put(images);
-    }
+    std::vector<Result<PutOutcome>> Put(std::span<const EntryImage> images) override;
     Result<PutOutcome> Offer(const EntryImage& image, InodeNumber reference,
-                             bool probably_new) override {
-      return live().Offer(image, reference, probably_new);
-    }
-    Result<PutOutcome> Place(InodeNumber temporary, const EntryImage& image) override {
-      return live().Place(temporary, image);
-    }
-    Result<PutOutcome> Link(InodeNumber inode, InodeNumber parent, std::string_view name) override {
-      return live().Link(inode, parent, name);
-    }
-    Result<bool> SetDirectory(InodeNumber directory, const EntryImage& image) override {
-      return live().SetDirectory(directory, image);
-    }
+                             bool probably_new) override;
+    Result<PutOutcome> Place(InodeNumber temporary, const EntryImage& image) override;
+    Result<PutOutcome> Link(InodeNumber inode, InodeNumber parent, std::string_view name) override;
+    Result<bool> SetDirectory(InodeNumber directory, const EntryImage& image) override;
     Result<CloneOutcome> Clone(const CloneRequest& request) override;
     bool MayBeCached(InodeNumber inode) const override { return live().MayBeCached(inode); }
 
    private:
     EntryStore& live() const { return routed_.live_->entries(); }
+    Status Check(const EntryImage& image) const {
+      return routed_.CheckNewName(image.parent, image.name);
+    }
 
     RoutedFileSystem& routed_;
   };

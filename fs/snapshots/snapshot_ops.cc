@@ -12,7 +12,7 @@ namespace siltfs {
 namespace {
 
 // The most versions that one write removes. Commits wait for the write.
-constexpr size_t kVersionsPerWrite = 4096;
+constexpr size_t kVersionsPerWrite = 1024;
 // The pause before the removal is tried again after a failure.
 constexpr std::chrono::seconds kRetryAfter{10};
 
@@ -97,6 +97,7 @@ Status SnapshotOps::Rename(std::string_view name, std::string_view new_name) {
 
 Status SnapshotOps::Remove(std::string_view name) {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
+  const MutexLock lock(remove_mutex_);
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
   // The removal is durable at once. So after a crash, the changes before it must be there, too.
   SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());

@@ -40,6 +40,7 @@ class SnapshotOps final : public Snapshots {
 
   const StoreContext& store_;
   SnapshotTrees& trees_;
+  Mutex remove_mutex_;  // held while a snapshot is closed and marked as removed
   BackgroundJob job_;
 };
 

@@ -8,6 +8,10 @@
 namespace siltfs {
 namespace {
 
+// There may be a tree for each snapshot, so each keeps few inodes. A record is read again when it
+// is needed again.
+constexpr size_t kCachedInodes = 64;
+
 FileSystemOptions ReadOnly(FileSystemOptions options) {
   options.read_only = true;
   return options;
@@ -22,7 +26,7 @@ SnapshotTree::SnapshotTree(const StoreContext& live, const FileContent& content,
       store_(live.env(), options_, live.chunks(), *metadata_, nullptr,
              JoinSnapshotInode(snapshot.number, 0)),
       changes_(store_),
-      inodes_(store_, changes_, overlay_memory_),
+      inodes_(store_, changes_, overlay_memory_, kCachedInodes),
       lifetimes_(store_, inodes_, changes_),
       acls_(store_, changes_),
       xattrs_(store_, inodes_, changes_, acls_),

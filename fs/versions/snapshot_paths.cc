@@ -21,7 +21,7 @@ constexpr size_t kMostNames = 4;
 // The snapshot of the next older version of the file's inode; 0 if there is none.
 Result<SnapshotNumber> NextOlder(const KvSnapshot& metadata, const FileVersion& file) {
   const std::string key = InodeKey(file.inode);
-  const auto versions = metadata.NewIteratorBelow(EndOfVersionKeys());
+  const auto versions = metadata.NewIteratorBelow(EndOfVersionKeys(key));
   versions->Seek(VersionKey(key, file.snapshot));
   // If only the file's overlay has a version for this snapshot, it is not known how many older
   // snapshots show it, so only the newest one is named.

@@ -1,7 +1,6 @@
 #include "fs/versions/version_keeper.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,23 +17,19 @@ Status VersionKeeper::Keep(const KvSnapshot& before, const std::vector<std::stri
                            std::vector<Mutation>& kept) const {
   if (snapshots_.empty()) return Status::Ok();
   const SnapshotBounds& newest = snapshots_.back();
-  std::unique_ptr<KvIterator> versions;
   for (const std::string_view key : changed) {
     uint64_t inode = 0;
     if (!IsVersionedKey(key, inode) || inode >= newest.inode_limit) continue;
-    if (versions == nullptr) versions = before.NewIteratorBelow(EndOfVersionKeys());
-    const std::string first = FirstVersionKey(key);
-    versions->Seek(first);
-    SILTFS_RETURN_IF_ERROR(versions->status());
+    SILTFS_ASSIGN_OR_RETURN(const auto found,
+                            before.FirstIn(FirstVersionKey(key), EndOfVersionKeys(key)));
     SnapshotNumber born = NewestWithout(inode);
-    if (versions->Valid()) {
-      const auto last = ParseVersionKey(versions->key());
-      if (!last) return Status(StatusCode::kCorruption, "the key of a version is malformed");
-      if (last->key == key) {
-        // Kept already, perhaps for a newer snapshot that was deleted.
-        if (last->snapshot >= newest.number) continue;
-        born = std::max(born, last->snapshot);
-      }
+    if (found) {
+      const auto last = ParseVersionKey(found->key);
+      if (!last || last->key != key)
+        return Status(StatusCode::kCorruption, "the key of a version is malformed");
+      // Kept already, perhaps for a newer snapshot that was deleted.
+      if (last->snapshot >= newest.number) continue;
+      born = std::max(born, last->snapshot);
     }
     SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> value, before.Get(key));
     kept.push_back({VersionKey(key, newest.number), EncodeVersion(value)});

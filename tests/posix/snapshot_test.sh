@@ -64,6 +64,17 @@ for attempt in "touch $all/one/x" "rm -f $all/one/tree/deep/large" "mkdir $all/x
   ! $attempt 2>"$work/err" || fail "it is possible: $attempt"
   grep -q "Read-only file system" "$work/err" || fail "$attempt: $(cat "$work/err")"
 done
+# The kernel would keep written bytes in its cache.
+for mode in O_WRONLY O_RDWR 'O_WRONLY | os.O_APPEND'; do
+  python3 -c "import os; os.open('$all/one/tree/deep/large', os.$mode)" 2>"$work/err" &&
+    fail "a file of a snapshot can be opened with $mode"
+  grep -q "Read-only file system" "$work/err" || fail "$mode: $(cat "$work/err")"
+done
+mkdir "$work/odd"
+ln -s nothing "$work/odd/.snapshots"
+code=0
+"$siltfs" import "$work/odd/" "$mnt" >"$work/out" 2>"$work/err" || code=$?
+((code == 3)) || fail "an import of .snapshots ends with $code: $(cat "$work/err")"
 ! mkdir "$all" 2>/dev/null || fail "a second directory of snapshots was made"
 
 step "snapshots survive an unmount"
@@ -93,18 +104,21 @@ says "no snapshot named"
 exec 4<"$all/two/tree/deep/large"
 snapshot 1 delete "$mnt" two missing
 says "no snapshot named"
-snapshot 0 delete "$mnt" two open
+snapshot 0 delete "$mnt" two open two
 [[ $(ls "$all") == uno ]] || fail "the listing is $(ls "$all")"
 exec 4<&-
 snapshot 2 create "$mnt"
 snapshot 2 create "$mnt" a/b
 says "cannot be the name"
+snapshot 2 create "$mnt" $'\xff'
+says "must be UTF-8"
 snapshot 10 list "$work"
 
 step "prune"
 for n in 1 2 3; do snapshot 0 create "$mnt" "n$n"; done
 snapshot 2 prune "$mnt"
 says "at least one rule"
+snapshot 2 prune "$mnt" --keep-last -1
 snapshot 0 prune "$mnt" --keep-last 2 --dry-run
 holds '[.deleted[].name] == ["uno", "n1"] and .dry_run'
 snapshot 0 list "$mnt"

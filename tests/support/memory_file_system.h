@@ -64,6 +64,7 @@ class MemoryFileSystem : public FileSystem {
   Result<Attributes> MakeTemporaryFile(InodeNumber directory, uint32_t mode,
                                        Caller caller) override;
   Status OpenFile(InodeNumber inode, bool truncate) override;
+  Status CheckOpenForWriting(InodeNumber) const override { return Status::Ok(); }
   void ReleaseFile(InodeNumber inode) override;
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override;
   Status Write(InodeNumber inode, uint64_t offset, ByteView data,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <ostream>
@@ -46,6 +47,14 @@ ExitCode Print(Surroundings& surroundings, const Arguments& arguments, const Res
   return ExitCode::kDone;
 }
 
+std::vector<std::string> WithoutRepetitions(const std::vector<std::string>& names) {
+  std::vector<std::string> once;
+  for (const std::string& name : names) {
+    if (std::ranges::find(once, name) == once.end()) once.push_back(name);
+  }
+  return once;
+}
+
 // Adds the options that all subcommands have.
 std::shared_ptr<Arguments> AddCommon(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
@@ -60,11 +69,12 @@ std::function<ExitCode()> ConfigureCreate(CLI::App& app, Surroundings& surroundi
   auto arguments = AddCommon(app);
   app.add_option("NAME", arguments->name, "The name of the new snapshot")->required();
   return [arguments, &surroundings] {
-    const auto made = WithSnapshots(
-        surroundings.env, arguments->place, [&](SnapshotPlace& place) -> Result<Json> {
-          SILTFS_RETURN_IF_ERROR(place.Sync());
-          return place.Run({{"action", "create"}, {"name", arguments->name}});
-        });
+    const auto made =
+        WithSnapshots(surroundings.env, arguments->place, SnapshotAccess::kChange,
+                      [&](SnapshotPlace& place) -> Result<Json> {
+                        SILTFS_RETURN_IF_ERROR(place.Sync());
+                        return place.Run({{"action", "create"}, {"name", arguments->name}});
+                      });
     return Print(surroundings, *arguments, made, made.ok() ? Line(*made) : "");
   };
 }
@@ -72,10 +82,10 @@ std::function<ExitCode()> ConfigureCreate(CLI::App& app, Surroundings& surroundi
 std::function<ExitCode()> ConfigureList(CLI::App& app, Surroundings& surroundings) {
   auto arguments = AddCommon(app);
   return [arguments, &surroundings] {
-    const auto listed =
-        WithSnapshots(surroundings.env, arguments->place, [&](SnapshotPlace& place) {
-          return place.Run({{"action", "list"}});
-        });
+    const auto listed = WithSnapshots(surroundings.env, arguments->place, SnapshotAccess::kRead,
+                                      [&](SnapshotPlace& place) {
+                                        return place.Run({{"action", "list"}});
+                                      });
     std::string text;
     if (listed.ok()) {
       for (const Json& snapshot : listed->at("snapshots")) text += Line(snapshot);
@@ -88,9 +98,10 @@ std::function<ExitCode()> ConfigureShow(CLI::App& app, Surroundings& surrounding
   auto arguments = AddCommon(app);
   app.add_option("NAME", arguments->name, "The snapshot")->required();
   return [arguments, &surroundings] {
-    const auto found = WithSnapshots(surroundings.env, arguments->place, [&](SnapshotPlace& place) {
-      return place.Run({{"action", "show"}, {"name", arguments->name}});
-    });
+    const auto found = WithSnapshots(
+        surroundings.env, arguments->place, SnapshotAccess::kRead, [&](SnapshotPlace& place) {
+          return place.Run({{"action", "show"}, {"name", arguments->name}});
+        });
     return Print(surroundings, *arguments, found, found.ok() ? Line(*found) : "");
   };
 }
@@ -100,8 +111,8 @@ std::function<ExitCode()> ConfigureRename(CLI::App& app, Surroundings& surroundi
   app.add_option("NAME", arguments->name, "The snapshot")->required();
   app.add_option("NEW_NAME", arguments->new_name, "Its new name")->required();
   return [arguments, &surroundings] {
-    const auto renamed =
-        WithSnapshots(surroundings.env, arguments->place, [&](SnapshotPlace& place) {
+    const auto renamed = WithSnapshots(
+        surroundings.env, arguments->place, SnapshotAccess::kChange, [&](SnapshotPlace& place) {
           return place.Run(
               {{"action", "rename"}, {"name", arguments->name}, {"new_name", arguments->new_name}});
         });
@@ -113,13 +124,15 @@ std::function<ExitCode()> ConfigureDelete(CLI::App& app, Surroundings& surroundi
   auto arguments = AddCommon(app);
   app.add_option("NAME", arguments->names, "The snapshots")->required();
   return [arguments, &surroundings] {
+    const auto names = WithoutRepetitions(arguments->names);
     const auto deleted = WithSnapshots(
-        surroundings.env, arguments->place, [&](SnapshotPlace& place) -> Result<Json> {
+        surroundings.env, arguments->place, SnapshotAccess::kChange,
+        [&](SnapshotPlace& place) -> Result<Json> {
           // A wrong name must not leave half of the work done.
-          for (const std::string& name : arguments->names)
+          for (const std::string& name : names)
             SILTFS_RETURN_IF_ERROR(place.Run({{"action", "show"}, {"name", name}}).status());
           Json done = Json::array();
-          for (const std::string& name : arguments->names) {
+          for (const std::string& name : names) {
             SILTFS_ASSIGN_OR_RETURN(Json one, place.Run({{"action", "delete"}, {"name", name}}));
             done.push_back(std::move(one));
           }

@@ -1,6 +1,8 @@
 // What the subcommands of `siltfs snapshot` share.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -19,10 +21,12 @@ class SnapshotPlace {
   virtual Status Sync() = 0;
 };
 
+enum class SnapshotAccess : uint8_t { kRead, kChange };
+
 // Calls `use` with the store at this path. If the store is not mounted, it is opened, and closed
-// afterwards.
+// afterwards; with kRead nothing is written.
 Result<nlohmann::json> WithSnapshots(
-    Env& env, const std::string& place,
+    Env& env, const std::string& place, SnapshotAccess access,
     const std::function<Result<nlohmann::json>(SnapshotPlace&)>& use);
 
 std::function<ExitCode()> ConfigureSnapshotPrune(CLI::App& app, Surroundings& surroundings);

@@ -19,6 +19,7 @@ class MountedPlace final : public SnapshotPlace {
   explicit MountedPlace(control::DaemonAddress address) : address_(std::move(address)) {}
 
   Result<Json> Run(const Json& arguments) override {
+    SILTFS_RETURN_IF_ERROR(CheckSnapshotArguments(arguments));
     return control::AskWith(address_, {.command = "snapshot", .arguments = arguments},
                             control::Patience::WhileItRuns());
   }
@@ -46,16 +47,18 @@ class OpenedPlace final : public SnapshotPlace {
   FileSystem& file_system_;
 };
 
-Result<Json> UseUnmounted(Env& env, const std::string& store,
+Result<Json> UseUnmounted(Env& env, const std::string& store, SnapshotAccess access,
                           const std::function<Result<Json>(SnapshotPlace&)>& use) {
   PrepareForStore();
+  const bool changes = access == SnapshotAccess::kChange;
   FileSystemOptions options;
   options.store = store;
-  options.keep_reserve = true;
+  options.read_only = !changes;
+  options.keep_reserve = changes;
   SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(env, options));
   OpenedPlace place(*file_system);
   auto outcome = use(place);
-  const Status removed = file_system->snapshots().AwaitRemovals();
+  const Status removed = changes ? file_system->snapshots().AwaitRemovals() : Status::Ok();
   const Status closed = file_system->Close();
   if (!outcome.ok()) {
     removed.IgnoreError("the first failure is reported");
@@ -72,7 +75,7 @@ Result<Json> UseUnmounted(Env& env, const std::string& store,
 
 }  // namespace
 
-Result<Json> WithSnapshots(Env& env, const std::string& path,
+Result<Json> WithSnapshots(Env& env, const std::string& path, SnapshotAccess access,
                            const std::function<Result<Json>(SnapshotPlace&)>& use) {
   SILTFS_ASSIGN_OR_RETURN(const auto mounted, FindMount(path));
   if (mounted) {
@@ -80,7 +83,7 @@ Result<Json> WithSnapshots(Env& env, const std::string& path,
     return use(place);
   }
   SILTFS_ASSIGN_OR_RETURN(const std::string store, StoreAt(path));
-  auto outcome = OpenWhenFree(store, [&] { return UseUnmounted(env, store, use); });
+  auto outcome = OpenWhenFree(store, [&] { return UseUnmounted(env, store, access, use); });
   if (outcome.ok()) return outcome;
   return ExplainReadOnlyMedium(ExplainLock(std::move(outcome).status(), store, "siltfs snapshot"),
                                store, "siltfs snapshot opens the store for writing");

@@ -16,6 +16,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr int kMostKept = 1'000'000;
+
 struct Arguments {
   std::string place;
   PrunePolicy policy;
@@ -71,7 +73,8 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
                 "siltfs snapshot prune would delete all snapshots: give it at least one rule, such "
                 "as --keep-last 3");
   }
-  const auto outcome = WithSnapshots(surroundings.env, arguments.place,
+  const SnapshotAccess access = arguments.dry_run ? SnapshotAccess::kRead : SnapshotAccess::kChange;
+  const auto outcome = WithSnapshots(surroundings.env, arguments.place, access,
                                      [&](SnapshotPlace& place) { return Prune(place, arguments); });
   if (!outcome.ok()) return Fail(surroundings, outcome.status());
   if (arguments.json) {
@@ -90,12 +93,15 @@ std::function<ExitCode()> ConfigureSnapshotPrune(CLI::App& app, Surroundings& su
                  "Where the store is mounted, or its directory if it is not mounted")
       ->required();
   PrunePolicy& policy = arguments->policy;
-  app.add_option("--keep-last", policy.last, "Keep the newest N snapshots")->type_name("N");
+  app.add_option("--keep-last", policy.last, "Keep the newest N snapshots")
+      ->type_name("N")
+      ->check(CLI::Range(0, kMostKept));
   const auto add = [&app](const char* option, uint64_t& count, const char* period) {
     app.add_option(
            option, count,
            fmt::format("Keep the newest snapshot of each of the newest N {} that have one", period))
-        ->type_name("N");
+        ->type_name("N")
+        ->check(CLI::Range(0, kMostKept));
   };
   add("--keep-hourly", policy.hourly, "hours");
   add("--keep-daily", policy.daily, "days");

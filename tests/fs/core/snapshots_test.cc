@@ -118,6 +118,8 @@ TEST_CASE("an inode of a snapshot has a number of its own, and cannot be changed
   REQUIRE_CODE(fs.SetXattr(file, "user.a", "1", XattrMode::kSet), kReadOnly);
   REQUIRE_CODE(fs.RemoveXattr(file, "user.a"), kReadOnly);
   REQUIRE_CODE(fs.OpenFile(file, true), kReadOnly);
+  REQUIRE_CODE(fs.CheckOpenForWriting(file), kReadOnly);
+  REQUIRE_OK(fs.CheckOpenForWriting(f.At("file")));
   REQUIRE_CODE(fs.Unlink(root, "file"), kReadOnly);
   REQUIRE_CODE(fs.RemoveDirectory(root, "d"), kReadOnly);
   REQUIRE_CODE(fs.CreateFile(root, "new", 0644, kCaller), kReadOnly);
@@ -325,6 +327,33 @@ TEST_CASE("a clone of a snapshot's tree is a writable copy of it") {
   REQUIRE_OK(f.fs->snapshots().AwaitRemovals());
   REQUIRE_OK(f.fs->maintenance().CollectGarbage(false));
   CHECK(*ReadFile(*f.fs, f.At("all/d/file")) == data);
+}
+
+TEST_CASE("imports put nothing into snapshots, and no entry in the place of their directory") {
+  Fixture f;
+  MakeDir(*f.fs, kRootInode, "d");
+  f.Create("s");
+  EntryStore& entries = f.fs->entries();
+  const auto image = [](InodeNumber parent, std::string_view name) {
+    EntryImage made{.parent = parent, .name = name};
+    made.mode = 0120777;
+    made.target = "elsewhere";
+    return made;
+  };
+  const std::vector<EntryImage> images{image(kRootInode, "good"), image(kRootInode, ".snapshots"),
+                                       image(f.At(".snapshots/s"), "x"),
+                                       image(kSnapshotDirectory, "y")};
+  const auto outcomes = entries.Put(images);
+  REQUIRE(outcomes.size() == 4);
+  REQUIRE_OK(outcomes[0]);
+  REQUIRE_CODE(outcomes[1], kAlreadyExists);
+  REQUIRE_CODE(outcomes[2], kReadOnly);
+  REQUIRE_CODE(outcomes[3], kReadOnly);
+  REQUIRE_CODE(entries.Offer(images[1], 0, false), kAlreadyExists);
+  REQUIRE_CODE(entries.Place(1, images[2]), kReadOnly);
+  REQUIRE_CODE(entries.Link(f.At("good"), f.At(".snapshots/s"), "x"), kReadOnly);
+  REQUIRE_CODE(entries.SetDirectory(f.At(".snapshots/s/d"), image(0, "")), kReadOnly);
+  CHECK(ListNames(*f.fs, kRootInode) == std::vector<std::string>{"d", "good"});
 }
 
 TEST_CASE("an export reads the files of snapshots") {
