@@ -77,6 +77,14 @@ void Group::WriteTo(MutationSink& sink) const {
   }
 }
 
+std::vector<std::string_view> Group::Keys() const {
+  ReaderLock lock(mutex_);
+  std::vector<std::string_view> keys;
+  keys.reserve(map_.size());
+  for (const auto& entry : map_) keys.push_back(entry.first);
+  return keys;
+}
+
 size_t Group::entries() const {
   ReaderLock lock(mutex_);
   return map_.size();

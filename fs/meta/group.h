@@ -39,6 +39,10 @@ class Group {
   // Passes all entries to the sink, in key order.
   void WriteTo(MutationSink& sink) const SILTFS_EXCLUDES(mutex_);
 
+  // The keys of all entries, in order. They point into the group, so they are valid only until it
+  // is destroyed.
+  std::vector<std::string_view> Keys() const SILTFS_EXCLUDES(mutex_);
+
   size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   size_t entries() const SILTFS_EXCLUDES(mutex_);
 

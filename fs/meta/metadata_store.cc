@@ -1,17 +1,14 @@
 #include "fs/meta/metadata_store.h"
 
 #include <algorithm>
-#include <limits>
 #include <thread>
 #include <utility>
 
 #include "fs/meta/commit_pace.h"
+#include "fs/meta/commit_records.h"
 #include "fs/meta/group.h"
 #include "fs/meta/snapshot_state.h"
 #include "fs/meta/view_source.h"
-#include "fs/records/schema.h"
-#include "fs/records/segment_record.h"
-#include "store/base/coding.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs {
@@ -24,95 +21,6 @@ Time SteadyClock() { return std::chrono::steady_clock::now().time_since_epoch();
 
 // Longer commit intervals are reduced to this one, so that no deadline exceeds the range of Time.
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(24 * 365);
-
-// Adds as unsigned numbers, which wrap around. With signed numbers, a damaged counter could cause
-// undefined behaviour.
-void AddTo(Counters& sum, const Counters& differences) {
-  for (size_t i = 0; i < sum.size(); ++i) {
-    sum[i] =
-        static_cast<int64_t>(static_cast<uint64_t>(sum[i]) + static_cast<uint64_t>(differences[i]));
-  }
-}
-
-std::string EncodeCommitNumber(uint64_t number) { return Encoder().U64(number).Take(); }
-
-std::string EncodeCounters(const Counters& counters) {
-  Encoder encoder;
-  for (int64_t counter : counters) encoder.I64(counter);
-  return encoder.Take();
-}
-
-Result<uint64_t> LoadCommitNumber(const KvStore& kv) {
-  SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> value, kv.Get(kCommitNumberKey));
-  if (!value) return uint64_t{0};
-  Decoder decoder(AsBytes(*value));
-  const uint64_t number = decoder.U64();
-  if (!decoder.Done()) {
-    return Status(StatusCode::kCorruption, "the number of the last commit is not 8 bytes long");
-  }
-  return number;
-}
-
-Result<Counters> LoadCounters(const KvStore& kv, uint64_t last_commit) {
-  SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> value, kv.Get(kCountersKey));
-  Counters counters{};
-  if (!value && last_commit == 0) return counters;
-  if (!value) return Status(StatusCode::kCorruption, "the counters are missing");
-  Decoder decoder(AsBytes(*value));
-  for (int64_t& counter : counters) counter = decoder.I64();
-  if (!decoder.Done()) return Status(StatusCode::kCorruption, "the counters have a wrong length");
-  return counters;
-}
-
-bool IsOwnKey(std::string_view key) {
-  if (key.empty()) return false;
-  const auto table = static_cast<Table>(key[0]);
-  return key == kCommitNumberKey || key == kCountersKey || table == Table::kSnapshot ||
-         table == Table::kVersion || table == Table::kVersionList;
-}
-
-Status RefuseOwnKeys(const std::vector<Mutation>& mutations) {
-  for (const Mutation& mutation : mutations) {
-    if (IsOwnKey(mutation.key)) {
-      return Status(StatusCode::kInvalidArgument,
-                    "key \"" + mutation.key + "\" is written by commits alone");
-    }
-  }
-  return Status::Ok();
-}
-
-// The keys of a group's mutations. They point into the group, which must not change.
-class KeyCollector final : public MutationSink {
- public:
-  void Put(std::string_view key, std::string_view) override { keys_.push_back(key); }
-  void Remove(std::string_view key) override { keys_.push_back(key); }
-
-  const std::vector<std::string_view>& keys() const { return keys_; }
-
- private:
-  std::vector<std::string_view> keys_;
-};
-
-// No inode number at or above the result has been used. All inodes that a commit changes are below,
-// because the ranges of numbers are durable before the numbers are used.
-Result<uint64_t> LoadInodeLimit(const KvStore& kv) {
-  SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> value, kv.Get(kIdRangesKey));
-  if (!value) return std::numeric_limits<uint64_t>::max();
-  SILTFS_ASSIGN_OR_RETURN(const IdRanges ranges, IdRanges::Decode(*value));
-  return ranges.inode_limit;
-}
-
-SnapshotRecord RecordOf(uint64_t commit, uint64_t inode_limit, const Counters& totals) {
-  const auto total = [&](Counter counter) { return totals[static_cast<size_t>(counter)]; };
-  SnapshotRecord record;
-  record.commit = commit;
-  record.inode_limit = inode_limit;
-  record.logical_bytes = total(Counter::kLogicalBytes);
-  record.files = total(Counter::kFiles);
-  record.directories = total(Counter::kDirectories);
-  record.chunk_references = total(Counter::kChunkReferences);
-  return record;
-}
 
 // A group and its state. Owned by the store; the map is shared with Views.
 struct NumberedGroup {
@@ -128,7 +36,7 @@ struct NumberedGroup {
   Time last_change{};
 };
 
-class GroupedStore final : public MetadataStore {
+class GroupedStore final : public MetadataStore, public SnapshotPort {
  public:
   GroupedStore(std::unique_ptr<KvStore> kv, const MetadataOptions& options, uint64_t last_commit,
                const Counters& counters, SnapshotState snapshots)
@@ -168,6 +76,7 @@ class GroupedStore final : public MetadataStore {
   void EndCommits() override { EndCommitThread(); }
   Status Close() override;
 
+  SnapshotPort* snapshots() override { return this; }
   std::vector<NumberedSnapshot> Snapshots() const override;
   Result<NumberedSnapshot> CreateSnapshot(std::string name, int64_t created) override;
   Status RenameSnapshot(uint64_t number, std::string name) override;
@@ -510,15 +419,14 @@ Status GroupedStore::WriteGroup(const NumberedGroup& closed, std::vector<Mutatio
                                 std::shared_ptr<const SnapshotState>& snapshots) {
   snapshots = SnapshotsNow();
   if (snapshots->keeper().HasSnapshots()) {
-    KeyCollector changed;
-    closed.group->WriteTo(changed);
-    SILTFS_RETURN_IF_ERROR(snapshots->keeper().Keep(*CommittedSnapshot(), changed.keys(), extra));
+    SILTFS_RETURN_IF_ERROR(
+        snapshots->keeper().Keep(*CommittedSnapshot(), closed.group->Keys(), extra));
   }
   if (!wanted.empty()) {
-    SILTFS_ASSIGN_OR_RETURN(const uint64_t inode_limit, LoadInodeLimit(*kv_));
+    const auto before = CommittedSnapshot();
     auto state = std::make_shared<SnapshotState>(*snapshots);
     for (const WantedSnapshot& snapshot : wanted)
-      state->Add(snapshot, RecordOf(closed.number, inode_limit, totals), extra);
+      SILTFS_RETURN_IF_ERROR(state->Add(snapshot, closed.number, totals, *before, extra));
     snapshots = std::move(state);
   }
   return kv_->WriteFrom([&](MutationSink& sink) {

@@ -118,7 +118,7 @@ class View {
   std::shared_ptr<const Source> source_;
 };
 
-class MetadataStore : public CommitPort, public SnapshotPort {
+class MetadataStore : public CommitPort {
  public:
   // An empty `kv` counts as commit number 0. kCorruption if the commit number or the counters in
   // `kv` are malformed. If the result is destroyed without Close, uncommitted operations are lost
@@ -156,6 +156,8 @@ class MetadataStore : public CommitPort, public SnapshotPort {
   // Registers `late`, which is called when a group closes. Call it before the first Join. `late`
   // must exist until EndCommits returns.
   virtual void SetDeferredChanges(DeferredChanges* late) = 0;
+  // The snapshots of the store; null if this is itself the metadata of a snapshot.
+  virtual SnapshotPort* snapshots() = 0;
   // The counters, including all operations applied so far.
   virtual Counters counters() const = 0;
 

@@ -40,6 +40,7 @@ class SnapshotMetadata final : public MetadataStore {
   Status failure() const override { return Status::Ok(); }
   uint64_t DiskBytes() const override { return 0; }
 
+  SnapshotPort* snapshots() override { return nullptr; }
   void SetParticipant(CommitParticipant*) override {}
   void SetDeferredChanges(DeferredChanges*) override {}
   Status WriteThrough(const std::vector<Mutation>&) override { return ReadOnly(); }
@@ -52,16 +53,6 @@ class SnapshotMetadata final : public MetadataStore {
   Status CommitAll() override { return Status::Ok(); }
   void EndCommits() override {}
   Status Close() override { return Status::Ok(); }
-
-  std::vector<NumberedSnapshot> Snapshots() const override { return {}; }
-  Result<NumberedSnapshot> CreateSnapshot(std::string, int64_t) override { return ReadOnly(); }
-  Status RenameSnapshot(uint64_t, std::string) override { return ReadOnly(); }
-  Status BeginRemoval(uint64_t) override { return ReadOnly(); }
-  VersionRelease BeginRelease(uint64_t number) const override {
-    return VersionRelease(number, {}, number);
-  }
-  Result<bool> ReleaseSome(VersionRelease&, size_t) override { return ReadOnly(); }
-  Status EndRemoval(uint64_t) override { return ReadOnly(); }
 
  private:
   const CommitPort& live_;

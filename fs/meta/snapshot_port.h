@@ -23,6 +23,8 @@ class SnapshotPort {
 
   // All snapshots, also those that are being removed, in the order of their numbers.
   virtual std::vector<NumberedSnapshot> Snapshots() const = 0;
+  // kStale if there is no snapshot of this number, or if it is being removed.
+  Result<NumberedSnapshot> FindSnapshot(uint64_t number) const;
 
   // Makes a snapshot of the state at the next commit, and commits. It includes all operations that
   // were applied or joined before the call, and perhaps later ones. kAlreadyExists if another

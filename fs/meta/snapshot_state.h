@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fs/kv/kv_store.h"
+#include "fs/meta/metadata_store.h"
 #include "fs/records/snapshot_record.h"
 #include "fs/versions/version_keeper.h"
 
@@ -32,7 +33,11 @@ class SnapshotState {
 
   // Each of these functions changes the state, and adds the same change of the records to
   // `mutations`.
-  void Add(const WantedSnapshot& wanted, SnapshotRecord record, std::vector<Mutation>& mutations);
+  //
+  // Adds a snapshot of the state that commit `commit` makes, with these counters. `before` is the
+  // state of the key-value store without the commit.
+  Status Add(const WantedSnapshot& wanted, uint64_t commit, const Counters& counters,
+             const KvSnapshot& before, std::vector<Mutation>& mutations);
   Status Rename(uint64_t number, std::string name, std::vector<Mutation>& mutations);
   Status BeginRemoval(uint64_t number, std::vector<Mutation>& mutations);
   Status EndRemoval(uint64_t number, std::vector<Mutation>& mutations);

@@ -1,12 +1,8 @@
 #include "fs/ops/clone_ops.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "fs/interface/snapshot_inode.h"
 #include "fs/records/schema.h"
@@ -55,11 +51,9 @@ Result<CloneOutcome> CloneOps::Clone(const CloneRequest& request) {
 Result<std::shared_ptr<const KvSnapshot>> CloneOps::StateOf(const SnapshotInode& source) {
   std::shared_ptr<const KvSnapshot> present = store_.metadata().CommittedSnapshot();
   if (source.snapshot == 0) return present;
-  const std::vector<NumberedSnapshot> all = store_.metadata().Snapshots();
-  const auto found = std::ranges::find(all, source.snapshot, &NumberedSnapshot::number);
-  if (found == all.end())
-    return Status(StatusCode::kStale, fmt::format("snapshot {} was removed", source.snapshot));
-  return MakeSnapshotView(std::move(present), {found->number, found->record.inode_limit});
+  SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot found,
+                          store_.metadata().snapshots()->FindSnapshot(source.snapshot));
+  return MakeSnapshotView(std::move(present), {found.number, found.record.inode_limit});
 }
 
 Result<CloneOutcome> CloneOps::CloneFrom(const KvSnapshot& state, const CloneRequest& request) {

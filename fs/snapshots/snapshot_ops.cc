@@ -58,7 +58,7 @@ void SnapshotOps::Start() {
 
 std::vector<SnapshotInfo> SnapshotOps::List() const {
   std::vector<SnapshotInfo> list;
-  for (const NumberedSnapshot& snapshot : store_.metadata().Snapshots()) {
+  for (const NumberedSnapshot& snapshot : Port().Snapshots()) {
     if (!snapshot.record.removing) list.push_back(InfoOf(snapshot));
   }
   return list;
@@ -75,14 +75,14 @@ Result<SnapshotInfo> SnapshotOps::Create(std::string_view name) {
   SILTFS_RETURN_IF_ERROR(CheckName(name));
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
   SILTFS_RETURN_IF_ERROR(store_.CheckRoom(kBytesPerName));
-  const std::vector<NumberedSnapshot> all = store_.metadata().Snapshots();
+  const std::vector<NumberedSnapshot> all = Port().Snapshots();
   if (!all.empty() && all.back().record.inode_limit >= kSnapshotInodeLimit) {
     return Status(
         StatusCode::kUnsupported,
         "the store has used up the inode numbers of snapshots, so it cannot have new ones");
   }
   SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot made,
-                          store_.metadata().CreateSnapshot(std::string(name), store_.Now()));
+                          Port().CreateSnapshot(std::string(name), store_.Now()));
   return InfoOf(made);
 }
 
@@ -92,7 +92,7 @@ Status SnapshotOps::Rename(std::string_view name, std::string_view new_name) {
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
   // The new name is durable at once. So after a crash, the changes before it must be there, too.
   SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
-  return store_.metadata().RenameSnapshot(found.number, std::string(new_name));
+  return Port().RenameSnapshot(found.number, std::string(new_name));
 }
 
 Status SnapshotOps::Remove(std::string_view name) {
@@ -102,7 +102,7 @@ Status SnapshotOps::Remove(std::string_view name) {
   // The removal is durable at once. So after a crash, the changes before it must be there, too.
   SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
   trees_.Close(found.number);
-  const Status removed = store_.metadata().BeginRemoval(found.number);
+  const Status removed = Port().BeginRemoval(found.number);
   trees_.EndClosing(found.number);
   job_.Wake();
   return removed;
@@ -115,12 +115,12 @@ Status SnapshotOps::AwaitRemovals() {
 }
 
 bool SnapshotOps::HasRemoved() const {
-  const std::vector<NumberedSnapshot> all = store_.metadata().Snapshots();
+  const std::vector<NumberedSnapshot> all = Port().Snapshots();
   return std::ranges::any_of(all, [](const auto& snapshot) { return snapshot.record.removing; });
 }
 
 Status SnapshotOps::ReleaseRemoved() {
-  for (const NumberedSnapshot& snapshot : store_.metadata().Snapshots()) {
+  for (const NumberedSnapshot& snapshot : Port().Snapshots()) {
     if (!snapshot.record.removing) continue;
     Status released = Release(snapshot.number);
     const bool expected =
@@ -137,14 +137,13 @@ Status SnapshotOps::ReleaseRemoved() {
 }
 
 Status SnapshotOps::Release(uint64_t number) {
-  MetadataStore& metadata = store_.metadata();
-  VersionRelease release = metadata.BeginRelease(number);
+  VersionRelease release = Port().BeginRelease(number);
   for (bool more = true; more;) {
     SILTFS_RETURN_IF_ERROR(job_.CheckRunning());
-    SILTFS_ASSIGN_OR_RETURN(more, metadata.ReleaseSome(release, kVersionsPerWrite));
+    SILTFS_ASSIGN_OR_RETURN(more, Port().ReleaseSome(release, kVersionsPerWrite));
   }
   store_.chunks().NoteReleased(release.content_bytes());
-  return metadata.EndRemoval(number);
+  return Port().EndRemoval(number);
 }
 
 }  // namespace siltfs

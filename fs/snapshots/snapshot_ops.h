@@ -37,6 +37,7 @@ class SnapshotOps final : public Snapshots {
   Status ReleaseRemoved() SILTFS_REQUIRES(job_.run_mutex());
   Status Release(uint64_t number) SILTFS_REQUIRES(job_.run_mutex());
   bool HasRemoved() const;
+  SnapshotPort& Port() const { return *store_.metadata().snapshots(); }
 
   const StoreContext& store_;
   SnapshotTrees& trees_;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace siltfs {
@@ -17,10 +16,9 @@ Status Gone(uint64_t number) {
 Result<SnapshotTrees::Use> SnapshotTrees::Enter(uint64_t number) {
   const MutexLock lock(mutex_);
   if (!slots_.contains(number)) {
-    const std::vector<NumberedSnapshot> all = live_.metadata().Snapshots();
-    const auto found = std::ranges::find(all, number, &NumberedSnapshot::number);
-    if (found == all.end() || found->record.removing) return Gone(number);
-    slots_[number].tree = std::make_unique<SnapshotTree>(live_, content_, *found);
+    SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot found,
+                            live_.metadata().snapshots()->FindSnapshot(number));
+    slots_[number].tree = std::make_unique<SnapshotTree>(live_, content_, found);
   }
   return EnterSlot(number);
 }

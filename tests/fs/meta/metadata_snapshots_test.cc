@@ -31,7 +31,7 @@ TEST_CASE("a snapshot shows all operations before it, and none after its commit"
   Apply(*store, {Put(key, "committed")});
   REQUIRE_OK(store->CommitAll());
   Apply(*store, {Put(key, "applied")}, {1, 2, 3, 4});
-  const auto snapshot = store->CreateSnapshot("s", 77);
+  const auto snapshot = store->snapshots()->CreateSnapshot("s", 77);
   REQUIRE_OK(snapshot);
   CHECK(snapshot->record.commit == 2);
   CHECK(snapshot->record.created == 77);
@@ -55,15 +55,15 @@ TEST_CASE("without snapshots a commit writes nothing but its mutations") {
   Apply(*store, {Put(InodeKey(5), "2")});
   REQUIRE_OK(store->CommitAll());
   CHECK(disk.contents().size() == 3);  // and the number of the commit, and the counters
-  const auto snapshot = store->CreateSnapshot("s", 0);
+  const auto snapshot = store->snapshots()->CreateSnapshot("s", 0);
   REQUIRE_OK(snapshot);
   Apply(*store, {Put(InodeKey(5), "3")});
   REQUIRE_OK(store->CommitAll());
   CHECK(disk.contents().contains(VersionKey(InodeKey(5), snapshot->number)));
-  REQUIRE_OK(store->BeginRemoval(snapshot->number));
-  VersionRelease release = store->BeginRelease(snapshot->number);
-  REQUIRE_FALSE(*store->ReleaseSome(release, 100));
-  REQUIRE_OK(store->EndRemoval(snapshot->number));
+  REQUIRE_OK(store->snapshots()->BeginRemoval(snapshot->number));
+  VersionRelease release = store->snapshots()->BeginRelease(snapshot->number);
+  REQUIRE_FALSE(*store->snapshots()->ReleaseSome(release, 100));
+  REQUIRE_OK(store->snapshots()->EndRemoval(snapshot->number));
   CHECK(disk.contents().size() == 4);  // and the number of the next snapshot
 }
 
@@ -72,12 +72,12 @@ TEST_CASE("a snapshot on a full disk is not made, also not later") {
   const auto store = OpenOn(disk);
   Apply(*store, {Put(InodeKey(5), "1")});
   disk.FailAllWrites({StatusCode::kNoSpace, false});
-  REQUIRE_CODE(store->CreateSnapshot("s", 0), kNoSpace);
+  REQUIRE_CODE(store->snapshots()->CreateSnapshot("s", 0), kNoSpace);
   disk.Mend();
   REQUIRE_OK(store->CommitAll());
-  CHECK(store->Snapshots().empty());
-  REQUIRE_OK(store->CreateSnapshot("s", 0));
-  CHECK(store->Snapshots().size() == 1);
+  CHECK(store->snapshots()->Snapshots().empty());
+  REQUIRE_OK(store->snapshots()->CreateSnapshot("s", 0));
+  CHECK(store->snapshots()->Snapshots().size() == 1);
 }
 
 TEST_CASE("after a failed device, the next opening shows whether the snapshot was made") {
@@ -86,11 +86,11 @@ TEST_CASE("after a failed device, the next opening shows whether the snapshot wa
   {
     const auto store = OpenOn(disk);
     disk.FailWrite(1, {StatusCode::kIoError, reaches_disk});
-    REQUIRE_CODE(store->CreateSnapshot("s", 0), kIoError);
-    REQUIRE_CODE(store->CreateSnapshot("t", 0), kReadOnly);
+    REQUIRE_CODE(store->snapshots()->CreateSnapshot("s", 0), kIoError);
+    REQUIRE_CODE(store->snapshots()->CreateSnapshot("t", 0), kReadOnly);
   }
   const auto store = OpenOn(disk);
-  CHECK(store->Snapshots().size() == (reaches_disk ? 1 : 0));
+  CHECK(store->snapshots()->Snapshots().size() == (reaches_disk ? 1 : 0));
 }
 
 TEST_CASE("the keys of snapshots are refused from operations") {
@@ -107,7 +107,7 @@ TEST_CASE("a malformed record of a snapshot is damage") {
   MemoryDisk disk;
   {
     const auto store = OpenOn(disk);
-    REQUIRE_OK(store->CreateSnapshot("s", 0));
+    REQUIRE_OK(store->snapshots()->CreateSnapshot("s", 0));
     REQUIRE_OK(store->Close());
   }
   const bool key = GENERATE(false, true);
@@ -119,18 +119,19 @@ TEST_CASE("a malformed record of a snapshot is damage") {
 TEST_CASE("concurrent snapshots of one name are made once") {
   MemoryDisk disk;
   const auto store = OpenOn(disk);
-  REQUIRE_OK(store->CreateSnapshot("old", 0));
+  REQUIRE_OK(store->snapshots()->CreateSnapshot("old", 0));
   for (int round = 0; round < 30; ++round) {
     const std::string name = "s" + std::to_string(round);
     std::atomic<int> made = 0;
     std::vector<std::thread> threads;
     for (int i = 0; i < 3; ++i) {
-      threads.emplace_back([&] { made += store->CreateSnapshot(name, 0).ok() ? 1 : 0; });
+      threads.emplace_back(
+          [&] { made += store->snapshots()->CreateSnapshot(name, 0).ok() ? 1 : 0; });
     }
-    threads.emplace_back([&] { made += store->RenameSnapshot(1, name).ok() ? 1 : 0; });
+    threads.emplace_back([&] { made += store->snapshots()->RenameSnapshot(1, name).ok() ? 1 : 0; });
     for (std::thread& thread : threads) thread.join();
     REQUIRE(made == 1);
-    const auto all = store->Snapshots();
+    const auto all = store->snapshots()->Snapshots();
     REQUIRE(std::ranges::count_if(all, [&](const auto& s) { return s.record.name == name; }) == 1);
   }
 }
@@ -151,7 +152,7 @@ TEST_CASE("a snapshot made during commits is a state between two operations") {
   });
   std::vector<std::pair<NumberedSnapshot, std::string>> seen;
   for (int n = 0; n < 50; ++n) {
-    const auto made = store->CreateSnapshot("s" + std::to_string(n), 0);
+    const auto made = store->snapshots()->CreateSnapshot("s" + std::to_string(n), 0);
     REQUIRE_OK(made);
     const std::string first = ReadIn(*store, *made, InodeKey(1));
     CHECK(ReadIn(*store, *made, InodeKey(2)) == first);

@@ -1,0 +1,70 @@
+#include "fs/meta/commit_records.h"
+
+#include <optional>
+#include <string_view>
+
+#include "fs/records/schema.h"
+#include "store/base/coding.h"
+
+namespace siltfs {
+namespace {
+
+bool IsOwnKey(std::string_view key) {
+  if (key.empty()) return false;
+  const auto table = static_cast<Table>(key[0]);
+  return key == kCommitNumberKey || key == kCountersKey || table == Table::kSnapshot ||
+         table == Table::kVersion || table == Table::kVersionList;
+}
+
+}  // namespace
+
+// Adds as unsigned numbers, which wrap around. With signed numbers, a damaged counter could cause
+// undefined behaviour.
+void AddTo(Counters& sum, const Counters& differences) {
+  for (size_t i = 0; i < sum.size(); ++i) {
+    sum[i] =
+        static_cast<int64_t>(static_cast<uint64_t>(sum[i]) + static_cast<uint64_t>(differences[i]));
+  }
+}
+
+std::string EncodeCommitNumber(uint64_t number) { return Encoder().U64(number).Take(); }
+
+std::string EncodeCounters(const Counters& counters) {
+  Encoder encoder;
+  for (int64_t counter : counters) encoder.I64(counter);
+  return encoder.Take();
+}
+
+Result<uint64_t> LoadCommitNumber(const KvStore& kv) {
+  SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> value, kv.Get(kCommitNumberKey));
+  if (!value) return uint64_t{0};
+  Decoder decoder(AsBytes(*value));
+  const uint64_t number = decoder.U64();
+  if (!decoder.Done()) {
+    return Status(StatusCode::kCorruption, "the number of the last commit is not 8 bytes long");
+  }
+  return number;
+}
+
+Result<Counters> LoadCounters(const KvStore& kv, uint64_t last_commit) {
+  SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> value, kv.Get(kCountersKey));
+  Counters counters{};
+  if (!value && last_commit == 0) return counters;
+  if (!value) return Status(StatusCode::kCorruption, "the counters are missing");
+  Decoder decoder(AsBytes(*value));
+  for (int64_t& counter : counters) counter = decoder.I64();
+  if (!decoder.Done()) return Status(StatusCode::kCorruption, "the counters have a wrong length");
+  return counters;
+}
+
+Status RefuseOwnKeys(const std::vector<Mutation>& mutations) {
+  for (const Mutation& mutation : mutations) {
+    if (IsOwnKey(mutation.key)) {
+      return Status(StatusCode::kInvalidArgument,
+                    "key \"" + mutation.key + "\" is written by commits alone");
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace siltfs
