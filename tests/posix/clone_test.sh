@@ -8,22 +8,13 @@ set -euo pipefail
 siltfs=$1
 # shellcheck source=tests/posix/store_fixture.sh
 source "$(dirname "$0")/store_fixture.sh"
+# shellcheck source=tests/posix/command_checks.sh
+source "$(dirname "$0")/command_checks.sh"
 # shellcheck source=tests/posix/copied_tree.sh
 source "$(dirname "$0")/copied_tree.sh"
 
-# Clones with the arguments; the exit code must be CODE.
-clone() { # CODE ARGUMENT...
-  local code=0 wanted=$1
-  shift
-  timeout 120 "$siltfs" clone --json "$@" >"$work/json" 2>"$work/err" || code=$?
-  ((code == wanted)) || fail "clone $* ends with $code: $(cat "$work/err")"
-}
-holds() { [[ $(jq "$1" "$work/json") == true ]] || fail "not so: $1: $(cat "$work/json")"; }
-# Fails unless standard error is one sentence with this text.
-says() { # TEXT
-  grep -q "$1" "$work/err" || fail "does not say \"$1\": $(cat "$work/err")"
-  (($(wc -l <"$work/err") == 1)) || fail "not one sentence: $(cat "$work/err")"
-}
+# The exit code must be CODE.
+clone() { run_json "$1" clone "${@:2}"; } # CODE ARGUMENT...
 # The statistics that a clone changes.
 counts() { "$siltfs" stat --json "$mnt" | jq -c '[.files, .directories, .logical_bytes]'; }
 

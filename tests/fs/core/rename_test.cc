@@ -27,11 +27,7 @@ class Tree : public StoreFixture {
     auto [new_parent, new_name] = Split(to);
     return fs().Rename(parent, name, new_parent, new_name, mode);
   }
-  InodeNumber At(std::string_view path) {
-    auto found = Resolve(fs(), path);
-    REQUIRE_OK(found);
-    return *found;
-  }
+  InodeNumber At(std::string_view path) { return RequireInode(fs(), path); }
   bool Has(std::string_view path) { return Resolve(fs(), path).ok(); }
   Attributes Stat(InodeNumber inode) {
     auto attributes = fs().GetAttributes(inode);

@@ -26,12 +26,7 @@ struct Fixture {
   StoreFixture store;
   FileSystem* fs = &store.Open();
 
-  InodeNumber At(std::string_view path) {
-    const auto inode = Resolve(*fs, path);
-    INFO(path);
-    REQUIRE_OK(inode);
-    return *inode;
-  }
+  InodeNumber At(std::string_view path) { return RequireInode(*fs, path); }
   void Create(std::string_view name) { REQUIRE_OK(fs->snapshots().Create(name)); }
   std::string Text(std::string_view path) {
     const auto bytes = ReadFile(*fs, At(path));

@@ -90,6 +90,13 @@ Result<InodeNumber> Resolve(FileSystem& fs, std::string_view path) {
   return inode;
 }
 
+InodeNumber RequireInode(FileSystem& fs, std::string_view path) {
+  const auto inode = Resolve(fs, path);
+  INFO(path);
+  REQUIRE_OK(inode);
+  return *inode;
+}
+
 InodeNumber MakeDir(FileSystem& fs, InodeNumber parent, std::string_view name) {
   auto made = fs.MakeDirectory(parent, name, 0755, kCaller);
   REQUIRE_OK(made);

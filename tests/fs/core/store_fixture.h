@@ -56,6 +56,8 @@ class StoreFixture {
 inline constexpr Caller kCaller{.uid = 1000, .gid = 1000};
 // Returns the inode at a path from the root ("a/b"). Forgets all lookups that the search made.
 Result<InodeNumber> Resolve(FileSystem& fs, std::string_view path);
+// Resolve, for a path that must exist.
+InodeNumber RequireInode(FileSystem& fs, std::string_view path);
 // Makes a directory, and forgets its lookup.
 InodeNumber MakeDir(FileSystem& fs, InodeNumber parent, std::string_view name);
 // Makes an empty file, closes it, and forgets its lookup.

@@ -23,12 +23,7 @@ struct Fixture {
   StoreFixture store;
   FileSystem* fs = &store.Open();
 
-  InodeNumber At(std::string_view path) {
-    const auto inode = Resolve(*fs, path);
-    INFO(path);
-    REQUIRE_OK(inode);
-    return *inode;
-  }
+  InodeNumber At(std::string_view path) { return RequireInode(*fs, path); }
   Attributes Stat(std::string_view path) { return *fs->GetAttributes(At(path)); }
   Result<CloneOutcome> TryClone(InodeNumber source, InodeNumber parent, std::string_view name) {
     return fs->entries().Clone({.source = source, .parent = parent, .name = name});

@@ -15,17 +15,7 @@ namespace siltfs::testing {
 namespace {
 
 RepairReport RequireSnapshotsRepaired(SnapshotStore& store, const Codes& codes, bool data = false) {
-  RepairReport report = Repair(store.checked(), RepairMode::kAll, data);
-  INFO(Describe(report));
-  Codes found;
-  for (const RepairedFinding& one : report.findings) {
-    found.insert(one.finding.code);
-    CHECK(one.repaired);
-  }
-  CHECK(found == codes);
-  CHECK(report.left == 0);
-  RequireCodes(store.Check(true), {});
-  return report;
+  return RequireCodesRepaired(store.checked(), RepairMode::kAll, codes, data);
 }
 
 std::vector<std::string> NamesOf(SnapshotStore& store) {
