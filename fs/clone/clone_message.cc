@@ -1,25 +1,11 @@
 #include "fs/clone/clone_message.h"
 
-#include <fmt/format.h>
+#include "store/base/hex_text.h"
 
 namespace siltfs::clone {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr std::string_view kDigits = "0123456789abcdef";
-
-std::optional<std::string> FromHex(std::string_view text) {
-  if (text.size() % 2 != 0) return std::nullopt;
-  std::string bytes;
-  for (size_t i = 0; i < text.size(); i += 2) {
-    const size_t high = kDigits.find(text[i]);
-    const size_t low = kDigits.find(text[i + 1]);
-    if (high == kDigits.npos || low == kDigits.npos) return std::nullopt;
-    bytes.push_back(static_cast<char>(high * 16 + low));
-  }
-  return bytes;
-}
 
 std::optional<uint64_t> NumberOf(const Json& object, const char* key) {
   if (!object.is_object()) return std::nullopt;
@@ -33,9 +19,9 @@ Json Parse(std::string_view line) { return Json::parse(line, nullptr, /*allow_ex
 }  // namespace
 
 std::string EncodeWanted(const Wanted& wanted) {
-  std::string hex;
-  for (const char c : wanted.name) hex += fmt::format("{:02x}", static_cast<uint8_t>(c));
-  return Json{{"source", wanted.source}, {"parent", wanted.parent}, {"name", hex}}.dump() + "\n";
+  return Json{{"source", wanted.source}, {"parent", wanted.parent}, {"name", ToHex(wanted.name)}}
+             .dump() +
+         "\n";
 }
 
 Result<Wanted> DecodeWanted(std::string_view line) {

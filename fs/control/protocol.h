@@ -33,6 +33,7 @@
 //                           connection (fs/transfer/lane_message.h). At the end a second line: the
 //                           totals, or the failure
 //   "snapshot"              the outcome; keys and arguments as in snapshot_json.h. May take long
+//   "snapshot diff"         {"version":1}, at once. Then as in diff_session.h
 //   "export"                as "import"
 //   "clone"                 as "import", with other messages (fs/clone/clone_message.h)
 //   any other               none: {"ok":false,"code":"invalid argument","error":"..."}

@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "fs/interface/file_system.h"
+#include "fs/interface/path_change.h"
 #include "store/base/result.h"
 
 namespace siltfs {
@@ -48,6 +50,13 @@ class Snapshots {
   // removed in the background, and garbage collection frees its content later. Errors: those of
   // Find.
   virtual Status Remove(std::string_view name) = 0;
+  // Visits the paths that differ between the snapshot `from` and the snapshot `to`, or the present
+  // state without `to`. No data are read, and the time is proportional to the changes
+  // (fs/diff/tree_diff.h). `from` may be the newer one. The snapshots cannot be removed meanwhile.
+  // Errors: those of Find, `check` and `visit`. `check` is called now and then.
+  virtual Status Diff(std::string_view from, std::optional<std::string_view> to,
+                      const std::function<Status()>& check,
+                      const std::function<Status(const PathChange&)>& visit) = 0;
   // Waits until the metadata of all removed snapshots is removed. Returns the failure of the last
   // attempt, kInterrupted if the store is being closed.
   virtual Status AwaitRemovals() = 0;

@@ -56,6 +56,11 @@ Result<uint64_t> IdAllocator::NextInodes(uint64_t count) {
   return std::exchange(next_inode_, next_inode_ + count);
 }
 
+uint64_t IdAllocator::next_inode() const {
+  MutexLock lock(mutex_);
+  return next_inode_;
+}
+
 Result<SegmentId> IdAllocator::ClaimSegments() {
   MutexLock lock(mutex_);
   IdRanges ranges = claimed_;

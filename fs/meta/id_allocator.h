@@ -48,6 +48,9 @@ class IdAllocator {
   Result<uint64_t> NextInode() { return NextInodes(1); }
   // Hands out `count` consecutive numbers, and returns the first one.
   Result<uint64_t> NextInodes(uint64_t count);
+  // The number that NextInode would return: all numbers that were handed out are below it. Over the
+  // mounts of a store it never falls.
+  uint64_t next_inode() const;
   // Claims another range of segment ids; returns the new limit.
   Result<SegmentId> ClaimSegments();
 

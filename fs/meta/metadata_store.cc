@@ -78,7 +78,8 @@ class GroupedStore final : public MetadataStore, public SnapshotPort {
 
   SnapshotPort* snapshots() override { return this; }
   std::vector<NumberedSnapshot> Snapshots() const override;
-  Result<NumberedSnapshot> CreateSnapshot(std::string name, int64_t created) override;
+  Result<NumberedSnapshot> CreateSnapshot(std::string name, int64_t created,
+                                          std::function<uint64_t()> inode_limit) override;
   Status RenameSnapshot(uint64_t number, std::string name) override;
   Status BeginRemoval(uint64_t number) override;
   VersionRelease BeginRelease(uint64_t number) const override;
@@ -99,10 +100,11 @@ class GroupedStore final : public MetadataStore, public SnapshotPort {
   // again on return.
   void TryCommit() SILTFS_REQUIRES(mutex_);
   // Writes the group, what belongs to its commit, and the versions that snapshots need. Sets
-  // `snapshots` to the state with the snapshots that this commit makes.
+  // `snapshots` to the state with the snapshots that this commit makes. The inodes of the commit
+  // are below `inode_limit`.
   Status WriteGroup(const NumberedGroup& closed, std::vector<Mutation> extra,
                     const Counters& totals, const std::vector<WantedSnapshot>& wanted,
-                    std::shared_ptr<const SnapshotState>& snapshots)
+                    uint64_t inode_limit, std::shared_ptr<const SnapshotState>& snapshots)
       SILTFS_REQUIRES(kv_write_mutex_) SILTFS_EXCLUDES(mutex_);
   // Writes outside of commits, and publishes the new snapshot, and `snapshots` unless it is null.
   Status WriteNow(const std::vector<Mutation>& mutations,
@@ -416,6 +418,7 @@ void GroupedStore::Fail(const Status& cause) {
 
 Status GroupedStore::WriteGroup(const NumberedGroup& closed, std::vector<Mutation> extra,
                                 const Counters& totals, const std::vector<WantedSnapshot>& wanted,
+                                uint64_t inode_limit,
                                 std::shared_ptr<const SnapshotState>& snapshots) {
   snapshots = SnapshotsNow();
   if (snapshots->keeper().HasSnapshots()) {
@@ -423,10 +426,9 @@ Status GroupedStore::WriteGroup(const NumberedGroup& closed, std::vector<Mutatio
         snapshots->keeper().Keep(*CommittedSnapshot(), closed.group->Keys(), extra));
   }
   if (!wanted.empty()) {
-    const auto before = CommittedSnapshot();
     auto state = std::make_shared<SnapshotState>(*snapshots);
     for (const WantedSnapshot& snapshot : wanted)
-      SILTFS_RETURN_IF_ERROR(state->Add(snapshot, closed.number, totals, *before, extra));
+      state->Add(snapshot, closed.number, inode_limit, totals, extra);
     snapshots = std::move(state);
   }
   return kv_->WriteFrom([&](MutationSink& sink) {
@@ -454,6 +456,7 @@ void GroupedStore::TryCommit() {
   AddTo(totals, closed.differences);
   mutex_.Unlock();
 
+  const uint64_t inode_limit = wanted.empty() ? 0 : wanted.front().inode_limit();
   std::vector<Mutation> extra;
   if (status.ok() && participant != nullptr) status = participant->PrepareCommit(number, extra);
   std::unique_ptr<NumberedGroup> done;
@@ -464,7 +467,9 @@ void GroupedStore::TryCommit() {
     status = failure_;
     mutex_.Unlock();
     std::shared_ptr<const SnapshotState> snapshots;
-    if (status.ok()) status = WriteGroup(closed, std::move(extra), totals, wanted, snapshots);
+    if (status.ok()) {
+      status = WriteGroup(closed, std::move(extra), totals, wanted, inode_limit, snapshots);
+    }
     if (status.ok()) {
       std::shared_ptr<const KvSnapshot> snapshot = kv_->Snapshot();
       MutexLock lock(mutex_);
@@ -512,7 +517,8 @@ bool GroupedStore::IsWanted(std::string_view name) const {
          std::ranges::find(renaming_to_, name) != renaming_to_.end();
 }
 
-Result<NumberedSnapshot> GroupedStore::CreateSnapshot(std::string name, int64_t created) {
+Result<NumberedSnapshot> GroupedStore::CreateSnapshot(std::string name, int64_t created,
+                                                      std::function<uint64_t()> inode_limit) {
   SILTFS_RETURN_IF_ERROR(WaitForRoom());
   MutexLock lock(mutex_);
   SILTFS_RETURN_IF_ERROR(Writable());
@@ -523,7 +529,7 @@ Result<NumberedSnapshot> GroupedStore::CreateSnapshot(std::string name, int64_t 
   if (snapshots_->HasName(name) || IsWanted(name))
     return Status(StatusCode::kAlreadyExists, "another snapshot has this name");
   const uint64_t number = open_->number;
-  open_->wanted.push_back({name, created});
+  open_->wanted.push_back({name, created, std::move(inode_limit)});
   ApplyToOpen({}, {});
   Status made = WaitForCommit(number);
   // The disk is full, and the group is kept for later. Another attempt may already run.

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,12 @@ class SnapshotPort {
   // were applied or joined before the call, and perhaps later ones. kAlreadyExists if another
   // snapshot has the name. After another error there is no such snapshot, unless the store has
   // turned read-only: then the next opening shows whether it was made.
-  virtual Result<NumberedSnapshot> CreateSnapshot(std::string name, int64_t created) = 0;
+  //
+  // `inode_limit` returns a number above those of all inodes so far. It is called on the commit
+  // thread, with no lock held, when the group of the commit takes no more changes: so the snapshot
+  // shows only inodes below, and changes of later inodes need no versions.
+  virtual Result<NumberedSnapshot> CreateSnapshot(std::string name, int64_t created,
+                                                  std::function<uint64_t()> inode_limit) = 0;
   // kAlreadyExists as CreateSnapshot; kNotFound if there is no such snapshot, or if it is being
   // removed.
   virtual Status RenameSnapshot(uint64_t number, std::string name) = 0;

@@ -3,25 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "fs/records/schema.h"
-#include "fs/records/segment_record.h"
 
 namespace siltfs {
-namespace {
-
-// No inode number at or above the result has been used. All inodes that a commit changes are below,
-// because the ranges of numbers are durable before the numbers are used.
-Result<uint64_t> LoadInodeLimit(const KvSnapshot& metadata) {
-  SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> value, metadata.Get(kIdRangesKey));
-  if (!value) return std::numeric_limits<uint64_t>::max();
-  SILTFS_ASSIGN_OR_RETURN(const IdRanges ranges, IdRanges::Decode(*value));
-  return ranges.inode_limit;
-}
-
-}  // namespace
 
 Result<SnapshotState> SnapshotState::Read(const KvSnapshot& metadata) {
   SnapshotState state;
@@ -52,14 +38,16 @@ Result<NumberedSnapshot*> SnapshotState::Find(uint64_t number, bool removing) {
   return &*found;
 }
 
-Status SnapshotState::Add(const WantedSnapshot& wanted, uint64_t commit, const Counters& counters,
-                          const KvSnapshot& before, std::vector<Mutation>& mutations) {
+void SnapshotState::Add(const WantedSnapshot& wanted, uint64_t commit, uint64_t inode_limit,
+                        const Counters& counters, std::vector<Mutation>& mutations) {
   const auto counter = [&](Counter which) { return counters[static_cast<size_t>(which)]; };
   SnapshotRecord record;
   record.name = wanted.name;
   record.created = wanted.created;
   record.commit = commit;
-  SILTFS_ASSIGN_OR_RETURN(record.inode_limit, LoadInodeLimit(before));
+  // Limits never fall. Early records have limits above the numbers that were in use.
+  record.inode_limit =
+      all_.empty() ? inode_limit : std::max(inode_limit, all_.back().record.inode_limit);
   record.logical_bytes = counter(Counter::kLogicalBytes);
   record.files = counter(Counter::kFiles);
   record.directories = counter(Counter::kDirectories);
@@ -68,7 +56,6 @@ Status SnapshotState::Add(const WantedSnapshot& wanted, uint64_t commit, const C
   all_.push_back({next_, std::move(record)});
   mutations.push_back({std::string(kNextSnapshotKey), EncodeNextSnapshot(++next_)});
   MakeKeeper();
-  return Status::Ok();
 }
 
 Status SnapshotState::Rename(uint64_t number, std::string name, std::vector<Mutation>& mutations) {

@@ -4,6 +4,7 @@
 // SnapshotPort, without a change.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@ namespace siltfs {
 struct WantedSnapshot {
   std::string name;
   int64_t created = 0;
+  std::function<uint64_t()> inode_limit;  // SnapshotPort::CreateSnapshot
 };
 
 class SnapshotState {
@@ -34,10 +36,10 @@ class SnapshotState {
   // Each of these functions changes the state, and adds the same change of the records to
   // `mutations`.
   //
-  // Adds a snapshot of the state that commit `commit` makes, with these counters. `before` is the
-  // state of the key-value store without the commit.
-  Status Add(const WantedSnapshot& wanted, uint64_t commit, const Counters& counters,
-             const KvSnapshot& before, std::vector<Mutation>& mutations);
+  // Adds a snapshot of the state that commit `commit` makes, with these counters. The inodes of
+  // this state are below `inode_limit`.
+  void Add(const WantedSnapshot& wanted, uint64_t commit, uint64_t inode_limit,
+           const Counters& counters, std::vector<Mutation>& mutations);
   Status Rename(uint64_t number, std::string name, std::vector<Mutation>& mutations);
   Status BeginRemoval(uint64_t number, std::vector<Mutation>& mutations);
   Status EndRemoval(uint64_t number, std::vector<Mutation>& mutations);

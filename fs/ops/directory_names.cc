@@ -29,8 +29,9 @@ Status DirectoryNames::CheckDirectory(const Inode& directory) {
   return Status::Ok();
 }
 
-void DirectoryNames::PutName(Inode& directory, std::string_view name, const Inode& child,
-                             uint64_t cookie, Change& change) {
+void DirectoryNames::PutName(Inode& directory, std::string_view name, Inode& child, uint64_t cookie,
+                             Change& change) {
+  if (!child.record.IsDirectory()) child.record.parent = directory.number;
   const uint32_t type = child.record.type();
   change.Put(DirectoryEntryKey(directory.number, name),
              NameEntry{child.number, type, cookie}.Encode());
@@ -38,7 +39,7 @@ void DirectoryNames::PutName(Inode& directory, std::string_view name, const Inod
              CookieEntry{child.number, type, std::string(name)}.Encode());
 }
 
-void DirectoryNames::AddName(Inode& directory, std::string_view name, const Inode& child,
+void DirectoryNames::AddName(Inode& directory, std::string_view name, Inode& child,
                              Change& change) {
   PutName(directory, name, child, directory.record.next_cookie++, change);
   ++directory.record.entries;

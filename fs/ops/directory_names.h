@@ -35,11 +35,12 @@ class DirectoryNames {
   Status CheckNotInside(InodeNumber directory, InodeNumber ancestor) const;
 
   // These functions enter or remove a name. They do not change link counts. AddName and DropName
-  // change the directory's entry count.
-  static void AddName(Inode& directory, std::string_view name, const Inode& child, Change& change);
+  // change the directory's entry count. AddName and PutName set the child's parent, unless it is a
+  // directory; the caller saves the child afterwards.
+  static void AddName(Inode& directory, std::string_view name, Inode& child, Change& change);
   // Enters a name with the cookie of an existing entry, in whose place it is listed. Does not
   // change the entry count.
-  static void PutName(Inode& directory, std::string_view name, const Inode& child, uint64_t cookie,
+  static void PutName(Inode& directory, std::string_view name, Inode& child, uint64_t cookie,
                       Change& change);
   static void DropName(Inode& directory, std::string_view name, const NameEntry& entry,
                        Change& change);

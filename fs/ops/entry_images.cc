@@ -131,6 +131,7 @@ InodeRecord RecordOf(const EntryImage& image, int64_t now) {
   const uint32_t type = record.type();
   if (type == kCharacterDevice || type == kBlockDevice) record.device = image.device;
   if (type == kSymlink) record.target = image.target;
+  record.parent = image.parent;
   record.ctime = record.btime = now;
   return record;
 }

@@ -265,6 +265,7 @@ Result<PutOutcome> EntryOps::Place(InodeNumber temporary, const EntryImage& imag
         change.Include(*inode);
         SetAttributesOf(inode->record, image);
         inode->record.links = 1;
+        inode->record.parent = image.parent;
         inode->record.ctime = now;
         SILTFS_RETURN_IF_ERROR(AddXattrs(image, *inode, change));
         PutSourceRecord(image, /*present=*/false, *inode, change);
@@ -296,6 +297,7 @@ Result<PutOutcome> EntryOps::Link(InodeNumber number, InodeNumber parent, std::s
       return Status(StatusCode::kTooManyLinks, "the file has too many names");
     Change change;
     ++record.links;
+    record.parent = parent;
     change.Save(*inode);
     return Enter(place, name, *inode, store_.Now(), change);
   });

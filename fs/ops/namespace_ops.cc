@@ -103,6 +103,7 @@ Result<Attributes> NamespaceOps::MakeInode(InodeNumber parent, std::string_view 
   record.uid = wanted.caller.uid;
   record.gid = wanted.caller.gid;
   record.device = wanted.device;
+  record.parent = wanted.temporary ? 0 : parent;
   record.target = wanted.target;
   record.atime = record.mtime = record.ctime = record.btime = now;
   const bool is_directory = record.IsDirectory();
@@ -115,7 +116,6 @@ Result<Attributes> NamespaceOps::MakeInode(InodeNumber parent, std::string_view 
     if (directory->record.links >= kMaxLinks)
       return Status(StatusCode::kTooManyLinks, "the directory is full");
     record.links = 2;
-    record.parent = parent;
     record.next_cookie = kFirstCookie;
     ++directory->record.links;
   }

@@ -91,6 +91,7 @@ Result<TreeCopy::Root> TreeCopy::Copy() {
   SILTFS_RETURN_IF_ERROR(links_.Finish([this](uint64_t inode, const HiddenLink& link) -> Status {
     SILTFS_ASSIGN_OR_RETURN(InodeRecord record, FindRecord(inode));
     record.links = link.names;
+    record.parent = 0;  // its names in the copy are in directories that are not known here
     record.ctime = record.btime = now_;
     writer_.Put(InodeKey(link.copy), record.Encode());
     return FlushIfFull();
@@ -152,12 +153,12 @@ Status TreeCopy::CopyEntry(Directory& directory, uint64_t cookie, const CookieEn
       // Each directory has one parent. So a walk that checks it meets no directory below itself.
       if (record.parent != directory.source || entry.inode == request_.source)
         return Contradiction(entry.inode, "is a directory with another parent");
-      record.parent = parent;
       path_.push_back({.source = entry.inode,
                        .copy = *copy,
                        .entries = record.entries,
                        .next_cookie = kFirstCookie});
     }
+    record.parent = parent;
     writer_.Put(InodeKey(*copy), record.Encode());
   }
   writer_.Put(DirectoryEntryKey(parent, entry.name), NameEntry{*copy, entry.type, cookie}.Encode());

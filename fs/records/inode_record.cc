@@ -18,7 +18,8 @@ Status Malformed(const char* why) {
 std::string InodeRecord::Encode() const {
   Encoder out;
   out.U8(kEncodingVersion).U8(has_overlay ? kHasOverlay : 0);
-  out.U32(mode).U32(links).U32(uid).U32(gid).U64(device).U64(size);
+  out.U32(mode).U32(links).U32(uid).U32(gid);
+  out.U64(IsDevice() || IsDirectory() ? device : parent).U64(size);
   out.I64(atime).I64(mtime).I64(ctime).I64(btime).U32(xattrs);
   if (IsDirectory()) {
     out.U64(parent).U64(next_cookie).U64(entries);
@@ -40,7 +41,8 @@ Result<InodeRecord> InodeRecord::Decode(std::string_view value) {
   record.links = in.U32();
   record.uid = in.U32();
   record.gid = in.U32();
-  record.device = in.U64();
+  const uint64_t device_or_parent = in.U64();
+  (record.IsDevice() || record.IsDirectory() ? record.device : record.parent) = device_or_parent;
   record.size = in.U64();
   record.atime = in.I64();
   record.mtime = in.I64();

@@ -19,7 +19,7 @@ struct InodeRecord {
   uint32_t links = 0;
   uint32_t uid = 0;
   uint32_t gid = 0;
-  uint64_t device = 0;  // st_rdev
+  uint64_t device = 0;  // st_rdev; 0 unless it is a device node
   uint64_t size = 0;
   int64_t atime = 0;  // times in nanoseconds since 1970
   int64_t mtime = 0;
@@ -27,8 +27,12 @@ struct InodeRecord {
   int64_t btime = 0;
   uint32_t xattrs = 0;  // number of extended attributes
 
-  // Directories.
+  // A directory's parent. For other inodes but device nodes a hint: the directory of the newest
+  // name, 0 if it is not known. The hint may be wrong, because nothing corrects it when another
+  // name is removed.
   uint64_t parent = 0;
+
+  // Directories.
   uint64_t next_cookie = 0;
   uint64_t entries = 0;
 
@@ -45,6 +49,7 @@ struct InodeRecord {
 
   bool IsDirectory() const { return (mode & 0170000) == 0040000; }
   bool IsRegular() const { return (mode & 0170000) == 0100000; }
+  bool IsDevice() const { return type() == 0020000 || type() == 0060000; }
   bool IsSymlink() const { return (mode & 0170000) == 0120000; }
   uint32_t type() const { return mode & 0170000; }
 

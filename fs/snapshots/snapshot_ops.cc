@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "fs/diff/tree_diff.h"
 #include "fs/interface/snapshot_inode.h"
 
 namespace siltfs {
@@ -30,6 +31,18 @@ SnapshotInfo InfoOf(const NumberedSnapshot& snapshot) {
           .logical_bytes = count(record.logical_bytes)};
 }
 
+// The change as it looks if the newer state is compared with the older one.
+PathChange Backward(PathChange change) {
+  if (change.kind == ChangeKind::kCreated) {
+    change.kind = ChangeKind::kDeleted;
+  } else if (change.kind == ChangeKind::kDeleted) {
+    change.kind = ChangeKind::kCreated;
+  } else {
+    std::swap(change.path, change.old_path);
+  }
+  return change;
+}
+
 Status CheckName(std::string_view name) {
   if (IsName(name)) return Status::Ok();
   return {StatusCode::kInvalidArgument,
@@ -39,8 +52,9 @@ Status CheckName(std::string_view name) {
 
 }  // namespace
 
-SnapshotOps::SnapshotOps(const StoreContext& store, SnapshotTrees& trees)
+SnapshotOps::SnapshotOps(const StoreContext& store, const IdAllocator* ids, SnapshotTrees& trees)
     : store_(store),
+      ids_(ids),
       trees_(trees),
       job_(store.env(), {.store = store.options().store,
                          .interrupted = "the store is being closed; the next mount continues the "
@@ -75,14 +89,14 @@ Result<SnapshotInfo> SnapshotOps::Create(std::string_view name) {
   SILTFS_RETURN_IF_ERROR(CheckName(name));
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
   SILTFS_RETURN_IF_ERROR(store_.CheckRoom(kBytesPerName));
-  const std::vector<NumberedSnapshot> all = Port().Snapshots();
-  if (!all.empty() && all.back().record.inode_limit >= kSnapshotInodeLimit) {
+  if (ids_->next_inode() >= kSnapshotInodeLimit) {
     return Status(
         StatusCode::kUnsupported,
         "the store has used up the inode numbers of snapshots, so it cannot have new ones");
   }
   SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot made,
-                          Port().CreateSnapshot(std::string(name), store_.Now()));
+                          Port().CreateSnapshot(std::string(name), store_.Now(),
+                                                [this] { return ids_->next_inode(); }));
   return InfoOf(made);
 }
 
@@ -106,6 +120,28 @@ Status SnapshotOps::Remove(std::string_view name) {
   trees_.EndClosing(found.number);
   job_.Wake();
   return removed;
+}
+
+Status SnapshotOps::Diff(std::string_view from, std::optional<std::string_view> to,
+                         const std::function<Status()>& check,
+                         const std::function<Status(const PathChange&)>& visit) {
+  SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo first, Find(from));
+  SILTFS_ASSIGN_OR_RETURN(const SnapshotTrees::Use first_use, trees_.Enter(first.number));
+  SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot older, Port().FindSnapshot(first.number));
+  if (!to) {
+    if (store_.CheckWritable().ok()) SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
+    return CompareTrees({store_.metadata().CommittedSnapshot(), older, nullptr}, check, visit);
+  }
+  SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo second, Find(*to));
+  if (first.number == second.number) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const SnapshotTrees::Use second_use, trees_.Enter(second.number));
+  SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot newer, Port().FindSnapshot(second.number));
+  const bool forward = first.number < second.number;
+  const ComparedStates states(store_.metadata().CommittedSnapshot(), forward ? older : newer,
+                              forward ? &newer : &older);
+  return CompareTrees(states, check, [&](const PathChange& change) {
+    return visit(forward ? change : Backward(change));
+  });
 }
 
 Status SnapshotOps::AwaitRemovals() {

@@ -4,12 +4,16 @@
 // of the store, which must outlive it.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fs/inodes/store_context.h"
 #include "fs/interface/snapshots.h"
 #include "fs/jobs/background_job.h"
+#include "fs/meta/id_allocator.h"
 #include "fs/snapshots/snapshot_trees.h"
 #include "store/base/thread_annotations.h"
 
@@ -17,13 +21,17 @@ namespace siltfs {
 
 class SnapshotOps final : public Snapshots {
  public:
-  SnapshotOps(const StoreContext& store, SnapshotTrees& trees);
+  // `ids` is null if the store is read-only.
+  SnapshotOps(const StoreContext& store, const IdAllocator* ids, SnapshotTrees& trees);
 
   std::vector<SnapshotInfo> List() const override;
   Result<SnapshotInfo> Find(std::string_view name) const override;
   Result<SnapshotInfo> Create(std::string_view name) override;
   Status Rename(std::string_view name, std::string_view new_name) override;
   Status Remove(std::string_view name) override;
+  Status Diff(std::string_view from, std::optional<std::string_view> to,
+              const std::function<Status()>& check,
+              const std::function<Status(const PathChange&)>& visit) override;
   Status AwaitRemovals() override;
 
   // Starts the thread that removes the metadata of removed snapshots, also of those that an earlier
@@ -40,6 +48,7 @@ class SnapshotOps final : public Snapshots {
   SnapshotPort& Port() const { return *store_.metadata().snapshots(); }
 
   const StoreContext& store_;
+  const IdAllocator* const ids_;
   SnapshotTrees& trees_;
   Mutex remove_mutex_;  // held while a snapshot is closed and marked as removed
   BackgroundJob job_;

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,6 +60,10 @@ class MemorySnapshots final : public Snapshots {
     if (found == texts_.end()) return NoSuch();
     texts_.erase(found);
     return Status::Ok();
+  }
+  Status Diff(std::string_view, std::optional<std::string_view>, const std::function<Status()>&,
+              const std::function<Status(const PathChange&)>&) override {
+    return {StatusCode::kUnsupported, "a file system in memory compares no snapshots"};
   }
   Status AwaitRemovals() override { return Status::Ok(); }
 

@@ -15,6 +15,7 @@
 
 #include "fs/clone/clone_message.h"
 #include "fs/clone/clone_session.h"
+#include "fs/control/diff_session.h"
 #include "fs/control/gc_json.h"
 #include "fs/control/index_json.h"
 #include "fs/control/protocol.h"
@@ -219,6 +220,13 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
             return ServeClone(file_system, mount, stream,
                               [&] { return stopped() || state.Name() == control::kClosing; });
           }};
+  const control::Session diff = {
+      .check = [] { return Status::Ok(); },
+      .greeting = {{"version", kDiffVersion}},
+      .run =
+          [&file_system](LocalStream& stream, const std::function<bool()>& stopped) {
+            return ServeDiff(file_system, stream, stopped);
+          }};
   const auto snapshot = [&file_system, &mount](const Json& arguments) {
     return RunSnapshotCommand(file_system, &mount, arguments);
   };
@@ -236,7 +244,8 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                    {"sync", sync}},
       .long_commands = {"settle", "gc", "gc dry run", "scrub", "sync"},
       .with_arguments = {{"snapshot", snapshot}},
-      .sessions = {{"import", import}, {"export", export_}, {"clone", clone}}};
+      .sessions = {
+          {"import", import}, {"export", export_}, {"clone", clone}, {kDiffSession, diff}}};
   auto started = control::Server::Start(made);
   const bool on_read_only_disk =
       options.mount.read_only && started.status().Is(StatusCode::kReadOnly);

@@ -1,4 +1,5 @@
-// siltfs snapshot: its subcommands, but for prune (snapshot_prune_command.cc).
+// siltfs snapshot: its subcommands, but for diff (snapshot_diff_command.cc) and prune
+// (snapshot_prune_command.cc).
 #include "tools/siltfs/snapshot_command.h"
 
 #include <fmt/format.h>
@@ -154,6 +155,7 @@ constexpr std::array kSubcommands = {
     Subcommand{"show", "Show one snapshot", ConfigureShow},
     Subcommand{"rename", "Give a snapshot another name", ConfigureRename},
     Subcommand{"delete", "Delete snapshots", ConfigureDelete},
+    Subcommand{"diff", "List the paths that differ between two snapshots", ConfigureSnapshotDiff},
     Subcommand{"prune", "Delete old snapshots by rules", ConfigureSnapshotPrune},
 };
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "fs/control/diff_session.h"
 #include "store/base/result.h"
 #include "tools/siltfs/command.h"
 
@@ -17,6 +18,9 @@ class SnapshotPlace {
   virtual ~SnapshotPlace() = default;
   // Runs one command (fs/control/snapshot_json.h).
   virtual Result<nlohmann::json> Run(const nlohmann::json& arguments) = 0;
+  // Visits the differences between two states. Returns their number as "changes".
+  virtual Result<nlohmann::json> Diff(const WantedDiff& wanted,
+                                      const std::function<Status(const PathChange&)>& visit) = 0;
   // Makes everything that programs have written so far part of the next snapshot.
   virtual Status Sync() = 0;
 };
@@ -29,6 +33,7 @@ Result<nlohmann::json> WithSnapshots(
     Env& env, const std::string& place, SnapshotAccess access,
     const std::function<Result<nlohmann::json>(SnapshotPlace&)>& use);
 
+std::function<ExitCode()> ConfigureSnapshotDiff(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureSnapshotPrune(CLI::App& app, Surroundings& surroundings);
 
 }  // namespace siltfs

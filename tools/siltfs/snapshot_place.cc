@@ -23,6 +23,15 @@ class MountedPlace final : public SnapshotPlace {
     return control::AskWith(address_, {.command = "snapshot", .arguments = arguments},
                             control::Patience::WhileItRuns());
   }
+  Result<Json> Diff(const WantedDiff& wanted,
+                    const std::function<Status(const PathChange&)>& visit) override {
+    SILTFS_RETURN_IF_ERROR(
+        CheckSnapshotArguments(Json::array({wanted.from, wanted.to.value_or("")})));
+    SILTFS_ASSIGN_OR_RETURN(const auto session, control::OpenSession(address_, kDiffSession));
+    if (session.greeting.value("version", uint64_t{0}) != kDiffVersion)
+      return Status(StatusCode::kNeedsNewer, "the daemon of the mount is of another version");
+    return ReceiveDiff(*session.stream, wanted, visit);
+  }
   Status Sync() override {
     // The kernel would wait forever for a daemon that does not answer.
     SILTFS_RETURN_IF_ERROR(control::Identify(address_).status());
@@ -40,6 +49,20 @@ class OpenedPlace final : public SnapshotPlace {
 
   Result<Json> Run(const Json& arguments) override {
     return RunSnapshotCommand(file_system_, nullptr, arguments);
+  }
+  Result<Json> Diff(const WantedDiff& wanted,
+                    const std::function<Status(const PathChange&)>& visit) override {
+    uint64_t changes = 0;
+    const Status compared = file_system_.snapshots().Diff(
+        wanted.from, wanted.to, [] { return Status::Ok(); },
+        [&](const PathChange& change) {
+          ++changes;
+          return visit(change);
+        });
+    if (compared.Is(StatusCode::kNotFound))
+      return Status(StatusCode::kAborted, std::string(compared.cause()));
+    SILTFS_RETURN_IF_ERROR(compared);
+    return Json{{"changes", changes}};
   }
   Status Sync() override { return Status::Ok(); }
 

@@ -1,0 +1,56 @@
+// Reads inodes and directories of one state.
+//
+// Not thread-safe. Ownership: borrows the state, which must outlive it. Errors: those of the
+// key-value store; kCorruption, with the inode, for malformed or contradictory records.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "fs/kv/kv_store.h"
+#include "fs/records/directory_entry.h"
+#include "fs/records/inode_record.h"
+
+namespace siltfs {
+
+// A name in a directory.
+struct NamePlace {
+  uint64_t directory = 0;
+  std::string name;
+  bool operator==(const NamePlace&) const = default;
+};
+
+// The parts of a key in Table::kDirectoryEntry; nullopt for any other key.
+std::optional<NamePlace> ParseDirectoryEntryKey(std::string_view key);
+
+class TreeReader {
+ public:
+  explicit TreeReader(const KvSnapshot& state);
+
+  // nullopt if there is no such inode, or if it has no name.
+  Result<std::optional<InodeRecord>> FindInode(uint64_t inode) const;
+  // The record of a directory that has a name in `parent`. Each directory has one parent. So a walk
+  // that reads all its directories with this function meets none of them below itself.
+  Result<InodeRecord> ReadChildDirectory(uint64_t directory, uint64_t parent) const;
+  Result<std::optional<NameEntry>> FindName(const NamePlace& place) const;
+
+  struct Name {
+    std::string name;
+    NameEntry entry;
+  };
+  // The first name of the directory after `last`, in the order of bytes; nullopt at the end. Calls
+  // that go through a directory in order are cheap.
+  Result<std::optional<Name>> NextName(uint64_t directory, std::string_view last);
+
+ private:
+  const KvSnapshot& state_;
+  const std::unique_ptr<KvIterator> names_;
+  std::string at_;  // the key at which names_ stands; empty: nowhere
+};
+
+Status Contradiction(uint64_t inode, std::string_view what);
+
+}  // namespace siltfs
