@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "fs/records/garbage_record.h"
 #include "fs/records/hidden_range.h"
 #include "fs/records/schema.h"
+#include "fs/records/snapshot_record.h"
 #include "fs/recovery/segment_replacement.h"
 #include "fs/segments/segment_tables.h"
 #include "store/base/coding.h"
@@ -242,6 +244,14 @@ Status CheckKeys(CheckContext& context, const KvSnapshot& snapshot) {
   return Status::Ok();
 }
 
+// Whether a crash has interrupted a rollback. The present records are then a mixture of two states,
+// until the next mount completes the rollback.
+Result<bool> IsRollingBack(const KvSnapshot& metadata) {
+  SILTFS_ASSIGN_OR_RETURN(const auto snapshots, ReadIntactSnapshots(metadata));
+  return std::any_of(snapshots.begin(), snapshots.end(),
+                     [](const NumberedSnapshot& snapshot) { return snapshot.record.restoring; });
+}
+
 }  // namespace
 
 Status OpenMetadata(CheckContext& context) {
@@ -283,7 +293,9 @@ Status CheckMetadata(CheckContext& context) {
     }
   }
   const auto snapshot = context.metadata->Snapshot();
+  SILTFS_ASSIGN_OR_RETURN(const bool rolling_back, IsRollingBack(*snapshot));
   for (const auto check : {CheckKeys, CheckInodes, CheckVersions}) {
+    if (check == CheckInodes && rolling_back) continue;
     const Status checked = check(context, *snapshot);
     if (checked.ok()) continue;
     if (!IsDamage(checked)) return checked;

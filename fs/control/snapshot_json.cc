@@ -55,6 +55,10 @@ class SnapshotCommand {
       SILTFS_ASSIGN_OR_RETURN(const std::string new_name, Text(arguments, "new_name"));
       return Rename(name, new_name);
     }
+    if (action == "rollback") {
+      SILTFS_ASSIGN_OR_RETURN(const std::string kept, Text(arguments, "keep_as"));
+      return RollBack(name, kept);
+    }
     return Status(StatusCode::kInvalidArgument,
                   fmt::format("there is no action \"{}\" with snapshots", action));
   }
@@ -85,6 +89,15 @@ class SnapshotCommand {
     SILTFS_RETURN_IF_ERROR(snapshots_.Remove(name));
     Forget(name);
     return ToJson(found);
+  }
+  Result<Json> RollBack(const std::string& name, const std::string& kept) {
+    // Programs would go on with what the kernel knows of the files.
+    if (cache_ != nullptr) {
+      return Status(StatusCode::kInUse,
+                    "is mounted, so its files cannot be rolled back; unmount it first");
+    }
+    SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo made, snapshots_.RollBack(name, kept));
+    return Json{{"snapshot", name}, {"kept", ToJson(made)}};
   }
   // Makes the kernel forget the name, or that there was none, and the listing.
   void Forget(const std::string& name) {

@@ -7,6 +7,8 @@
 //   {"action":"show","name":N}                   the snapshot
 //   {"action":"rename","name":N,"new_name":M}    the snapshot
 //   {"action":"delete","name":N}                 the snapshot as it was
+//   {"action":"rollback","name":N,"keep_as":M}   {"snapshot":N,"kept":the snapshot M}; only for a
+//                                                store that is not mounted
 //
 // A snapshot is {"name","number","time","created","commit","files","directories","logical_bytes"}.
 // "time" is as in ISO 8601, in UTC; "created" is the same in seconds since 1970.

@@ -130,6 +130,7 @@ ComparedStates::ComparedStates(std::shared_ptr<const KvSnapshot> committed,
       after(to == nullptr ? versions : MakeSnapshotView(versions, BoundsOf(*to))),
       first(from.number),
       end(to == nullptr ? std::numeric_limits<SnapshotNumber>::max() : to->number),
+      inode_limit(from.record.inode_limit),
       since(from.record.created) {}
 
 Status ForEachChangedName(const ComparedStates& states, const CheckInterruption& check,

@@ -25,6 +25,8 @@ struct ComparedStates {
   // between the two states have replaced.
   SnapshotNumber first = 0;
   SnapshotNumber end = 0;
+  // The inodes of the older state are below. Only the keys of these inodes have versions for it.
+  uint64_t inode_limit = 0;
   // A change that is not in the older state was made at this time or later, in nanoseconds since
   // 1970.
   int64_t since = 0;

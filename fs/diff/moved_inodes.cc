@@ -9,14 +9,15 @@ namespace {
 
 constexpr uint32_t kDirectoryType = 0040000;
 
-// Calls `visit` for each inode that has a name in a new directory.
+// Calls `visit` for each name in a directory that was made after the older state, with its inode.
 Status ForEachNameInNewDirectories(const ComparedStates& states, const ChangedInodes& changed,
                                    const CheckInterruption& check,
                                    const std::function<void(uint64_t inode)>& visit) {
   TreeReader after(*states.after);
   std::vector<ChangedInodes::GotDirectory> left;
   const auto add = [&](uint64_t inode, uint64_t parent) {
-    if (!changed.HasLostName(inode)) left.push_back({inode, parent});
+    // The names in older directories have versions, and are among the changed names.
+    if (inode >= states.inode_limit) left.push_back({inode, parent});
   };
   for (const auto& got : changed.got_directories) add(got.inode, got.parent);
   uint64_t done = 0;

@@ -57,6 +57,12 @@ class Snapshots {
   virtual Status Diff(std::string_view from, std::optional<std::string_view> to,
                       const std::function<Status()>& check,
                       const std::function<Status(const PathChange&)>& visit) = 0;
+  // Changes all files to what they are in the snapshot `name`, and keeps the present state as the
+  // snapshot `kept`, which is returned. The time is proportional to the changes since the snapshot.
+  // After a crash the next opening for writing completes it, and until then the store cannot be
+  // read otherwise. kInUse if an inode is open: no other call may use the files meanwhile, so the
+  // store must not be mounted. Other errors: those of Find and Create.
+  virtual Result<SnapshotInfo> RollBack(std::string_view name, std::string_view kept) = 0;
   // Waits until the metadata of all removed snapshots is removed. Returns the failure of the last
   // attempt, kInterrupted if the store is being closed.
   virtual Status AwaitRemovals() = 0;

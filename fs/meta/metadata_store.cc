@@ -22,6 +22,9 @@ Time SteadyClock() { return std::chrono::steady_clock::now().time_since_epoch();
 // Longer commit intervals are reduced to this one, so that no deadline exceeds the range of Time.
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::hours(24 * 365);
 
+// The most versions of hidden inodes that one write keeps. Commits wait for the write.
+constexpr size_t kVersionsPerWrite = 4096;
+
 // A group and its state. Owned by the store; the map is shared with Views.
 struct NumberedGroup {
   explicit NumberedGroup(uint64_t its_number) : number(its_number) {}
@@ -85,6 +88,11 @@ class GroupedStore final : public MetadataStore, public SnapshotPort {
   VersionRelease BeginRelease(uint64_t number) const override;
   Result<bool> ReleaseSome(VersionRelease& release, size_t most) override;
   Status EndRemoval(uint64_t number) override;
+  Status BeginRestore(uint64_t number) override;
+  Result<bool> RestoreSome(VersionRestore& restore, size_t most) override;
+  Status EndRestore(uint64_t number) override;
+  Status PublishHidden(const std::vector<HiddenRange>& ranges,
+                       const std::function<Status()>& publish) override;
 
  private:
   void CommitLoop() SILTFS_EXCLUDES(mutex_);
@@ -134,6 +142,10 @@ class GroupedStore final : public MetadataStore, public SnapshotPort {
   const MetadataOptions options_;
   const std::function<Time()> clock_;
   const std::unique_ptr<KvStore> kv_;
+
+  // Held while a snapshot is made, and while hidden inodes become visible. Locked before the
+  // others.
+  Mutex making_mutex_ SILTFS_ACQUIRED_BEFORE(kv_write_mutex_);
 
   // Held from a write to the key-value store until the snapshot with this write is published, so
   // that snapshots are published in write order. Locked before mutex_; held during I/O.
@@ -519,6 +531,7 @@ bool GroupedStore::IsWanted(std::string_view name) const {
 
 Result<NumberedSnapshot> GroupedStore::CreateSnapshot(std::string name, int64_t created,
                                                       std::function<uint64_t()> inode_limit) {
+  const MutexLock making(making_mutex_);
   SILTFS_RETURN_IF_ERROR(WaitForRoom());
   MutexLock lock(mutex_);
   SILTFS_RETURN_IF_ERROR(Writable());
@@ -604,6 +617,50 @@ Status GroupedStore::EndRemoval(uint64_t number) {
   return EditSnapshots([&](SnapshotState& state, std::vector<Mutation>& mutations) {
     return state.EndRemoval(number, mutations);
   });
+}
+
+Status GroupedStore::BeginRestore(uint64_t number) {
+  return EditSnapshots([&](SnapshotState& state, std::vector<Mutation>& mutations) {
+    return state.BeginRestore(number, mutations);
+  });
+}
+
+Result<bool> GroupedStore::RestoreSome(VersionRestore& restore, size_t most) {
+  AwaitAttempt();
+  MutexLock write_lock(kv_write_mutex_);
+  std::vector<Mutation> mutations;
+  const auto present = CommittedSnapshot();
+  SILTFS_ASSIGN_OR_RETURN(const bool more, restore.Next(*present, most, mutations));
+  if (mutations.empty()) return more;
+  std::vector<std::string> keys;
+  for (const Mutation& mutation : mutations) keys.push_back(mutation.key);
+  const std::vector<std::string_view> changed(keys.begin(), keys.end());
+  SILTFS_RETURN_IF_ERROR(SnapshotsNow()->keeper().Keep(*present, changed, mutations));
+  SILTFS_RETURN_IF_ERROR(WriteNow(mutations));
+  return more;
+}
+
+Status GroupedStore::EndRestore(uint64_t number) {
+  return EditSnapshots([&](SnapshotState& state, std::vector<Mutation>& mutations) {
+    return state.EndRestore(number, mutations);
+  });
+}
+
+Status GroupedStore::PublishHidden(const std::vector<HiddenRange>& ranges,
+                                   const std::function<Status()>& publish) {
+  const MutexLock making(making_mutex_);
+  for (const HiddenRange& range : ranges) {
+    std::string from;
+    for (bool more = true; more;) {
+      MutexLock write_lock(kv_write_mutex_);
+      std::vector<Mutation> kept;
+      SILTFS_ASSIGN_OR_RETURN(
+          more, SnapshotsNow()->keeper().KeepHidden(*CommittedSnapshot(), range, kVersionsPerWrite,
+                                                    from, kept));
+      if (!kept.empty()) SILTFS_RETURN_IF_ERROR(WriteNow(kept));
+    }
+  }
+  return publish();
 }
 
 }  // namespace

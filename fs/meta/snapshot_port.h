@@ -13,8 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "fs/records/hidden_range.h"
 #include "fs/records/snapshot_record.h"
 #include "fs/versions/version_release.h"
+#include "fs/versions/version_restore.h"
 
 namespace siltfs {
 
@@ -49,6 +51,22 @@ class SnapshotPort {
   // Removes at most `most` versions that only the removed snapshot needs. False at the end.
   virtual Result<bool> ReleaseSome(VersionRelease& release, size_t most) = 0;
   virtual Status EndRemoval(uint64_t number) = 0;
+
+  // Makes the present records those of a snapshot: BeginRestore, RestoreSome until it returns
+  // false, EndRestore. Versions of the present records are kept for the newest snapshot. Between
+  // BeginRestore and EndRestore the present records are a mixture, so no operation may read or
+  // change inodes; after a crash the caller continues with RestoreSome. The counters stay as they
+  // are: the caller corrects them before EndRestore.
+  virtual Status BeginRestore(uint64_t number) = 0;
+  virtual Result<bool> RestoreSome(VersionRestore& restore, size_t most) = 0;
+  virtual Status EndRestore(uint64_t number) = 0;
+
+  // Makes inodes visible that were hidden so far (fs/records/hidden_range.h): `publish` applies the
+  // change. No snapshot is made meanwhile. Snapshots that were made while the inodes were hidden do
+  // not show them. Errors: that of `publish`, and those of a write. The caller holds no lock that a
+  // commit needs.
+  virtual Status PublishHidden(const std::vector<HiddenRange>& ranges,
+                               const std::function<Status()>& publish) = 0;
 };
 
 }  // namespace siltfs

@@ -69,9 +69,27 @@ Status SnapshotState::Rename(uint64_t number, std::string name, std::vector<Muta
 
 Status SnapshotState::BeginRemoval(uint64_t number, std::vector<Mutation>& mutations) {
   SILTFS_ASSIGN_OR_RETURN(NumberedSnapshot* const snapshot, Find(number, false));
+  if (snapshot->record.restoring)
+    return {StatusCode::kInUse, "the files are being rolled back to this snapshot"};
   snapshot->record.removing = true;
   mutations.push_back({SnapshotKey(number), snapshot->record.Encode()});
   MakeKeeper();
+  return Status::Ok();
+}
+
+Status SnapshotState::BeginRestore(uint64_t number, std::vector<Mutation>& mutations) {
+  SILTFS_ASSIGN_OR_RETURN(NumberedSnapshot* const snapshot, Find(number, false));
+  if (std::ranges::any_of(all_, [](const auto& other) { return other.record.restoring; }))
+    return {StatusCode::kInUse, "another rollback is not finished"};
+  snapshot->record.restoring = true;
+  mutations.push_back({SnapshotKey(number), snapshot->record.Encode()});
+  return Status::Ok();
+}
+
+Status SnapshotState::EndRestore(uint64_t number, std::vector<Mutation>& mutations) {
+  SILTFS_ASSIGN_OR_RETURN(NumberedSnapshot* const snapshot, Find(number, false));
+  snapshot->record.restoring = false;
+  mutations.push_back({SnapshotKey(number), snapshot->record.Encode()});
   return Status::Ok();
 }
 

@@ -43,6 +43,9 @@ class SnapshotState {
   Status Rename(uint64_t number, std::string name, std::vector<Mutation>& mutations);
   Status BeginRemoval(uint64_t number, std::vector<Mutation>& mutations);
   Status EndRemoval(uint64_t number, std::vector<Mutation>& mutations);
+  // kInUse if another snapshot is being restored.
+  Status BeginRestore(uint64_t number, std::vector<Mutation>& mutations);
+  Status EndRestore(uint64_t number, std::vector<Mutation>& mutations);
 
  private:
   // The snapshot, which must not be one that is being removed unless `removing`.

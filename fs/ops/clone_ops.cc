@@ -60,7 +60,8 @@ Result<CloneOutcome> CloneOps::CloneFrom(const KvSnapshot& state, const CloneReq
   HiddenWriter writer(store_, *ids_, inodes_.hidden());
   TreeCopy copy(state, request, store_.Now(), writer, request.most_links);
   SILTFS_ASSIGN_OR_RETURN(const TreeCopy::Root root, copy.Copy());
-  SILTFS_RETURN_IF_ERROR(Publish(request, copy, root, writer));
+  SILTFS_RETURN_IF_ERROR(store_.metadata().snapshots()->PublishHidden(
+      writer.ranges(), [&] { return Publish(request, copy, root, writer); }));
   return CloneOutcome{.inode = root.number, .totals = copy.totals()};
 }
 

@@ -51,6 +51,7 @@ class HiddenWriter {
     return store_.metadata().CommittedSnapshot();
   }
 
+  const std::vector<HiddenRange>& ranges() const { return ranges_; }
   // Adds to the change what makes the inodes visible. FlushAndWait must have been called.
   void AddPublication(Change& change) const;
   // Call it after this change was applied, and before any thread can find the new name.

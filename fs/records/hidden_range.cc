@@ -1,6 +1,5 @@
 #include "fs/records/hidden_range.h"
 
-#include <array>
 #include <utility>
 
 #include "fs/records/schema.h"
@@ -11,9 +10,6 @@ namespace {
 
 // The most keys that one write removes.
 constexpr size_t kKeysPerWrite = 8192;
-
-constexpr std::array kTablesOfInodes = {Table::kInode, Table::kDirectoryEntry,
-                                        Table::kDirectoryCookie, Table::kOverlay, Table::kXattr};
 
 Status Malformed() {
   return {StatusCode::kCorruption, "metadata holds a malformed record of hidden inodes"};

@@ -3,6 +3,7 @@
 // overlay_extent.h, segment_record.h and the headers named below.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -40,6 +41,11 @@ enum class Table : char {
   kVersion = 'y',          // a key, and a snapshot's number: fs/versions/version_key.h
   kVersionList = 'z',      // versions by snapshot: fs/versions/version_key.h
 };
+
+// The tables whose keys begin with the inode that they belong to, in ascending order, but for
+// kHidden and kOrphan.
+inline constexpr std::array kTablesOfInodes = {
+    Table::kDirectoryEntry, Table::kInode, Table::kDirectoryCookie, Table::kOverlay, Table::kXattr};
 
 std::string InodeKey(uint64_t inode);
 std::string DirectoryEntryKey(uint64_t directory, std::string_view name);

@@ -9,6 +9,7 @@ namespace siltfs {
 namespace {
 
 constexpr uint8_t kRemoving = 1;
+constexpr uint8_t kRestoring = 2;
 
 Status Malformed() {
   return {StatusCode::kCorruption, "metadata holds a malformed record of a snapshot"};
@@ -24,7 +25,9 @@ bool IsUsableName(std::string_view name) {
 
 std::string SnapshotRecord::Encode() const {
   return Encoder()
-      .U8(removing ? kRemoving : 0)
+      .U8(removing    ? kRemoving
+          : restoring ? kRestoring
+                      : 0)
       .I64(created)
       .U64(commit)
       .U64(inode_limit)
@@ -41,6 +44,7 @@ Result<SnapshotRecord> SnapshotRecord::Decode(std::string_view value) {
   SnapshotRecord record;
   const uint8_t flags = in.U8();
   record.removing = flags == kRemoving;
+  record.restoring = flags == kRestoring;
   record.created = in.I64();
   record.commit = in.U64();
   record.inode_limit = in.U64();
@@ -48,7 +52,7 @@ Result<SnapshotRecord> SnapshotRecord::Decode(std::string_view value) {
   record.files = in.I64();
   record.directories = in.I64();
   record.chunk_references = in.I64();
-  if (!in.ok() || flags > kRemoving) return Malformed();
+  if (!in.ok() || flags > kRestoring) return Malformed();
   record.name = value.substr(value.size() - in.remaining());
   if (record.name.empty()) return Malformed();
   return record;

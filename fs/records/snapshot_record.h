@@ -25,6 +25,7 @@ struct SnapshotRecord {
   uint64_t commit = 0;        // the number of the commit that made it
   uint64_t inode_limit = 0;   // it has no inode at or above this number
   bool removing = false;      // deleted; versions that it needed may still exist
+  bool restoring = false;     // the present records are being changed to those of this snapshot
   int64_t logical_bytes = 0;  // the counters as of the commit (schema.h)
   int64_t files = 0;
   int64_t directories = 0;

@@ -52,9 +52,11 @@ Status CheckName(std::string_view name) {
 
 }  // namespace
 
-SnapshotOps::SnapshotOps(const StoreContext& store, const IdAllocator* ids, SnapshotTrees& trees)
+SnapshotOps::SnapshotOps(const StoreContext& store, const IdAllocator* ids, InodeStore& inodes,
+                         SnapshotTrees& trees)
     : store_(store),
       ids_(ids),
+      inodes_(inodes),
       trees_(trees),
       job_(store.env(), {.store = store.options().store,
                          .interrupted = "the store is being closed; the next mount continues the "
@@ -142,6 +144,68 @@ Status SnapshotOps::Diff(std::string_view from, std::optional<std::string_view> 
   return CompareTrees(states, check, [&](const PathChange& change) {
     return visit(forward ? change : Backward(change));
   });
+}
+
+Result<SnapshotInfo> SnapshotOps::RollBack(std::string_view name, std::string_view kept) {
+  SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
+  SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo wanted, Find(name));
+  for (const InodePtr& inode : inodes_.Snapshot()) {
+    if (inode->open_count > 0)
+      return Status(StatusCode::kInUse, fmt::format("inode {} is open", inode->number));
+  }
+  SILTFS_ASSIGN_OR_RETURN(SnapshotInfo made, Create(kept));
+  SILTFS_RETURN_IF_ERROR(Port().BeginRestore(wanted.number));
+  SILTFS_RETURN_IF_ERROR(CompleteRollback());
+  return made;
+}
+
+Status SnapshotOps::CompleteRollback() {
+  const std::vector<NumberedSnapshot> all = Port().Snapshots();
+  const auto wanted =
+      std::ranges::find_if(all, [](const auto& snapshot) { return snapshot.record.restoring; });
+  if (wanted == all.end()) return Status::Ok();
+  if (store_.options().read_only) {
+    if (!store_.options().snapshot.empty()) return Status::Ok();  // the snapshots are whole
+    return {StatusCode::kUnsupported,
+            fmt::format("a rollback to the snapshot \"{}\" was interrupted; mount the store for "
+                        "writing once, which completes it",
+                        wanted->record.name)};
+  }
+  const SnapshotRecord& record = wanted->record;
+  Counters counters = store_.metadata().counters();
+  const auto restore_counter = [&](Counter which, int64_t value) {
+    int64_t& counter = counters[static_cast<size_t>(which)];
+    counter = value - counter;
+  };
+  // The difference between the counters of the restored state and the present ones.
+  restore_counter(Counter::kLogicalBytes, record.logical_bytes);
+  restore_counter(Counter::kFiles, record.files);
+  restore_counter(Counter::kDirectories, record.directories);
+  restore_counter(Counter::kChunkReferences, record.chunk_references);
+  for (size_t i = static_cast<size_t>(Counter::kChunkReferences) + 1; i < counters.size(); ++i)
+    counters[i] = 0;
+  VersionRestore restore({wanted->number, record.inode_limit}, [&](const InodeRecord& dropped) {
+    const Counter kind = dropped.IsDirectory() ? Counter::kDirectories : Counter::kFiles;
+    --counters[static_cast<size_t>(kind)];
+    if (!dropped.IsRegular()) return;
+    const ContentTally tally(dropped);
+    counters[static_cast<size_t>(Counter::kLogicalBytes)] -= tally.allocated;
+    counters[static_cast<size_t>(Counter::kChunkReferences)] -= tally.references;
+  });
+  for (bool more = true; more;) {
+    const auto& interrupted = store_.options().interrupted;
+    if (interrupted && interrupted())
+      return {StatusCode::kInterrupted, "was interrupted; the next mount completes the rollback"};
+    SILTFS_ASSIGN_OR_RETURN(more, Port().RestoreSome(restore, kVersionsPerWrite));
+  }
+  for (const InodePtr& inode : inodes_.Snapshot()) {
+    const InodeLock lock(inode, InodeLock::Mode::kExclusive);
+    inode->Invalidate();
+    inodes_.Erase(inode->number);
+  }
+  SILTFS_RETURN_IF_ERROR(store_.metadata().Apply({}, counters).status());
+  SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
+  return Port().EndRestore(wanted->number);
 }
 
 Status SnapshotOps::AwaitRemovals() {

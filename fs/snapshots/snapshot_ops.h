@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fs/inodes/inode_store.h"
 #include "fs/inodes/store_context.h"
 #include "fs/interface/snapshots.h"
 #include "fs/jobs/background_job.h"
@@ -22,7 +23,8 @@ namespace siltfs {
 class SnapshotOps final : public Snapshots {
  public:
   // `ids` is null if the store is read-only.
-  SnapshotOps(const StoreContext& store, const IdAllocator* ids, SnapshotTrees& trees);
+  SnapshotOps(const StoreContext& store, const IdAllocator* ids, InodeStore& inodes,
+              SnapshotTrees& trees);
 
   std::vector<SnapshotInfo> List() const override;
   Result<SnapshotInfo> Find(std::string_view name) const override;
@@ -32,8 +34,12 @@ class SnapshotOps final : public Snapshots {
   Status Diff(std::string_view from, std::optional<std::string_view> to,
               const std::function<Status()>& check,
               const std::function<Status(const PathChange&)>& visit) override;
+  Result<SnapshotInfo> RollBack(std::string_view name, std::string_view kept) override;
   Status AwaitRemovals() override;
 
+  // Completes a rollback that a crash has interrupted. Call it before any operation. If the store
+  // is read-only, kUnsupported after such a crash.
+  Status CompleteRollback();
   // Starts the thread that removes the metadata of removed snapshots, also of those that an earlier
   // mount has removed. Does nothing if the store is read-only.
   void Start();
@@ -49,6 +55,7 @@ class SnapshotOps final : public Snapshots {
 
   const StoreContext& store_;
   const IdAllocator* const ids_;
+  InodeStore& inodes_;
   SnapshotTrees& trees_;
   Mutex remove_mutex_;  // held while a snapshot is closed and marked as removed
   BackgroundJob job_;

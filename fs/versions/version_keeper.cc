@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "fs/records/schema.h"
+
 namespace siltfs {
 
 SnapshotNumber VersionKeeper::NewestWithout(uint64_t inode) const {
@@ -36,6 +38,34 @@ Status VersionKeeper::Keep(const KvSnapshot& before, const std::vector<std::stri
     kept.push_back({VersionListKey(newest.number, born, key), std::string()});
   }
   return Status::Ok();
+}
+
+Result<bool> VersionKeeper::KeepHidden(const KvSnapshot& before, const HiddenRange& range,
+                                       size_t most, std::string& from,
+                                       std::vector<Mutation>& kept) const {
+  if (snapshots_.empty()) return false;
+  const SnapshotBounds& newest = snapshots_.back();
+  const uint64_t end = std::min(range.end, newest.inode_limit);
+  if (range.first >= end) return false;
+  size_t found = 0;
+  for (const Table table : kTablesOfInodes) {
+    const KeyRange keys = RangeOf(table, range.first, end);
+    if (from >= keys.end) continue;
+    const auto iterator = before.NewIteratorBelow(keys.end);
+    for (iterator->Seek(std::max(from, keys.begin)); iterator->Valid(); iterator->Next()) {
+      uint64_t inode = 0;
+      if (!IsVersionedKey(iterator->key(), inode))
+        return Status(StatusCode::kCorruption, "the key of a hidden inode is malformed");
+      if (found++ == most) {
+        from = iterator->key();
+        return true;
+      }
+      kept.push_back({VersionKey(iterator->key(), newest.number), EncodeVersion(std::nullopt)});
+      kept.push_back({VersionListKey(newest.number, NewestWithout(inode), iterator->key()), ""});
+    }
+    SILTFS_RETURN_IF_ERROR(iterator->status());
+  }
+  return false;
 }
 
 }  // namespace siltfs

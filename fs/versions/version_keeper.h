@@ -12,10 +12,12 @@
 // Durability: the caller writes the kept versions in the batch that changes the records.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "fs/kv/kv_store.h"
+#include "fs/records/hidden_range.h"
 #include "fs/versions/version_key.h"
 
 namespace siltfs {
@@ -41,6 +43,12 @@ class VersionKeeper {
   // `before` is the state without the change.
   Status Keep(const KvSnapshot& before, const std::vector<std::string_view>& changed,
               std::vector<Mutation>& kept) const;
+  // Adds to `kept` versions by which no snapshot shows a record of the inodes [first, end), which
+  // were hidden when the snapshots were made (fs/records/hidden_range.h). Looks at the keys from
+  // `from` on (empty: all), and sets it to the key to continue with. Adds at most `most` versions;
+  // returns false at the end.
+  Result<bool> KeepHidden(const KvSnapshot& before, const HiddenRange& range, size_t most,
+                          std::string& from, std::vector<Mutation>& kept) const;
 
  private:
   // The newest snapshot that does not show the inode, because it is older; 0: there is none.

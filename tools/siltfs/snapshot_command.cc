@@ -2,11 +2,13 @@
 // (snapshot_prune_command.cc).
 #include "tools/siltfs/snapshot_command.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <memory>
 #include <ostream>
 #include <utility>
@@ -143,6 +145,30 @@ std::function<ExitCode()> ConfigureDelete(CLI::App& app, Surroundings& surroundi
   };
 }
 
+std::string NameOfKept() {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("before-rollback-{:%Y-%m-%dT%H:%M:%S}Z", fmt::gmtime(now));
+}
+
+std::function<ExitCode()> ConfigureRollback(CLI::App& app, Surroundings& surroundings) {
+  auto arguments = AddCommon(app);
+  app.add_option("NAME", arguments->name, "The snapshot to go back to")->required();
+  app.add_option("--keep-as", arguments->new_name,
+                 "The name of the snapshot that keeps the present state; by default "
+                 "before-rollback- and the time");
+  return [arguments, &surroundings] {
+    const std::string kept =
+        arguments->new_name.empty() ? NameOfKept() : std::string(arguments->new_name);
+    const auto done = WithSnapshots(
+        surroundings.env, arguments->place, SnapshotAccess::kChange, [&](SnapshotPlace& place) {
+          return place.Run({{"action", "rollback"}, {"name", arguments->name}, {"keep_as", kept}});
+        });
+    const std::string text =
+        fmt::format("The state before the rollback is kept as {}.\n", Printable(kept));
+    return Print(surroundings, *arguments, done, text);
+  };
+}
+
 struct Subcommand {
   const char* name;
   const char* description;
@@ -156,6 +182,8 @@ constexpr std::array kSubcommands = {
     Subcommand{"rename", "Give a snapshot another name", ConfigureRename},
     Subcommand{"delete", "Delete snapshots", ConfigureDelete},
     Subcommand{"diff", "List the paths that differ between two snapshots", ConfigureSnapshotDiff},
+    Subcommand{"rollback", "Change all files back to what they are in a snapshot",
+               ConfigureRollback},
     Subcommand{"prune", "Delete old snapshots by rules", ConfigureSnapshotPrune},
 };
 

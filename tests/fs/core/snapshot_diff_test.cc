@@ -1,5 +1,6 @@
 // Comparisons of snapshots (Snapshots::Diff): each kind of change, and random histories, whose
-// changes must turn the paths of one state into those of the other.
+// changes must turn the paths of one state into those of the other. Rollbacks (Snapshots::RollBack)
+// in the same histories, and after interruptions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "fs/check/check_store.h"
 #include "fs/interface/entry_store.h"
 #include "fs/interface/snapshot_inode.h"
 #include "fs/interface/snapshots.h"
+#include "fs/interface/store_maintenance.h"
 #include "store/base/random.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
@@ -99,8 +102,8 @@ TEST_CASE("a comparison lists created, changed, renamed and deleted paths") {
   REQUIRE_OK(fs.Rename(kRootInode, "temporary", kRootInode, "replaced", RenameMode::kReplace));
   f.Write("added", "1");
   f.SetMode(dir, 0700);
-  const List wanted = {"+ /added", "- /gone", "C /longer", "C /replaced", "M /dir/", "M /mode",
-                       "M /xattr", "R /moved /dir/new"};
+  const List wanted = {"+ /added", "- /gone", "C /longer", "C /replaced",
+                       "M /dir/",  "M /mode", "M /xattr",  "R /moved /dir/new"};
   CHECK(Lines(f.Diff("a", std::nullopt)) == wanted);
   f.Create("b");
   MakeFile(fs, kRootInode, "later");
@@ -108,7 +111,7 @@ TEST_CASE("a comparison lists created, changed, renamed and deleted paths") {
   CHECK(Lines(f.Diff("b", std::nullopt)) == List{"+ /later"});
   CHECK(Lines(f.Diff("b", "b")).empty());
   const List backward = {"+ /gone", "- /added", "C /longer", "C /replaced",
-                         "M /dir/", "M /mode",  "M /xattr",   "R /dir/new /moved"};
+                         "M /dir/", "M /mode",  "M /xattr",  "R /dir/new /moved"};
   CHECK(Lines(f.Diff("b", "a")) == backward);
 }
 
@@ -260,8 +263,31 @@ std::string Renamed(std::string path, const std::map<std::string, std::string>& 
   return path;
 }
 
+// Requires that the unmounted store has no findings.
+void RequireSound(Fixture& f) {
+  CheckOptions options;
+  options.store = f.store.path();
+  std::vector<std::string> findings;
+  options.on_finding = [&findings](const Finding& finding) {
+    findings.push_back(finding.code + ": " + finding.message);
+  };
+  REQUIRE_OK(CheckStore(f.store.env(), options));
+  REQUIRE(findings == std::vector<std::string>{});
+}
+
+void RequireSame(const Paths& got, const Paths& wanted) {
+  REQUIRE(got.size() == wanted.size());
+  for (const auto& [path, shown] : wanted) {
+    CAPTURE(path);
+    REQUIRE(got.contains(path));
+    REQUIRE(got.at(path).SameAs(shown));
+    REQUIRE(got.at(path).inode == shown.inode);
+  }
+}
+
 // Checks that the changes lead from one state to the other, and that each of them is one.
 void CheckChanges(const Paths& from, const Paths& to, const Changes& changes) {
+  INFO(fmt::format("{}", fmt::join(Lines(changes), "\n")));
   std::set<std::string> deleted;
   std::map<std::string, std::string> renames;
   std::set<std::string> created;
@@ -343,7 +369,27 @@ class History {
       }
     } else {
       f_.Reopen();
+      if (random_.OneIn(2) && !states_.empty()) RollBack(AnySnapshot());
     }
+  }
+
+  // Makes the files what they are in the snapshot.
+  void RollBack(const std::string& name) {
+    CAPTURE(name);
+    const std::string kept = fmt::format("s{}", next_++);
+    states_[kept] = ReadState(f_, std::nullopt);
+    REQUIRE_OK(f_.fs->snapshots().RollBack(name, kept));
+    RequireSame(ReadState(f_, std::nullopt), states_.at(name));
+    REQUIRE(Lines(f_.Diff(name, std::nullopt)).empty());
+  }
+
+  void Finish() {
+    for (const auto& [name, state] : states_) {
+      CAPTURE(name);
+      RequireSame(ReadState(f_, name), state);
+    }
+    f_.store.Close();
+    RequireSound(f_);
   }
 
   void Compare() {
@@ -442,6 +488,85 @@ TEST_CASE("the changes between any two states of a random history lead from one 
     history.Step();
     if (step % 30 == 29) history.Compare();
   }
+  history.Finish();
+}
+
+// --- Rollbacks
+
+TEST_CASE("a rollback makes all files what they were, and keeps the present state") {
+  Fixture f;
+  FileSystem& fs = *f.fs;
+  const InodeNumber dir = MakeDir(fs, kRootInode, "dir");
+  f.Write("changed", "old");
+  f.Write("removed", "1");
+  f.Write("moved", "1");
+  REQUIRE_OK(fs.Link(f.At("moved"), dir, "link"));
+  fs.Forget(f.At("moved"), 1);
+  // A file without a name, which a program has open.
+  const auto temporary = fs.MakeTemporaryFile(kRootInode, 0600, kCaller);
+  REQUIRE_OK(temporary);
+  REQUIRE_OK(fs.Write(temporary->inode, 0, RandomBytes(1, 100'000)));
+  f.Create("before");
+  const Paths before = ReadState(f, std::nullopt);
+  fs.ReleaseFile(temporary->inode);
+  fs.Forget(temporary->inode, 1);
+  f.Append(f.At("changed"), "new");
+  REQUIRE_OK(fs.Unlink(kRootInode, "removed"));
+  REQUIRE_OK(fs.Rename(kRootInode, "moved", dir, "moved", RenameMode::kReplace));
+  MakeFile(fs, MakeDir(fs, dir, "new"), "file");
+  const Paths after = ReadState(f, std::nullopt);
+  REQUIRE_OK(fs.snapshots().RollBack("before", "kept"));
+  RequireSame(ReadState(f, std::nullopt), before);
+  RequireSame(ReadState(f, "kept"), after);
+  RequireSame(ReadState(f, "before"), before);
+  f.Write("removed", "after the rollback");
+  REQUIRE_OK(fs.maintenance().CollectGarbage(false));
+  RequireSame(ReadState(f, "kept"), after);
+  f.store.Close();
+  RequireSound(f);
+}
+
+TEST_CASE("a rollback is refused while a file is open, and for a missing snapshot") {
+  Fixture f;
+  f.Write("file", "1");
+  f.Create("before");
+  f.Append(f.At("file"), "2");
+  REQUIRE_CODE(f.fs->snapshots().RollBack("none", "kept"), kNotFound);
+  REQUIRE_CODE(f.fs->snapshots().RollBack("before", "before"), kAlreadyExists);
+  REQUIRE_OK(f.fs->OpenFile(f.At("file"), false));
+  REQUIRE_CODE(f.fs->snapshots().RollBack("before", "kept"), kInUse);
+  f.fs->ReleaseFile(f.At("file"));
+  CHECK(f.fs->GetAttributes(f.At("file"))->size == 2);
+  CHECK(f.fs->snapshots().List().size() == 1);
+}
+
+TEST_CASE("an interrupted rollback is completed by the next opening for writing") {
+  const int passes = GENERATE(range(0, 4));
+  CAPTURE(passes);
+  Fixture f;
+  const InodeNumber dir = MakeDir(*f.fs, kRootInode, "dir");
+  for (int i = 0; i < 300; ++i) MakeFile(*f.fs, dir, fmt::format("old{}", i));
+  f.Create("before");
+  const Paths before = ReadState(f, std::nullopt);
+  for (int i = 0; i < 300; ++i) REQUIRE_OK(f.fs->Unlink(dir, fmt::format("old{}", i)));
+  for (int i = 0; i < 700; ++i) MakeFile(*f.fs, dir, fmt::format("new{}", i));
+  const Paths after = ReadState(f, std::nullopt);
+  int left = -1;
+  f.store.adjust = [&left](FileSystemOptions& options) {
+    options.interrupted = [&left] { return left-- == 0; };
+  };
+  f.Reopen();
+  left = passes;
+  REQUIRE_CODE(f.fs->snapshots().RollBack("before", "kept"), kInterrupted);
+  f.store.Crash();
+  f.store.adjust = {};
+  RequireSound(f);
+  REQUIRE_CODE(f.store.TryOpen(/*read_only=*/true), kUnsupported);
+  f.fs = &f.store.Open();
+  RequireSame(ReadState(f, std::nullopt), before);
+  RequireSame(ReadState(f, "kept"), after);
+  f.store.Close();
+  RequireSound(f);
 }
 
 }  // namespace
