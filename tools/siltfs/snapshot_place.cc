@@ -39,7 +39,7 @@ class OpenedPlace final : public SnapshotPlace {
   explicit OpenedPlace(FileSystem& file_system) : file_system_(file_system) {}
 
   Result<Json> Run(const Json& arguments) override {
-    return RunSnapshotCommand(file_system_, nullptr, arguments);
+    return RunSnapshotCommand(file_system_, nullptr, arguments, {});
   }
   Status Sync() override { return Status::Ok(); }
 
