@@ -322,7 +322,7 @@ TEST_CASE("the deletion of a snapshot and a collection free as many bytes as wer
   CHECK(exact_rounds >= 3);
 }
 
-TEST_CASE("sizes are counted in a read-only store, and nothing is written") {
+TEST_CASE("sizes are counted in a read-only store, too") {
   RandomStore store(21);
   for (int step = 1; step <= 40; ++step) {
     store.Step();

@@ -63,6 +63,7 @@ class History {
     Save(next_inode_, Build(nodes_, SomeEntries(chunks)));
     return next_inode_++;
   }
+  void Copy(uint64_t inode) { Save(next_inode_++, Recipe(files_.at(inode))); }
   void Remove(uint64_t inode) {
     Write({{InodeKey(inode), std::nullopt}});
     files_.erase(inode);
@@ -321,6 +322,38 @@ TEST_CASE("each node is read once, whatever number of files and snapshots share 
   CHECK(spaces.nodes == history.nodes().gets);
   CHECK(spaces.nodes > 200);
   CHECK(spaces.nodes == history.DistinctNodes());
+}
+
+TEST_CASE("the nodes of a file are read in the order in which they lie in the file") {
+  // Passes nodes on, and notes their order.
+  class NotedNodes final : public NodeStore {
+   public:
+    explicit NotedNodes(NodeStore& nodes) : nodes_(nodes) {}
+    Result<ChunkName> PutNode(ByteView node) override { return nodes_.PutNode(node); }
+    Result<std::shared_ptr<const Bytes>> GetNode(const ChunkName& name, uint32_t length) override {
+      read.push_back(name);
+      return nodes_.GetNode(name, length);
+    }
+    std::vector<ChunkName> read;
+
+   private:
+    NodeStore& nodes_;
+  };
+  History history(13);
+  const uint64_t file = history.MakeFile(3000);
+  history.TakeSnapshot();
+  history.Copy(file);
+  const auto record = InodeRecord::Decode(**history.kv()->Get(InodeKey(file)));
+  REQUIRE_OK(record);
+  REQUIRE(record->recipe.height == 1);
+  std::vector<ChunkName> leaves;
+  for (const RecipeChild& child : record->recipe.children) leaves.push_back(child.name);
+  REQUIRE(leaves.size() > 10);
+  NotedNodes nodes(history.nodes());
+  SimEnv env;
+  REQUIRE_OK(
+      MeasureSnapshots(env, *history.kv()->Snapshot(), nodes, history.snapshots(), Options()));
+  CHECK(nodes.read == leaves);
 }
 
 TEST_CASE("chunks that garbage collection keeps for another reason are not freed") {
