@@ -5,8 +5,9 @@
 //
 // Thread-safety: every call from any thread; one measurement at a time. Ownership: borrows the
 // parts of the store, which must outlive it. Errors: those of MeasureSnapshots and of `check`;
-// kInterrupted after Stop. While it runs, garbage collection removes no segment (ChunkStore::Use).
-// Memory: as in snapshot_space.h.
+// kInterrupted after Stop. While it runs, garbage collection removes no segment (ChunkStore::Use):
+// a collection that begins meanwhile waits for its end, and so does a clone that begins after this
+// collection. Memory: as in snapshot_space.h.
 #pragma once
 
 #include <atomic>
