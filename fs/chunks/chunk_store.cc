@@ -9,6 +9,7 @@
 #include "fs/chunks/deduplicator.h"
 #include "fs/chunks/readahead.h"
 #include "fs/records/schema.h"
+#include "fs/segments/segment_bases.h"
 #include "store/base/coding.h"
 
 namespace siltfs {
@@ -201,6 +202,12 @@ ChunkStoreTotals ChunkStore::totals() const {
   totals.chunks -= std::min(known.dead_chunks, totals.chunks);
   totals.plain_bytes -= std::min(known.dead_plain_bytes, totals.plain_bytes);
   return totals;
+}
+
+Status ChunkStore::ForEachBase(const std::function<Status(const BaseRef&)>& visit) {
+  for (const SegmentId segment : parts_.bases.All())
+    SILTFS_RETURN_IF_ERROR(siltfs::ForEachBase(*parts_.segments, segment, visit));
+  return Status::Ok();
 }
 
 void ChunkStore::WaitUntilSealed() {

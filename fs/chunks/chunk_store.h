@@ -24,6 +24,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -41,6 +42,7 @@
 #include "store/base/result.h"
 #include "store/base/thread_annotations.h"
 #include "store/env/heap_trimmer.h"
+#include "store/segment/base_ref.h"
 
 namespace siltfs {
 
@@ -89,6 +91,10 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   // Finds the places of chunks, as far as it is possible without reading blocks (ChunkReader).
   void Locate(std::span<const ChunkName> names, ChunkReader::Place& last,
               std::span<std::optional<ChunkReader::Place>> places);
+
+  // Calls `visit` for each chunk that is kept because a delta needs it, perhaps more than once. The
+  // caller holds a Use. Errors: those of fs/segments/segment_bases.h.
+  Status ForEachBase(const std::function<Status(const BaseRef&)>& visit);
 
   // Call when any file is read, even a small one: background work yields to reads.
   void NoteUse() { parts_.activity.NoteUse(); }

@@ -153,7 +153,9 @@ Result<Json> Server::Respond(Connection& connection) {
   if (const auto command = options_.with_arguments.find(request.command);
       command != options_.with_arguments.end()) {
     if (!BeginRunning(connection)) return Status(StatusCode::kAborted, "the store is being closed");
-    return RunLong([&] { return command->second(request.arguments); });
+    return RunLong([&] {
+      return command->second(request.arguments, [&] { return CheckWanted(*connection.stream); });
+    });
   }
   const auto handler = options_.handlers.find(request.command);
   if (handler == options_.handlers.end()) {
@@ -184,6 +186,12 @@ Result<Json> Server::RunSession(Connection& connection, const Session& session) 
     connection.in_session = false;
     return outcome;
   });
+}
+
+Status Server::CheckWanted(const LocalStream& stream) {
+  if (CommandsStopped()) return {StatusCode::kAborted, "the store is being closed"};
+  if (stream.PeerHasLeft()) return {StatusCode::kInterrupted, "the client has left"};
+  return Status::Ok();
 }
 
 bool Server::CommandsStopped() {

@@ -4,7 +4,8 @@
 // sends nothing, or sends too slowly or too much, delays neither other clients nor the shutdown. If
 // all connections are in use, a new client replaces the client that has let the server wait longest
 // for a request. Long commands may use at most kMaxLongCommands connections, so that other clients
-// are still served. A long command occupies its connection even after the client has left.
+// are still served. A long command without arguments occupies its connection even after the client
+// has left.
 //
 // Thread-safety: one thread calls Start, ListenAbstract, StopCommands, Stop and the destructor; any
 // thread may call AnswerWaiters. Lifetime: objects used by the handlers must live until
@@ -32,8 +33,11 @@ namespace siltfs::control {
 
 // Runs a command; the result is sent to the client.
 using Handler = std::function<Result<nlohmann::json>()>;
-// As Handler, for a command with arguments, which the client may have made wrongly.
-using HandlerWithArguments = std::function<Result<nlohmann::json>(const nlohmann::json& arguments)>;
+// As Handler, for a command with arguments, which the client may have made wrongly. A handler that
+// may run long calls `check` at intervals, and ends when it fails: with kInterrupted after the
+// client has left, with kAborted after StopCommands was called.
+using HandlerWithArguments = std::function<Result<nlohmann::json>(
+    const nlohmann::json& arguments, const std::function<Status()>& check)>;
 
 // A command that goes on over the same connection after its first answer, such as "import".
 struct Session {
@@ -109,6 +113,8 @@ class Server {
   Result<nlohmann::json> Respond(Connection& connection);
   Result<nlohmann::json> RunSession(Connection& connection, const Session& session);
   bool CommandsStopped();
+  // The `check` of HandlerWithArguments.
+  Status CheckWanted(const LocalStream& stream);
   // Enters kRunning and returns true. After StopCommands, only returns false.
   bool BeginRunning(Connection& connection);
   // Runs the handler. kInUse while kMaxLongCommands long commands are running.

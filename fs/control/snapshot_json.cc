@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <utility>
+#include <vector>
 
 #include "fs/interface/snapshots.h"
 
@@ -32,6 +34,18 @@ Json ToJson(const SnapshotInfo& snapshot) {
           {"logical_bytes", snapshot.logical_bytes}};
 }
 
+Json ToJson(const SnapshotSpace& space) {
+  Json json = ToJson(space.snapshot);
+  json["new_bytes"] = space.new_bytes;
+  json["freed_bytes"] = space.freed_bytes;
+  return json;
+}
+
+bool WantsSizes(const Json& arguments) {
+  const auto found = arguments.find("sizes");
+  return found != arguments.end() && found->is_boolean() && found->get<bool>();
+}
+
 Result<std::string> Text(const Json& arguments, const char* key) {
   const auto found = arguments.find(key);
   if (found == arguments.end() || !found->is_string())
@@ -41,15 +55,16 @@ Result<std::string> Text(const Json& arguments, const char* key) {
 
 class SnapshotCommand {
  public:
-  SnapshotCommand(Snapshots& snapshots, KernelCache* cache)
-      : snapshots_(snapshots), cache_(cache) {}
+  SnapshotCommand(Snapshots& snapshots, KernelCache* cache, const std::function<Status()>& check)
+      : snapshots_(snapshots), cache_(cache), check_(check) {}
 
   Result<Json> Run(const Json& arguments) {
     SILTFS_ASSIGN_OR_RETURN(const std::string action, Text(arguments, "action"));
-    if (action == "list") return List();
+    const bool sizes = WantsSizes(arguments);
+    if (action == "list") return sizes ? ListWithSizes() : List();
     SILTFS_ASSIGN_OR_RETURN(const std::string name, Text(arguments, "name"));
     if (action == "create") return Create(name);
-    if (action == "show") return Show(name);
+    if (action == "show") return sizes ? ShowWithSizes(name) : Show(name);
     if (action == "delete") return Delete(name);
     if (action == "rename") {
       SILTFS_ASSIGN_OR_RETURN(const std::string new_name, Text(arguments, "new_name"));
@@ -69,6 +84,20 @@ class SnapshotCommand {
     for (const SnapshotInfo& snapshot : snapshots_.List()) list.push_back(ToJson(snapshot));
     return Json{{"snapshots", std::move(list)}};
   }
+  Result<std::vector<SnapshotSpace>> Measure() {
+    auto spaces = snapshots_.Measure(check_);
+    const Status& outcome = spaces.status();
+    if (outcome.ok() || outcome.Is(StatusCode::kInterrupted) || outcome.Is(StatusCode::kAborted))
+      return spaces;
+    return Status(outcome.code(),
+                  fmt::format("the new and freed bytes cannot be counted: {}", outcome.ToString()));
+  }
+  Result<Json> ListWithSizes() {
+    SILTFS_ASSIGN_OR_RETURN(const std::vector<SnapshotSpace> spaces, Measure());
+    Json list = Json::array();
+    for (const SnapshotSpace& space : spaces) list.push_back(ToJson(space));
+    return Json{{"snapshots", std::move(list)}};
+  }
   Result<Json> Create(const std::string& name) {
     SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo made, snapshots_.Create(name));
     Forget(name);
@@ -77,6 +106,16 @@ class SnapshotCommand {
   Result<Json> Show(const std::string& name) {
     SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, snapshots_.Find(name));
     return ToJson(found);
+  }
+  Result<Json> ShowWithSizes(const std::string& name) {
+    // A wrong name must not cost a walk.
+    SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, snapshots_.Find(name));
+    SILTFS_ASSIGN_OR_RETURN(const std::vector<SnapshotSpace> spaces, Measure());
+    for (const SnapshotSpace& space : spaces) {
+      if (space.snapshot.number == found.number) return ToJson(space);
+    }
+    return Status(StatusCode::kAborted,
+                  fmt::format("the snapshot \"{}\" was deleted meanwhile", name));
   }
   Result<Json> Rename(const std::string& name, const std::string& new_name) {
     SILTFS_RETURN_IF_ERROR(snapshots_.Rename(name, new_name));
@@ -108,6 +147,7 @@ class SnapshotCommand {
 
   Snapshots& snapshots_;
   KernelCache* const cache_;
+  const std::function<Status()>& check_;
 };
 
 }  // namespace
@@ -121,12 +161,12 @@ Status CheckSnapshotArguments(const Json& arguments) {
   return Status::Ok();
 }
 
-Result<Json> RunSnapshotCommand(FileSystem& file_system, KernelCache* cache,
-                                const Json& arguments) {
+Result<Json> RunSnapshotCommand(FileSystem& file_system, KernelCache* cache, const Json& arguments,
+                                const std::function<Status()>& check) {
   if (!arguments.is_object())
     return Status(StatusCode::kInvalidArgument, "the request has no arguments");
   SILTFS_RETURN_IF_ERROR(CheckSnapshotArguments(arguments));
-  auto outcome = SnapshotCommand(file_system.snapshots(), cache).Run(arguments);
+  auto outcome = SnapshotCommand(file_system.snapshots(), cache, check).Run(arguments);
   // A missing snapshot is no missing store, which has an exit code of its own.
   if (outcome.status().Is(StatusCode::kNotFound))
     return Status(StatusCode::kAborted, std::string(outcome.status().cause()));

@@ -3,20 +3,23 @@
 //
 //   arguments                                    result
 //   {"action":"create","name":N}                 the snapshot
-//   {"action":"list"}                            {"snapshots":[...]}, the oldest one first
-//   {"action":"show","name":N}                   the snapshot
+//   {"action":"list","sizes":B}                  {"snapshots":[...]}, the oldest one first
+//   {"action":"show","name":N,"sizes":B}         the snapshot
 //   {"action":"rename","name":N,"new_name":M}    the snapshot
 //   {"action":"delete","name":N}                 the snapshot as it was
 //   {"action":"rollback","name":N,"keep_as":M}   {"snapshot":N,"kept":the snapshot M}; only for a
 //                                                store that is not mounted
 //
 // A snapshot is {"name","number","time","created","commit","files","directories","logical_bytes"}.
-// "time" is as in ISO 8601, in UTC; "created" is the same in seconds since 1970.
+// "time" is as in ISO 8601, in UTC; "created" is the same in seconds since 1970. If "sizes" is
+// true, a snapshot also has {"new_bytes","freed_bytes"}. These take a walk through all metadata
+// (Snapshots::Measure). Without "sizes" there is no walk.
 //
 // Thread-safety: every call from any thread. Errors: those of Snapshots; kInvalidArgument for
 // malformed arguments.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -31,7 +34,9 @@ namespace siltfs {
 Status CheckSnapshotArguments(const nlohmann::json& arguments);
 
 // `cache`: the kernel's, which must learn of changed names; null if the store is not mounted.
+// `check`: called at intervals while sizes are measured, which end if it fails; may be empty.
 Result<nlohmann::json> RunSnapshotCommand(FileSystem& file_system, KernelCache* cache,
-                                          const nlohmann::json& arguments);
+                                          const nlohmann::json& arguments,
+                                          const std::function<Status()>& check);
 
 }  // namespace siltfs

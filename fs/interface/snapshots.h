@@ -32,6 +32,14 @@ struct SnapshotInfo {
   uint64_t logical_bytes = 0;  // of regular files: sizes without holes
 };
 
+// A snapshot and the space that it takes: uncompressed bytes of distinct chunks, recipe nodes
+// included (docs/glossary.md, "new bytes" and "freed bytes").
+struct SnapshotSpace {
+  SnapshotInfo snapshot;
+  uint64_t new_bytes = 0;    // of chunks that no older snapshot refers to
+  uint64_t freed_bytes = 0;  // of chunks that only this snapshot refers to
+};
+
 class Snapshots {
  public:
   virtual ~Snapshots() = default;
@@ -40,6 +48,11 @@ class Snapshots {
   virtual std::vector<SnapshotInfo> List() const = 0;
   // kNotFound if there is no snapshot of this name.
   virtual Result<SnapshotInfo> Find(std::string_view name) const = 0;
+  // All snapshots with the space that they take. Reads all metadata of files and snapshots, on the
+  // caller's thread, and calls `check` at intervals; it may be empty. Errors: that of `check`;
+  // kInterrupted if the store is being closed; kNoSpace if references do not fit into memory and
+  // into the disk; kCorruption if metadata or a recipe node cannot be read.
+  virtual Result<std::vector<SnapshotSpace>> Measure(const std::function<Status()>& check) = 0;
   // Makes a snapshot, which includes all operations that ended before the call. Its cost does not
   // depend on the number of files. kInvalidArgument for a name that no directory entry can have,
   // kAlreadyExists if the name is taken.

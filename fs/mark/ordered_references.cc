@@ -11,8 +11,8 @@ constexpr size_t kLeastCapacity = 64;
 }  // namespace
 
 Result<bool> SortedReferences::Contains(uint64_t order) {
-  while (!sorter_.AtEnd() && sorter_.number() < order) SILTFS_RETURN_IF_ERROR(Skip());
-  const bool found = !sorter_.AtEnd() && sorter_.number() == order;
+  while (!sorter_.AtEnd() && sorter_.record() < order) SILTFS_RETURN_IF_ERROR(Skip());
+  const bool found = !sorter_.AtEnd() && sorter_.record() == order;
   if (found) told_ = order;
   return found;
 }
@@ -23,7 +23,7 @@ Status SortedReferences::Finish() {
 }
 
 Status SortedReferences::Skip() {
-  const uint64_t order = sorter_.number();
+  const uint64_t order = sorter_.record();
   if (told_ != order) {
     told_ = order;
     if (missed_) missed_(order);

@@ -8,15 +8,10 @@
 #include "fs/recipe/recipe_reader.h"
 #include "fs/records/inode_record.h"
 #include "fs/records/overlay_extent.h"
-#include "fs/records/schema.h"
 #include "fs/versions/version_walk.h"
 
 namespace siltfs {
 namespace {
-
-// The work of reading, verifying and decoding a node or a record, in the units of Pacer::Step.
-constexpr uint32_t kNodeWork = 64;
-constexpr uint32_t kRecordWork = 8;
 
 class ReferenceWalk {
  public:
@@ -52,7 +47,7 @@ class ReferenceWalk {
     for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
       Status walked = decode(iterator->value());
       if (!walked.ok()) return std::move(walked).At(NameOfOwner(table, iterator->key()));
-      SILTFS_RETURN_IF_ERROR(pacer_.Step(kRecordWork));
+      SILTFS_RETURN_IF_ERROR(pacer_.Step(Pacer::kRecordWork));
     }
     SILTFS_RETURN_IF_ERROR(iterator->status());
     return ForEachVersion(
@@ -61,17 +56,8 @@ class ReferenceWalk {
           Status walked = decode(value);
           if (!walked.ok())
             return std::move(walked).At(NameOfOwner(table, version.key) + " in a snapshot");
-          return pacer_.Step(kRecordWork);
+          return pacer_.Step(Pacer::kRecordWork);
         });
-  }
-
-  static std::string NameOfOwner(Table table, std::string_view key) {
-    if (table == Table::kInode) {
-      if (const auto inode = ParseInodeKey(table, key)) return fmt::format("inode {}", *inode);
-    } else if (const auto place = ParseNumberedKey(table, key)) {
-      return fmt::format("inode {}", place->inode);
-    }
-    return "an inode with a malformed key";
   }
 
   Status WalkTree(const Recipe& recipe) {
@@ -83,7 +69,7 @@ class ReferenceWalk {
   // Status, so it stores a failure in failure_.
   bool EnterNode(const RecipeChild& node) {
     if (failure_ || !walked_.Insert(node.name)) return false;
-    Status entered = pacer_.Step(kNodeWork);
+    Status entered = pacer_.Step(Pacer::kNodeWork);
     if (entered.ok()) entered = Visit(node.name);
     if (entered.ok()) return true;
     failure_ = std::move(entered);
@@ -117,6 +103,15 @@ class ReferenceWalk {
 };
 
 }  // namespace
+
+std::string NameOfOwner(Table table, std::string_view key) {
+  if (table == Table::kInode) {
+    if (const auto inode = ParseInodeKey(table, key)) return fmt::format("inode {}", *inode);
+  } else if (const auto place = ParseNumberedKey(table, key)) {
+    return fmt::format("inode {}", place->inode);
+  }
+  return "an inode with a malformed key";
+}
 
 Status WalkReferences(const KvSnapshot& metadata, NodeStore& nodes, NodeSet& walked, Pacer& pacer,
                       const ReferenceVisit& visit) {

@@ -5,15 +5,22 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <string_view>
 
 #include "fs/mark/mark.h"
 #include "fs/mark/node_set.h"
+#include "fs/records/schema.h"
 
 namespace siltfs {
 
 // Calls a MarkPace at intervals.
 class Pacer {
  public:
+  // The work of reading, verifying and decoding a node or a record.
+  static constexpr uint32_t kNodeWork = 64;
+  static constexpr uint32_t kRecordWork = 8;
+
   explicit Pacer(const MarkPace& pace) : pace_(pace) {}
 
   // Counts work. The unit is the work of passing one name to `visit`. Calls the pace when enough
@@ -31,6 +38,9 @@ class Pacer {
   const MarkPace& pace_;
   uint32_t work_ = 0;
 };
+
+// Names the inode to which the record of this key belongs, for messages.
+std::string NameOfOwner(Table table, std::string_view key);
 
 using ReferenceVisit = std::function<Status(const ChunkName&)>;
 

@@ -1,8 +1,8 @@
-// Runs of ascending 64-bit numbers in temporary files. ReferenceSorter writes runs when its memory
-// is full, and merges them later.
+// Runs of ascending records in temporary files. A record consists of a fixed number of 64-bit
+// words. RecordSorter writes runs when its memory is full, and merges them later.
 //
-// A run is a sequence of blocks; each block has a checksum and then numbers. Only the process that
-// wrote a run reads it. So the numbers have the machine's own byte order, and the checksums have a
+// A run is a sequence of blocks; each block has a checksum and then records. Only the process that
+// wrote a run reads it. So the words have the machine's own byte order, and the checksums have a
 // secret seed.
 //
 // Thread-safety: each object belongs to one thread. Ownership: files and blocks belong to the
@@ -10,7 +10,9 @@
 // kCorruption for a block that differs from what was written.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +22,15 @@
 #include "store/env/env.h"
 
 namespace siltfs {
+
+// The records of RecordSorter. The templates below are made for these types only. Records are
+// ordered by their first word, then by their second one, and so on.
+using OneWord = uint64_t;
+using TwoWords = std::array<uint64_t, 2>;
+using EightWords = std::array<uint64_t, 8>;
+
+template <typename Record>
+inline constexpr size_t kWordsOf = sizeof(Record) / sizeof(uint64_t);
 
 struct SortedRun {
   uint64_t offset = 0;  // in its file
@@ -35,15 +46,24 @@ struct RunFile {
   std::vector<SortedRun> runs;
 };
 
-// Appends a run to a file. Blocks are as large as `block`, which must have at least two words.
+// The part of `block` that is used: a word for the checksum, and whole records.
+template <typename Record>
+std::span<uint64_t> UsedPartOf(std::span<uint64_t> block) {
+  return block.first(1 + (block.size() - 1) / kWordsOf<Record> * kWordsOf<Record>);
+}
+
+// Appends a run to a file. A block takes at most the memory of `block`, which must have room for
+// the checksum and one record.
+template <typename Record>
 class RunWriter {
  public:
   RunWriter(RunFile& file, std::span<uint64_t> block)
-      : file_(file), block_(block), run_{.offset = file.end} {}
+      : file_(file), block_(UsedPartOf<Record>(block)), run_{.offset = file.end} {}
 
-  // Appends a number; numbers must come in rising order.
-  Status Append(uint64_t number) {
-    block_[used_++] = number;
+  // Appends a record; records must come in rising order.
+  Status Append(const Record& record) {
+    std::memcpy(&block_[used_], &record, sizeof record);
+    used_ += kWordsOf<Record>;
     return used_ < block_.size() ? Status::Ok() : WriteBlock();
   }
   // Adds the run to the file's runs.
@@ -58,16 +78,27 @@ class RunWriter {
   size_t used_ = 1;  // words; the first one is for the checksum
 };
 
-// Reads a run that was written with blocks as large as `block`.
+// Reads a run that was written with a block of the same size.
+template <typename Record>
 class RunReader {
  public:
   RunReader(const RunFile& file, const SortedRun& run, std::span<uint64_t> block)
-      : file_(&file), block_(block), offset_(run.offset), end_(run.offset + run.bytes) {}
+      : file_(&file),
+        block_(UsedPartOf<Record>(block)),
+        offset_(run.offset),
+        end_(run.offset + run.bytes) {}
 
-  // The first call moves to the first number, and each later call moves to the next one.
-  Status Next() { return ++at_ < used_ ? Status::Ok() : ReadBlock(); }
+  // The first call moves to the first record, and each later call moves to the next one.
+  Status Next() {
+    at_ += kWordsOf<Record>;
+    return at_ < used_ ? Status::Ok() : ReadBlock();
+  }
   bool AtEnd() const { return at_ == used_; }  // after Next()
-  uint64_t number() const { return block_[at_]; }
+  Record record() const {
+    Record record;
+    std::memcpy(&record, &block_[at_], sizeof record);
+    return record;
+  }
 
  private:
   Status ReadBlock();
@@ -80,25 +111,26 @@ class RunReader {
   size_t used_ = 0;  // words
 };
 
-// The numbers of several runs in rising order, each once.
+// The records of several runs in rising order, each once.
+template <typename Record>
 class RunMerge {
  public:
-  // Moves to the first number.
-  Status Start(std::vector<RunReader> readers);
+  // Moves to the first record.
+  Status Start(std::vector<RunReader<Record>> readers);
   bool AtEnd() const { return heap_.empty(); }
-  uint64_t number() const { return heap_.front().number; }
+  const Record& record() const { return heap_.front().record; }
   Status Next();
 
  private:
   struct Head {
-    uint64_t number;
+    Record record;
     size_t reader;
   };
   Status Advance();
   void SiftDown(size_t at);
 
-  std::vector<RunReader> readers_;
-  std::vector<Head> heap_;  // the least number first
+  std::vector<RunReader<Record>> readers_;
+  std::vector<Head> heap_;  // the least record first
 };
 
 }  // namespace siltfs

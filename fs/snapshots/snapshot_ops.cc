@@ -60,7 +60,8 @@ SnapshotOps::SnapshotOps(const StoreContext& store, const IdAllocator* ids, Inod
       trees_(trees),
       job_(store.env(), {.store = store.options().store,
                          .interrupted = "the store is being closed; the next mount continues the "
-                                        "removal of snapshots"}) {}
+                                        "removal of snapshots"}),
+      measurer_(store) {}
 
 void SnapshotOps::Start() {
   if (store_.options().read_only) return;
@@ -85,6 +86,14 @@ Result<SnapshotInfo> SnapshotOps::Find(std::string_view name) const {
     if (snapshot.name == name) return std::move(snapshot);
   }
   return Status(StatusCode::kNotFound, fmt::format("there is no snapshot named \"{}\"", name));
+}
+
+Result<std::vector<SnapshotSpace>> SnapshotOps::Measure(const std::function<Status()>& check) {
+  SILTFS_ASSIGN_OR_RETURN(const auto measured, measurer_.Measure(check));
+  std::vector<SnapshotSpace> spaces;
+  for (const auto& [snapshot, bytes] : measured)
+    spaces.push_back({InfoOf(snapshot), bytes.new_bytes, bytes.freed_bytes});
+  return spaces;
 }
 
 Result<SnapshotInfo> SnapshotOps::Create(std::string_view name) {

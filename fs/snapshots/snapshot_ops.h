@@ -15,6 +15,7 @@
 #include "fs/interface/snapshots.h"
 #include "fs/jobs/background_job.h"
 #include "fs/meta/id_allocator.h"
+#include "fs/snapshots/snapshot_measurer.h"
 #include "fs/snapshots/snapshot_trees.h"
 #include "store/base/thread_annotations.h"
 
@@ -28,6 +29,7 @@ class SnapshotOps final : public Snapshots {
 
   std::vector<SnapshotInfo> List() const override;
   Result<SnapshotInfo> Find(std::string_view name) const override;
+  Result<std::vector<SnapshotSpace>> Measure(const std::function<Status()>& check) override;
   Result<SnapshotInfo> Create(std::string_view name) override;
   Status Rename(std::string_view name, std::string_view new_name) override;
   Status Remove(std::string_view name) override;
@@ -43,8 +45,11 @@ class SnapshotOps final : public Snapshots {
   // Starts the thread that removes the metadata of removed snapshots, also of those that an earlier
   // mount has removed. Does nothing if the store is read-only.
   void Start();
-  // Ends the thread, after at most one batch. The next mount continues.
-  void Stop() { job_.Stop(); }
+  // Ends the thread, after at most one batch. The next mount continues. Ends measurements, too.
+  void Stop() {
+    measurer_.Stop();
+    job_.Stop();
+  }
 
  private:
   // Removes the metadata of all removed snapshots.
@@ -59,6 +64,7 @@ class SnapshotOps final : public Snapshots {
   SnapshotTrees& trees_;
   Mutex remove_mutex_;  // held while a snapshot is closed and marked as removed
   BackgroundJob job_;
+  SnapshotMeasurer measurer_;
 };
 
 }  // namespace siltfs

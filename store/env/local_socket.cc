@@ -311,6 +311,11 @@ Status LocalStream::FinishWriting() {
   return Status::Ok();
 }
 
+bool LocalStream::PeerHasLeft() const {
+  pollfd state{fd_.get(), 0, 0};
+  return poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR)) != 0;
+}
+
 void LocalStream::FinishReading() { shutdown(fd_.get(), SHUT_RD); }
 
 void LocalStream::Shutdown() { shutdown(fd_.get(), SHUT_RDWR); }

@@ -63,6 +63,9 @@ class LocalStream {
   // Ends reading and writing, also in waiting calls: reads then find the stream closed, writes
   // fail.
   void Shutdown();
+  // Whether the peer has closed the stream, or has ended. A peer that only finished writing has not
+  // left. May be called from any thread.
+  bool PeerHasLeft() const;
   // The user of the peer process when it connected or listened.
   Result<uint32_t> PeerUid() const;
   // The group, and after it the supplementary groups, of the peer process when it connected or

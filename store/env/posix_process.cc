@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <string>
 #include <thread>
 
@@ -142,6 +143,11 @@ Status WriteToDescriptor(int descriptor, std::string_view text) {
     text.remove_prefix(static_cast<size_t>(written));
     if (text.empty()) return Status::Ok();
   }
+}
+
+std::string TemporaryDirectory() {
+  const char* const place = std::getenv("TMPDIR");
+  return place != nullptr && *place != '\0' ? place : "/var/tmp";
 }
 
 void PrepareForStore() {

@@ -31,6 +31,9 @@ bool StandardErrorIsTerminal();
 // descriptor is not open; otherwise the error of write(2).
 Status WriteToDescriptor(int descriptor, std::string_view text);
 
+// The directory for temporary files that may be large: TMPDIR, or else /var/tmp.
+std::string TemporaryDirectory();
+
 // Prepares a process that keeps a store open; called once at its start. Raises the limit of open
 // files to the maximum, because an index opens one file per component store. Sets up the heap so
 // that it keeps freed buffers below 2 MiB and returns larger buffers to the system.

@@ -105,6 +105,33 @@ snapshot 2 create "$mnt" $'\xff'
 says "must be UTF-8"
 snapshot 10 list "$work"
 
+step "new and freed bytes"
+snapshot 0 create "$mnt" before
+noise 2M only >"$mnt/only"
+snapshot 0 create "$mnt" with
+snapshot 0 show "$mnt" with
+holds '.new_bytes >= 2097152 and .new_bytes < 2200000 and .freed_bytes == 0'
+rm "$mnt/only"
+"$siltfs" gc "$mnt" >/dev/null # waits until the kernel has forgotten the file
+snapshot 0 show "$mnt" with
+holds '.freed_bytes == .new_bytes and .new_bytes >= 2097152'
+freed=$(jq .freed_bytes "$work/json")
+snapshot 0 list "$mnt"
+holds '[.snapshots[] | has("new_bytes") and has("freed_bytes")] | all'
+holds '[.snapshots[] | select(.name == "with") | .freed_bytes] == ['"$freed"']'
+"$siltfs" snapshot list "$mnt" >"$work/out"
+grep -Eq ' new +2\.0 MiB  frees +2\.0 MiB  commit [0-9]+ +with$' "$work/out" || fail "$(cat "$work/out")"
+cp "$work/json" "$work/mounted"
+snapshot 0 list "$mnt" --no-sizes
+holds '[.snapshots[] | has("new_bytes") or has("freed_bytes")] | any | not'
+! "$siltfs" snapshot list --no-sizes "$mnt" | grep -q frees || fail "there are sizes"
+unmount_and_check
+snapshot 0 list "$store"
+[[ $(jq -S .snapshots "$work/json") == "$(jq -S .snapshots "$work/mounted")" ]] || fail "the unmounted store has other sizes"
+[[ ! -e $store/sort ]] || fail "files for sorting are left"
+mount_it
+snapshot 0 delete "$mnt" before with
+
 step "prune"
 for n in 1 2 3; do snapshot 0 create "$mnt" "n$n"; done
 snapshot 2 prune "$mnt"

@@ -38,6 +38,12 @@ class MemorySnapshots final : public Snapshots {
     if (!texts_.contains(name)) return NoSuch();
     return SnapshotInfo{.name = std::string(name)};
   }
+  Result<std::vector<SnapshotSpace>> Measure(const std::function<Status()>& check) override {
+    if (check) SILTFS_RETURN_IF_ERROR(check());
+    std::vector<SnapshotSpace> spaces;
+    for (SnapshotInfo& snapshot : List()) spaces.push_back({.snapshot = std::move(snapshot)});
+    return spaces;
+  }
   Result<SnapshotInfo> Create(std::string_view name) override {
     std::string text = describe();
     const MutexLock lock(mutex_);

@@ -8,7 +8,8 @@ _siltfs_options() {
     mount) echo --foreground --options --help ;;
     umount) echo --help ;;
     sync | stat | settle | scrub | clone) echo --json --help ;;
-    "snapshot create" | "snapshot list" | "snapshot show" | "snapshot rename" | "snapshot delete") echo --json --help ;;
+    "snapshot create" | "snapshot rename" | "snapshot delete") echo --json --help ;;
+    "snapshot list" | "snapshot show") echo --no-sizes --json --help ;;
     "snapshot prune") echo --keep-last --keep-hourly --keep-daily --keep-weekly --keep-monthly --keep-yearly --dry-run --json --help ;;
     gc) echo --dry-run --json --help ;;
     fsck) echo --data --json --quiet --help ;;

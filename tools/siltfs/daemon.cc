@@ -224,11 +224,17 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
       .check = [] { return Status::Ok(); },
       .greeting = {{"version", kDiffVersion}},
       .run =
-          [&file_system](LocalStream& stream, const std::function<bool()>& stopped) {
-            return ServeDiff(file_system, stream, stopped);
+          [&file_system, &state](LocalStream& stream, const std::function<bool()>& stopped) {
+            return ServeDiff(file_system, stream,
+                             [&] { return stopped() || state.Name() == control::kClosing; });
           }};
-  const auto snapshot = [&file_system, &mount](const Json& arguments) {
-    return RunSnapshotCommand(file_system, &mount, arguments);
+  const auto snapshot = [&file_system, &mount, &state](const Json& arguments,
+                                                       const std::function<Status()>& check) {
+    // The end of the mount first stops garbage collection, which may wait for a measurement.
+    return RunSnapshotCommand(file_system, &mount, arguments, [&] {
+      if (state.Name() != control::kClosing) return check();
+      return Status(StatusCode::kAborted, "the store is being closed");
+    });
   };
   control::ServerOptions made = {
       .store = options.store,

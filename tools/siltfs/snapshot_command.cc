@@ -28,13 +28,20 @@ struct Arguments {
   std::string name;
   std::string new_name;
   std::vector<std::string> names;
+  bool no_sizes = false;
   bool json = false;
 };
 
 std::string Line(const Json& snapshot) {
-  return fmt::format("{}  {:>9} files  {:>9}  commit {:<8} {}\n",
+  std::string sizes;
+  if (snapshot.contains("new_bytes")) {
+    sizes = fmt::format("  new {:>9}  frees {:>9}",
+                        FormatSize(snapshot.at("new_bytes").get<uint64_t>()),
+                        FormatSize(snapshot.at("freed_bytes").get<uint64_t>()));
+  }
+  return fmt::format("{}  {:>9} files  {:>9}{}  commit {:<8} {}\n",
                      snapshot.at("time").get<std::string>(), snapshot.at("files").get<uint64_t>(),
-                     FormatSize(snapshot.at("logical_bytes").get<uint64_t>()),
+                     FormatSize(snapshot.at("logical_bytes").get<uint64_t>()), sizes,
                      snapshot.at("commit").get<uint64_t>(),
                      Printable(snapshot.at("name").get<std::string>()));
 }
@@ -68,6 +75,11 @@ std::shared_ptr<Arguments> AddCommon(CLI::App& app) {
   return arguments;
 }
 
+void AddNoSizes(CLI::App& app, Arguments& arguments) {
+  app.add_flag("--no-sizes", arguments.no_sizes,
+               "Do not count new and freed bytes, which takes a walk through all metadata");
+}
+
 std::function<ExitCode()> ConfigureCreate(CLI::App& app, Surroundings& surroundings) {
   auto arguments = AddCommon(app);
   app.add_option("NAME", arguments->name, "The name of the new snapshot")->required();
@@ -84,11 +96,12 @@ std::function<ExitCode()> ConfigureCreate(CLI::App& app, Surroundings& surroundi
 
 std::function<ExitCode()> ConfigureList(CLI::App& app, Surroundings& surroundings) {
   auto arguments = AddCommon(app);
+  AddNoSizes(app, *arguments);
   return [arguments, &surroundings] {
-    const auto listed = WithSnapshots(surroundings.env, arguments->place, SnapshotAccess::kRead,
-                                      [&](SnapshotPlace& place) {
-                                        return place.Run({{"action", "list"}});
-                                      });
+    const auto listed = WithSnapshots(
+        surroundings.env, arguments->place, SnapshotAccess::kRead, [&](SnapshotPlace& place) {
+          return place.Run({{"action", "list"}, {"sizes", !arguments->no_sizes}});
+        });
     std::string text;
     if (listed.ok()) {
       for (const Json& snapshot : listed->at("snapshots")) text += Line(snapshot);
@@ -100,10 +113,12 @@ std::function<ExitCode()> ConfigureList(CLI::App& app, Surroundings& surrounding
 std::function<ExitCode()> ConfigureShow(CLI::App& app, Surroundings& surroundings) {
   auto arguments = AddCommon(app);
   app.add_option("NAME", arguments->name, "The snapshot")->required();
+  AddNoSizes(app, *arguments);
   return [arguments, &surroundings] {
     const auto found = WithSnapshots(
         surroundings.env, arguments->place, SnapshotAccess::kRead, [&](SnapshotPlace& place) {
-          return place.Run({{"action", "show"}, {"name", arguments->name}});
+          return place.Run(
+              {{"action", "show"}, {"name", arguments->name}, {"sizes", !arguments->no_sizes}});
         });
     return Print(surroundings, *arguments, found, found.ok() ? Line(*found) : "");
   };

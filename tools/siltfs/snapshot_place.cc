@@ -48,7 +48,7 @@ class OpenedPlace final : public SnapshotPlace {
   explicit OpenedPlace(FileSystem& file_system) : file_system_(file_system) {}
 
   Result<Json> Run(const Json& arguments) override {
-    return RunSnapshotCommand(file_system_, nullptr, arguments);
+    return RunSnapshotCommand(file_system_, nullptr, arguments, {});
   }
   Result<Json> Diff(const WantedDiff& wanted,
                     const std::function<Status(const PathChange&)>& visit) override {

@@ -204,6 +204,41 @@ TEST_CASE_METHOD(Fixture, "Running commands are answered before the store is clo
   CHECK(*answer == "synced");
 }
 
+TEST_CASE_METHOD(Fixture,
+                 "A command with arguments learns that its client has left, or that it must end") {
+  std::promise<void> started;
+  std::promise<Status> ended;
+  HandlerWithArguments run = [&](const Json& arguments, const std::function<Status()>& check) {
+    CHECK(arguments == "now");
+    Status first = check();
+    CHECK(first.ok());
+    started.set_value();
+    Status outcome;
+    while (outcome.ok()) outcome = check();
+    ended.set_value(outcome);
+    return Result<Json>(std::move(outcome));
+  };
+  auto server = Server::Start({.store = store,
+                               .own_uid = getuid(),
+                               .identity = [] { return Json(); },
+                               .handlers = {},
+                               .with_arguments = {{"run", run}}});
+  REQUIRE_OK(server);
+  const std::string request = EncodeRequest({.command = "run", .arguments = "now"});
+  auto stream = Connect();
+  REQUIRE_OK(stream->WriteAll(request));
+  // A client that only finishes writing still waits for the answer.
+  REQUIRE_OK(stream->FinishWriting());
+  started.get_future().wait();
+  const bool leaves = GENERATE(true, false);
+  if (leaves) {
+    stream.reset();
+  } else {
+    (*server)->StopCommands();
+  }
+  CHECK(ended.get_future().get().Is(leaves ? StatusCode::kInterrupted : StatusCode::kAborted));
+}
+
 TEST_CASE_METHOD(Fixture, "Two daemons cannot share a store's socket") {
   const auto server = Start();
   REQUIRE_CODE(Server::Start({.store = store, .identity = {}, .handlers = {}}), kInUse);

@@ -44,7 +44,7 @@ std::vector<uint64_t> RandomNumbers(uint64_t seed, size_t count, uint64_t bound 
 Status Drain(ReferenceSorter& sorter, std::vector<uint64_t>& out) {
   SILTFS_RETURN_IF_ERROR(sorter.Sort());
   while (!sorter.AtEnd()) {
-    out.push_back(sorter.number());
+    out.push_back(sorter.record());
     SILTFS_RETURN_IF_ERROR(sorter.Next());
   }
   return Status::Ok();

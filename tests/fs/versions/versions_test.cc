@@ -4,6 +4,7 @@
 #include <set>
 
 #include "fs/records/schema.h"
+#include "fs/versions/shown_values.h"
 #include "fs/versions/snapshot_view.h"
 #include "fs/versions/version_release.h"
 #include "store/base/random.h"
@@ -80,6 +81,43 @@ class Store {
       const auto view = MakeSnapshotView(kv_->Snapshot(), snapshot.bounds);
       RequireShown(*view, snapshot.records);
     }
+  }
+  // Each value is visited once, with the first and the last snapshot that show it.
+  void RequireShownValues() {
+    struct Shown {
+      std::string key;
+      std::set<size_t> places;
+    };
+    std::map<std::string, Shown> expected;  // by value; no two records have the same value
+    size_t place = 0;
+    const auto expect = [&](const Records& records) {
+      for (const auto& [key, value] : records) {
+        expected[value].key = key;
+        expected[value].places.insert(place);
+      }
+      ++place;
+    };
+    for (const auto& [number, snapshot] : snapshots_) expect(snapshot.records);
+    expect(now_);
+    const std::vector<SnapshotBounds> bounds = Bounds();
+    for (const Table table :
+         {Table::kInode, Table::kDirectoryEntry, Table::kXattr, Table::kOverlay}) {
+      const KeyRange range = RangeOf(table);
+      REQUIRE_OK(ForEachShownValue(
+          *kv_->Snapshot(), range.begin, range.end, bounds,
+          [&](std::string_view key, std::string_view value, const ShownBy& shown) {
+            const auto found = expected.find(std::string(value));
+            REQUIRE(found != expected.end());
+            const std::set<size_t>& places = found->second.places;
+            const bool right = found->second.key == key && shown.first == *places.begin() &&
+                               shown.last == *places.rbegin() &&
+                               places.size() == shown.last - shown.first + 1;
+            REQUIRE(right);
+            expected.erase(found);
+            return Status::Ok();
+          }));
+    }
+    REQUIRE(expected.empty());
   }
   // Each version serves a snapshot, and is listed.
   void RequireNoUselessVersions() {
@@ -210,12 +248,14 @@ TEST_CASE("each snapshot shows the records as they were, whatever is changed and
       store.RequireNoUselessVersions();
     }
     if (step % 5 == 0) store.RequireAllShown();
+    if (step % 5 == 0) store.RequireShownValues();
   }
   store.RequireAllShown();
   CHECK(store.snapshots() > 0);
   while (store.snapshots() > 0) {
     store.DeleteSnapshot(/*interrupted=*/false);
     store.RequireAllShown();
+    store.RequireShownValues();
   }
   store.RequireNoUselessVersions();
 }

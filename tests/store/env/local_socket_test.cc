@@ -244,6 +244,16 @@ TEST_CASE("a side that has finished writing can still read") {
   REQUIRE(Line(*pair.client) == "answer");
 }
 
+TEST_CASE("a side learns that the other one has left, but not before") {
+  Pair pair;
+  CHECK_FALSE(pair.server->PeerHasLeft());
+  REQUIRE_OK(pair.client->WriteAll("question"));
+  REQUIRE_OK(pair.client->FinishWriting());
+  CHECK_FALSE(pair.server->PeerHasLeft());
+  pair.client.reset();
+  CHECK(pair.server->PeerHasLeft());
+}
+
 TEST_CASE("writing to a closed peer is an error, not a signal") {
   Pair pair;
   REQUIRE(std::signal(SIGPIPE, SIG_DFL) != SIG_ERR);
