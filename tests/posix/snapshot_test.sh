@@ -166,3 +166,58 @@ snapshot 0 create "$store" offline
 snapshot 0 delete "$store" n2 n3
 snapshot 0 list "$store"
 holds '[.snapshots[].name] == ["offline"]'
+
+step "differences between snapshots"
+make_and_mount
+mkdir -p "$mnt/d/sub"
+noise 20K a >"$mnt/d/changed"
+noise 20K b >"$mnt/d/sub/kept"
+echo 1 >"$mnt/gone"
+echo 1 >"$mnt/mode"
+echo 1 >"$mnt/moved"
+snapshot 0 create "$mnt" a
+noise 5K more >>"$mnt/d/changed"
+rm "$mnt/gone"
+chmod 600 "$mnt/mode"
+mv "$mnt/moved" "$mnt/d/sub/new name"
+mkdir "$mnt/added"
+printf x >"$mnt/added/"$'not utf-8 \xff'
+"$siltfs" snapshot diff "$mnt" a | sort >"$work/out"
+sort >"$work/wanted" <<'EOF'
++   /added/
++   /added/not utf-8 \xff
+-   /gone
+M   /d/changed
+R   /moved -> /d/sub/new name
+U   /mode
+EOF
+diff "$work/wanted" "$work/out" || fail "the differences are wrong"
+snapshot 0 diff "$mnt" a
+holds '.from == "a" and .to == null and .changed == ["/d/changed", "/mode"] and .deleted == ["/gone"]'
+holds '.renamed == [{"from": "/moved", "to": "/d/sub/new name"}] and .metadata_only == ["/mode"]'
+snapshot 0 create "$mnt" b
+echo later >"$mnt/later"
+snapshot 0 diff "$mnt" b a
+holds '.created == ["/gone"] and (.deleted | length == 2) and .renamed[0].to == "/moved"'
+snapshot 1 diff "$mnt" a missing
+says "no snapshot named"
+snapshot 1 rollback "$mnt" a
+says "is mounted"
+unmount_and_check
+"$siltfs" snapshot diff "$store" a b | sort | diff "$work/wanted" - || fail "they differ unmounted"
+
+step "a rollback"
+snapshot 0 rollback "$store" a --keep-as kept
+holds '.kept.name == "kept" and .snapshot == "a"'
+mount_it
+same_trees "$all/a/" "$mnt/"
+[[ -e $all/kept/later && ! -e $mnt/later && ! -e $mnt/added ]] || fail "the files are wrong"
+[[ -z $("$siltfs" snapshot diff "$mnt" a) ]] || fail "the files differ from those of a"
+echo new >"$mnt/after"
+unmount_and_check
+snapshot 0 rollback "$store" kept
+snapshot 0 list "$store"
+holds '.snapshots[3].name | test("^before-rollback-20..-")'
+mount_it
+[[ -e $mnt/later && -e $mnt/added && ! -e $mnt/after ]] || fail "the second rollback is wrong"
+unmount_and_check

@@ -108,6 +108,8 @@ TEST_CASE("The manual describes every command's options, and no others") {
                                     "snapshot show",
                                     "snapshot rename",
                                     "snapshot delete",
+                                    "snapshot diff",
+                                    "snapshot rollback",
                                     "snapshot prune",
                                     "index stat",
                                     "index dump",

@@ -10,6 +10,8 @@ _siltfs_options() {
     sync | stat | settle | scrub | clone) echo --json --help ;;
     "snapshot create" | "snapshot rename" | "snapshot delete") echo --json --help ;;
     "snapshot list" | "snapshot show") echo --no-sizes --json --help ;;
+    "snapshot diff") echo --json --help ;;
+    "snapshot rollback") echo --keep-as --json --help ;;
     "snapshot prune") echo --keep-last --keep-hourly --keep-daily --keep-weekly --keep-monthly --keep-yearly --dry-run --json --help ;;
     gc) echo --dry-run --json --help ;;
     fsck) echo --data --json --quiet --help ;;
@@ -59,7 +61,7 @@ _siltfs() {
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == snapshot ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "create list show rename delete prune" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "create list show rename delete diff rollback prune" -- "$current")
   elif [[ $command == "index plan" ]]; then
     return
   elif [[ $command == import || $command == export || $command == clone ]]; then
