@@ -293,9 +293,11 @@ Status CheckMetadata(CheckContext& context) {
     }
   }
   const auto snapshot = context.metadata->Snapshot();
-  SILTFS_ASSIGN_OR_RETURN(const bool rolling_back, IsRollingBack(*snapshot));
+  const auto rolling_back = IsRollingBack(*snapshot);
+  // The checks below report damage.
+  if (!rolling_back.ok() && !IsDamage(rolling_back.status())) return rolling_back.status();
   for (const auto check : {CheckKeys, CheckInodes, CheckVersions}) {
-    if (check == CheckInodes && rolling_back) continue;
+    if (check == CheckInodes && rolling_back.ok() && *rolling_back) continue;
     const Status checked = check(context, *snapshot);
     if (checked.ok()) continue;
     if (!IsDamage(checked)) return checked;

@@ -1,8 +1,8 @@
 // Finds the changes that make the present records those that a snapshot shows (version_key.h).
 //
-// A key that has changed since the snapshot has a version for it, which is the value to restore. All
-// inodes at or above the snapshot's limit are newer, and are removed. An inode that had no name any
-// more when the snapshot was made, because a program had it open, is removed, too.
+// A key that has changed since the snapshot has a version for it, which is the value to restore.
+// All inodes at or above the snapshot's limit are newer, and are removed. An inode that had no name
+// any more when the snapshot was made, because a program had it open, is removed, too.
 //
 // The same restore may begin again after a crash at any point: the versions remain, and keys that
 // have the right value already are passed. The caller keeps the present values for a newer snapshot
@@ -47,11 +47,11 @@ class VersionRestore {
 
   const SnapshotBounds snapshot_;
   const std::function<void(const InodeRecord&)> on_dropped_;
-  std::string from_;      // the next entry in the list of versions
-  size_t table_ = 0;      // the next table of which newer inodes are removed
-  std::string newer_;     // the next key in this table
+  std::string from_;   // the next entry in the list of versions
+  size_t table_ = 0;   // the next table of which newer inodes are removed
+  std::string newer_;  // the next key in this table
   bool versions_done_ = false;
-  uint64_t inode_ = 0;    // the inode that IsKept was called for last; 0: none
+  uint64_t inode_ = 0;  // the inode that IsKept was called for last; 0: none
   bool kept_ = false;
 };
 

@@ -168,6 +168,7 @@ snapshot 0 list "$store"
 holds '[.snapshots[].name] == ["offline"]'
 
 step "differences between snapshots"
+rm -r "$store"
 make_and_mount
 mkdir -p "$mnt/d/sub"
 noise 20K a >"$mnt/d/changed"
@@ -201,7 +202,7 @@ snapshot 0 diff "$mnt" b a
 holds '.created == ["/gone"] and (.deleted | length == 2) and .renamed[0].to == "/moved"'
 snapshot 1 diff "$mnt" a missing
 says "no snapshot named"
-snapshot 1 rollback "$mnt" a
+snapshot 11 rollback "$mnt" a
 says "is mounted"
 unmount_and_check
 "$siltfs" snapshot diff "$store" a b | sort | diff "$work/wanted" - || fail "they differ unmounted"
