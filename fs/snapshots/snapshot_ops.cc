@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fs/interface/snapshot_inode.h"
+#include "fs/snapshots/routed_file_system.h"
 
 namespace siltfs {
 namespace {
@@ -39,9 +40,10 @@ Status CheckName(std::string_view name) {
 
 }  // namespace
 
-SnapshotOps::SnapshotOps(const StoreContext& store, SnapshotTrees& trees)
+SnapshotOps::SnapshotOps(const StoreContext& store, SnapshotTrees& trees, FileSystem& live)
     : store_(store),
       trees_(trees),
+      live_(live),
       job_(store.env(), {.store = store.options().store,
                          .interrupted = "the store is being closed; the next mount continues the "
                                         "removal of snapshots"}) {}
@@ -59,7 +61,9 @@ void SnapshotOps::Start() {
 std::vector<SnapshotInfo> SnapshotOps::List() const {
   std::vector<SnapshotInfo> list;
   for (const NumberedSnapshot& snapshot : Port().Snapshots()) {
-    if (!snapshot.record.removing) list.push_back(InfoOf(snapshot));
+    if (snapshot.record.removing) continue;
+    list.push_back(InfoOf(snapshot));
+    list.back().shown = trees_.HasView(snapshot.number);
   }
   return list;
 }
@@ -101,11 +105,18 @@ Status SnapshotOps::Remove(std::string_view name) {
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
   // The removal is durable at once. So after a crash, the changes before it must be there, too.
   SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
-  trees_.Close(found.number);
+  SILTFS_RETURN_IF_ERROR(trees_.Close(found.number));
   const Status removed = Port().BeginRemoval(found.number);
   trees_.EndClosing(found.number);
   job_.Wake();
   return removed;
+}
+
+Result<std::unique_ptr<FileSystem>> SnapshotOps::Show(std::string_view name) {
+  SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
+  SILTFS_ASSIGN_OR_RETURN(const SnapshotTrees::View view, trees_.AddView(found.number));
+  return std::unique_ptr<FileSystem>(
+      std::make_unique<RoutedFileSystem>(live_, trees_, found.number, view));
 }
 
 Status SnapshotOps::AwaitRemovals() {

@@ -4,6 +4,7 @@
 // of the store, which must outlive it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ namespace siltfs {
 
 class SnapshotOps final : public Snapshots {
  public:
-  SnapshotOps(const StoreContext& store, SnapshotTrees& trees);
+  // `live` is the file system that this object belongs to. It is used by Show alone.
+  SnapshotOps(const StoreContext& store, SnapshotTrees& trees, FileSystem& live);
 
   std::vector<SnapshotInfo> List() const override;
   Result<SnapshotInfo> Find(std::string_view name) const override;
@@ -25,6 +27,7 @@ class SnapshotOps final : public Snapshots {
   Status Rename(std::string_view name, std::string_view new_name) override;
   Status Remove(std::string_view name) override;
   Status AwaitRemovals() override;
+  Result<std::unique_ptr<FileSystem>> Show(std::string_view name) override;
 
   // Starts the thread that removes the metadata of removed snapshots, also of those that an earlier
   // mount has removed. Does nothing if the store is read-only.
@@ -41,6 +44,7 @@ class SnapshotOps final : public Snapshots {
 
   const StoreContext& store_;
   SnapshotTrees& trees_;
+  FileSystem& live_;
   Mutex remove_mutex_;  // held while a snapshot is closed and marked as removed
   BackgroundJob job_;
 };

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,6 +62,9 @@ class MemorySnapshots final : public Snapshots {
     return Status::Ok();
   }
   Status AwaitRemovals() override { return Status::Ok(); }
+  Result<std::unique_ptr<FileSystem>> Show(std::string_view) override {
+    return Status(StatusCode::kUnsupported, "snapshots in memory cannot be shown");
+  }
 
  private:
   static Status NoSuch() { return {StatusCode::kNotFound, "there is no such snapshot"}; }
