@@ -140,19 +140,35 @@ Result<Json> Receive(const Connection& connection, const DaemonAddress& address,
   return DecodeResponse(*line);
 }
 
+// The text of this key; empty if there is none.
+std::string TextOf(const Json& json, const char* key) {
+  if (!json.is_object()) return "";
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::optional<std::vector<ServedMount>> MountsOf(const Json& identity) {
+  const auto found = identity.find("mounts");
+  if (found == identity.end() || !found->is_array()) return std::nullopt;
+  std::vector<ServedMount> mounts;
+  for (const Json& mount : *found) {
+    mounts.push_back({.mountpoint = TextOf(mount, "mountpoint"),
+                      .device = TextOf(mount, "device"),
+                      .snapshot = TextOf(mount, "snapshot")});
+  }
+  return mounts;
+}
+
 Result<Identity> ToIdentity(const Json& json, int64_t pid, const DaemonAddress& address) {
   const auto own_pid = json.is_object() ? json.find("pid") : json.end();
   if (own_pid == json.end() || !own_pid->is_number_integer()) {
     return Status(StatusCode::kCorruption, "the daemon's answer is not understood")
         .At(Place(address));
   }
-  const auto text = [&](const char* key) {
-    const auto found = json.find(key);
-    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
   return Identity{.pid = pid > 0 ? pid : own_pid->get<int64_t>(),
-                  .mountpoint = text("mountpoint"),
-                  .state = text("state")};
+                  .mountpoint = TextOf(json, "mountpoint"),
+                  .state = TextOf(json, "state"),
+                  .mounts = MountsOf(json)};
 }
 
 }  // namespace
@@ -182,7 +198,9 @@ Result<Identity> Identify(const DaemonAddress& address, const Patience& patience
 
 Result<OpenedSession> OpenSession(const DaemonAddress& address, const std::string& command,
                                   const Patience& patience) {
-  SILTFS_ASSIGN_OR_RETURN(Connection connection, Send(address, {.command = command}, patience));
+  Request request{.command = command};
+  if (!address.device.empty()) request.arguments = {{"device", address.device}};
+  SILTFS_ASSIGN_OR_RETURN(Connection connection, Send(address, request, patience));
   SILTFS_ASSIGN_OR_RETURN(Json greeting, Receive(connection, address, patience));
   return OpenedSession{std::move(connection.stream), std::move(greeting)};
 }

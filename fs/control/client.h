@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -44,12 +45,21 @@ struct Patience {
   static Patience WhileItRuns() { return {.answer = std::nullopt}; }
 };
 
+// One of the mounts that a daemon serves, by its report.
+struct ServedMount {
+  std::string mountpoint;
+  std::string device;    // "0:53"; empty if unknown
+  std::string snapshot;  // the snapshot that it shows alone; empty: the live files
+};
+
 struct Identity {
   // The number of the daemon's process in this process's PID namespace. If the daemon has no number
   // there, its number in its own PID namespace.
   int64_t pid = 0;
   std::string mountpoint;  // by the daemon's report
   std::string state;       // kStarting, kMounted or kClosing; empty if not reported
+  // Unset if not reported, as by older daemons.
+  std::optional<std::vector<ServedMount>> mounts = std::nullopt;
 };
 
 // Whether this error means that no daemon holds the store, or that the daemon soon releases it.
@@ -64,7 +74,8 @@ Result<nlohmann::json> AskWith(const DaemonAddress& address, const Request& requ
 Result<Identity> Identify(const DaemonAddress& address, const Patience& patience = {});
 
 // Begins a session (server.h) and returns its connection, after the first answer. The caller reads
-// the second answer with DecodeResponse.
+// the second answer with DecodeResponse. The request names the mount of the address, because inode
+// numbers of one mount mean other files in another one.
 struct OpenedSession {
   std::unique_ptr<LocalStream> stream;
   nlohmann::json greeting;

@@ -23,9 +23,11 @@
 //                           received before the command, and those that the kernel was sending at
 //                           that time. The kernel may hold more changes. A client that needs them
 //                           durable, too, calls syncfs(2) on the mount first
-//   "identity"              {"pid":N,"mountpoint":"...","state":"..."}, at once. The state is
-//                           "starting" or "mounted", or "closing" after the store was unmounted
-//                           everywhere
+//   "identity"              {"pid":N,"mountpoint":"...","state":"...","mounts":[...]}, at once. The
+//                           state is "starting" or "mounted", or "closing" after the store was
+//                           unmounted everywhere. "mounts" has {"mountpoint":"...","device":"0:53",
+//                           "snapshot":"..."} for each mount that the daemon serves; the snapshot is
+//                           empty for the live files. "mountpoint" is that of the first one
 //   "wait"                  the answer to "identity", at once. After the store was closed and
 //                           unlocked, a second line: {"ok":true,"result":null}, or the failure.
 //                           After this line the connection stays open until the daemon ends
@@ -36,10 +38,13 @@
 //   "snapshot diff"         {"version":1}, at once. Then as in diff_session.h
 //   "export"                as "import"
 //   "clone"                 as "import", with other messages (fs/clone/clone_message.h)
+//   "attach"                as "import", with other messages (fs/attach/attach_message.h)
 //   any other               none: {"ok":false,"code":"invalid argument","error":"..."}
 // clang-format on
 //
-// A request is {"command":"..."}, with "arguments" for a command that has some. While the store is
+// A request is {"command":"..."}, with "arguments" for a command that has some. Those of "import",
+// "export" and "clone" are {"device":"0:53"}, the mount that the client's inode numbers belong to.
+// Without arguments they belong to the mount that the daemon has made itself. While the store is
 // being closed, the daemon answers only "identity" and "wait"; other commands fail with "aborted".
 // The answer to a failed command contains the name of its StatusCode and one sentence.
 #pragma once

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <system_error>
 
 #include "fs/control/protocol.h"
@@ -34,7 +35,7 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
                             LocalListener::Listen(options.store, std::string(kSocketName)));
   }
   std::unique_ptr<Server> server(new Server(std::move(options)));
-  if (listener) server->Open(std::move(listener));
+  if (listener) server->Open("", std::move(listener));
   return server;
 }
 
@@ -42,14 +43,34 @@ Server::~Server() { Stop(); }
 
 Status Server::ListenAbstract(const std::string& name) {
   SILTFS_ASSIGN_OR_RETURN(auto listener, LocalListener::ListenAbstract(name));
-  Open(std::move(listener));
+  Open(name, std::move(listener));
   return Status::Ok();
 }
 
-void Server::Open(std::unique_ptr<LocalListener> listener) {
+void Server::Open(std::string name, std::unique_ptr<LocalListener> listener) {
+  const MutexLock lock(entrances_mutex_);
   Entrance& entrance = entrances_.emplace_back();
+  entrance.name = std::move(name);
   entrance.listener = std::move(listener);
   entrance.acceptor = std::thread([this, raw = entrance.listener.get()] { AcceptLoop(*raw); });
+}
+
+void Server::StopListening(const std::string& name) {
+  std::list<Entrance> shut;
+  {
+    const MutexLock lock(entrances_mutex_);
+    for (auto entrance = entrances_.begin(); entrance != entrances_.end();) {
+      const auto next = std::next(entrance);
+      if (entrance->name == name) shut.splice(shut.end(), entrances_, entrance);
+      entrance = next;
+    }
+  }
+  for (Entrance& entrance : shut) Shut(entrance);
+}
+
+void Server::Shut(Entrance& entrance) {
+  entrance.listener->Shutdown();
+  entrance.acceptor.join();
 }
 
 void Server::StopCommands() {
@@ -60,11 +81,12 @@ void Server::StopCommands() {
 }
 
 void Server::Stop() {
-  if (entrances_.empty()) return;
-  for (Entrance& entrance : entrances_) {
-    entrance.listener->Shutdown();
-    entrance.acceptor.join();
+  std::list<Entrance> shut;  // destroyed, with the names of the sockets, when all are answered
+  {
+    const MutexLock lock(entrances_mutex_);
+    shut.swap(entrances_);
   }
+  for (Entrance& entrance : shut) Shut(entrance);
   {
     const MutexLock lock(mutex_);
     CutOff(Phase::kReading);
@@ -78,7 +100,6 @@ void Server::Stop() {
     CutOff(Phase::kWriting);
     while (Sweep() > 0) phase_changed_.Wait(mutex_);
   }
-  entrances_.clear();
 }
 
 void Server::AnswerWaiters(const Status& outcome) {
@@ -148,7 +169,7 @@ Result<Json> Server::Respond(Connection& connection) {
   }
   if (const auto session = options_.sessions.find(request.command);
       session != options_.sessions.end()) {
-    return RunSession(connection, session->second);
+    return RunSession(connection, session->second, request.arguments);
   }
   if (const auto command = options_.with_arguments.find(request.command);
       command != options_.with_arguments.end()) {
@@ -169,19 +190,20 @@ Result<Json> Server::Respond(Connection& connection) {
   return handler->second();
 }
 
-Result<Json> Server::RunSession(Connection& connection, const Session& session) {
+Result<Json> Server::RunSession(Connection& connection, const Session& session,
+                                const Json& arguments) {
   if (!BeginRunning(connection)) {
     return Status(StatusCode::kAborted, "the store is being closed");
   }
   return RunLong([&]() -> Result<Json> {
-    SILTFS_RETURN_IF_ERROR(session.check());
+    SILTFS_RETURN_IF_ERROR(session.check(arguments));
     SILTFS_RETURN_IF_ERROR(connection.stream->WriteAll(EncodeResponse(session.greeting)));
     {
       const MutexLock lock(mutex_);
       connection.in_session = true;
       if (commands_stopped_) EndSessions();  // StopCommands was called before this
     }
-    auto outcome = session.run(*connection.stream, [this] { return CommandsStopped(); });
+    auto outcome = session.run(*connection.stream, arguments, [this] { return CommandsStopped(); });
     const MutexLock lock(mutex_);
     connection.in_session = false;
     return outcome;

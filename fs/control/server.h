@@ -7,8 +7,9 @@
 // are still served. A long command without arguments occupies its connection even after the client
 // has left.
 //
-// Thread-safety: one thread calls Start, ListenAbstract, StopCommands, Stop and the destructor; any
-// thread may call AnswerWaiters. Lifetime: objects used by the handlers must live until
+// Thread-safety: one thread calls Start, StopCommands, Stop and the destructor; any thread may call
+// ListenAbstract and StopListening before Stop, and AnswerWaiters. Lifetime: objects used by the
+// handlers must live until
 // StopCommands or Stop has returned; no handler is called afterwards.
 #pragma once
 
@@ -41,12 +42,15 @@ using HandlerWithArguments = std::function<Result<nlohmann::json>(
 
 // A command that goes on over the same connection after its first answer, such as "import".
 struct Session {
-  std::function<Status()> check;  // why the session cannot begin; OK if it can
-  nlohmann::json greeting;        // the first answer
+  // `arguments` are those of the request, which the client may have made wrongly. Returns why the
+  // session cannot begin; OK if it can.
+  std::function<Status(const nlohmann::json& arguments)> check;
+  nlohmann::json greeting;  // the first answer
   // Uses the connection; the result is sent to the client as a second answer. After StopCommands
   // was called, reading from the stream finds its end and `stopped` returns true. The session must
   // return soon then.
-  std::function<Result<nlohmann::json>(LocalStream& stream, const std::function<bool()>& stopped)>
+  std::function<Result<nlohmann::json>(LocalStream& stream, const nlohmann::json& arguments,
+                                       const std::function<bool()>& stopped)>
       run;
 };
 
@@ -72,7 +76,9 @@ class Server {
   ~Server();
 
   // Also listens on this abstract name. kInUse if another process does.
-  Status ListenAbstract(const std::string& name);
+  Status ListenAbstract(const std::string& name) SILTFS_EXCLUDES(entrances_mutex_);
+  // Ends this. Does nothing if the server does not listen on the name.
+  void StopListening(const std::string& name) SILTFS_EXCLUDES(entrances_mutex_);
 
   // Calls no more handlers, ends sessions, and returns when running handlers have returned. Call
   // before the store is closed. Clients can still send "identity" and "wait".
@@ -97,13 +103,16 @@ class Server {
   };
 
   struct Entrance {
+    std::string name;  // empty: the socket in the store's directory
     std::unique_ptr<LocalListener> listener;
     std::thread acceptor;
   };
 
   explicit Server(ServerOptions options) : options_(std::move(options)) {}
 
-  void Open(std::unique_ptr<LocalListener> listener);
+  void Open(std::string name, std::unique_ptr<LocalListener> listener)
+      SILTFS_EXCLUDES(entrances_mutex_);
+  static void Shut(Entrance& entrance);
   void AcceptLoop(LocalListener& listener);
   // Starts a thread for the stream, or refuses the stream. If all connections are in use, cuts off
   // the slowest client first.
@@ -111,7 +120,8 @@ class Server {
   // Runs on the connection's thread.
   void Serve(Connection& connection);
   Result<nlohmann::json> Respond(Connection& connection);
-  Result<nlohmann::json> RunSession(Connection& connection, const Session& session);
+  Result<nlohmann::json> RunSession(Connection& connection, const Session& session,
+                                    const nlohmann::json& arguments);
   bool CommandsStopped();
   // The `check` of HandlerWithArguments.
   Status CheckWanted(const LocalStream& stream);
@@ -130,8 +140,8 @@ class Server {
   bool AnyIn(Phase phase) const SILTFS_REQUIRES(mutex_);
 
   const ServerOptions options_;
-  std::list<Entrance> entrances_;  // used only by the thread of Start and Stop; empty after
-                                   // Stop
+  Mutex entrances_mutex_;  // not held while mutex_ is taken
+  std::list<Entrance> entrances_ SILTFS_GUARDED_BY(entrances_mutex_);  // empty after Stop
 
   Mutex mutex_;
   CondVar phase_changed_;

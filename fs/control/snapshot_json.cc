@@ -31,7 +31,8 @@ Json ToJson(const SnapshotInfo& snapshot) {
           {"commit", snapshot.commit},
           {"files", snapshot.files},
           {"directories", snapshot.directories},
-          {"logical_bytes", snapshot.logical_bytes}};
+          {"logical_bytes", snapshot.logical_bytes},
+          {"mounted", snapshot.shown}};
 }
 
 Json ToJson(const SnapshotSpace& space) {
@@ -167,8 +168,9 @@ Result<Json> RunSnapshotCommand(FileSystem& file_system, KernelCache* cache, con
     return Status(StatusCode::kInvalidArgument, "the request has no arguments");
   SILTFS_RETURN_IF_ERROR(CheckSnapshotArguments(arguments));
   auto outcome = SnapshotCommand(file_system.snapshots(), cache, check).Run(arguments);
-  // A missing snapshot is no missing store, which has an exit code of its own.
-  if (outcome.status().Is(StatusCode::kNotFound))
+  // A missing snapshot is no missing store, and a mounted snapshot is no store in use. These have
+  // exit codes of their own.
+  if (outcome.status().Is(StatusCode::kNotFound) || outcome.status().Is(StatusCode::kInUse))
     return Status(StatusCode::kAborted, std::string(outcome.status().cause()));
   return outcome;
 }

@@ -46,7 +46,7 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       writes_(store_, content_, inodes_, changes_, xattrs_, folds_, fold_thread_, overlay_memory_),
       clones_(store_, ids_.get(), inodes_, changes_, names_),
       snapshot_trees_(store_, content_),
-      snapshots_(store_, ids_.get(), inodes_, snapshot_trees_),
+      snapshots_(store_, ids_.get(), inodes_, snapshot_trees_, *this),
       entries_(store_, content_, ids_.get(), inodes_, lifetimes_, changes_, names_, folds_,
                clones_),
       contents_(store_, inodes_),

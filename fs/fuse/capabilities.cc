@@ -32,11 +32,11 @@ void Decline(fuse_conn_info& connection, uint64_t capability) {
 }  // namespace
 
 void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
-  connection.max_write = std::min(connection.max_write, FuseBinding::kMaxRequestBytes);
+  connection.max_write = std::min(connection.max_write, context.options.request_bytes);
   if (const auto payload = context.rings.payload_bytes()) {
     connection.max_write = std::min(connection.max_write, static_cast<unsigned>(*payload));
   }
-  connection.max_readahead = std::min(connection.max_readahead, FuseBinding::kMaxRequestBytes);
+  connection.max_readahead = std::min(connection.max_readahead, context.options.request_bytes);
   connection.max_read =
       context.options.mount.max_read.value_or(0);  // must agree with the mount option
   connection.max_background = kMaxBackgroundRequests;

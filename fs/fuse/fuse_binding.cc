@@ -3,18 +3,18 @@
 #include <fmt/format.h>
 #include <poll.h>
 
-#include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "fs/fuse/capabilities.h"
 #include "fs/fuse/fuse_api.h"
-#include "fs/fuse/fuse_log_capture.h"
 #include "fs/fuse/handler_context.h"
 #include "fs/fuse/kernel_extensions.h"
 #include "fs/fuse/request_loop.h"
+#include "fs/fuse/session_mount.h"
+#include "fs/fuse/stop_event.h"
 #include "store/env/mountpoint.h"
-#include "store/env/process.h"
 
 namespace siltfs {
 namespace {
@@ -41,54 +41,6 @@ fuse_lowlevel_ops MakeOperations(const MountOptions& mount) {
   return operations;
 }
 
-// libfuse splits options at unescaped commas.
-std::string Escaped(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == ',' || c == '\\') escaped += '\\';
-    escaped += c;
-  }
-  return escaped;
-}
-
-// In a store made by a user, set-id programs and device nodes would give that user the rights of
-// others.
-bool NeedsSuperuser(std::string_view option) { return option == "suid" || option == "dev"; }
-
-std::vector<std::string> MakeArguments(const FuseBindingOptions& options) {
-  std::vector<std::string> arguments = {"siltfs"};
-  const auto add = [&](std::string option) {
-    arguments.insert(arguments.end(), {"-o", std::move(option)});
-  };
-  add("default_permissions");
-  add("fsname=" + Escaped(options.store));
-  add(std::string("subtype=") + FuseBinding::kSubtype);
-  if (options.mount.read_only) add("ro");
-  if (options.mount.allow_other) add("allow_other");
-  if (options.mount.allow_root) add("allow_root");
-  if (options.mount.debug) add("debug");
-  if (options.mount.max_read) add(fmt::format("max_read={}", *options.mount.max_read));
-  for (const std::string& option : options.mount.passed_on) {
-    if (CurrentUserId() == 0 || !NeedsSuperuser(option)) {
-      add(Escaped(option));
-    } else if (options.log) {
-      options.log->warn("{}: mount option \"{}\" is ignored because only the superuser may use it",
-                        options.mountpoint, option);
-    }
-  }
-  return arguments;
-}
-
-bool AsksForSecurityContext(const MountOptions& mount) {
-  return std::any_of(mount.passed_on.begin(), mount.passed_on.end(), [](const std::string& option) {
-    return option.substr(0, option.find('=')).ends_with("context");
-  });
-}
-
-struct SessionDestroyer {
-  void operator()(fuse_session* session) const { fuse_session_destroy(session); }
-};
-
 class Session final : public FuseBinding {
  public:
   Session(Env& env, FileSystem& file_system, const FuseBindingOptions& options)
@@ -113,22 +65,24 @@ class Session final : public FuseBinding {
   }
 
   Status Mount() {
-    const fuse::FuseLogCapture log;
     const fuse_lowlevel_ops operations = MakeOperations(context_.options.mount);
-    std::vector<std::string> arguments = MakeArguments(context_.options);
-    std::vector<char*> pointers;
-    for (std::string& argument : arguments) pointers.push_back(argument.data());
-    fuse_args args = FUSE_ARGS_INIT(static_cast<int>(pointers.size()), pointers.data());
-    session_.reset(fuse_session_new(&args, &operations, sizeof operations, &context_));
-    fuse_opt_free_args(&args);
-    if (!session_) return Failure("libfuse refuses the mount options", log);
-    if (fuse_session_mount(session_.get(), context_.options.mountpoint.c_str()) != 0) {
-      return Failure("cannot be mounted", log);
-    }
+    SILTFS_ASSIGN_OR_RETURN(session_, fuse::MountSession(context_.options, operations, &context_));
     mounted_ = true;
     context_.session = session_.get();
     context_.device = fuse::DeviceOf(context_.options.mountpoint);
-    if (!fuse::ListenToKernel(session_.get())) return Failure("cannot be mounted", log);
+    if (fuse::ListenToKernel(session_.get(), fuse_session_fd(session_.get()))) return {};
+    return Status(StatusCode::kIoError, "cannot be mounted").At(context_.options.mountpoint);
+  }
+
+  Status Adopt(Descriptor device) {
+    SILTFS_RETURN_IF_ERROR(CheckFuseDescriptor(device).At(context_.options.mountpoint));
+    SILTFS_ASSIGN_OR_RETURN(stop_, fuse::StopEvent::Make());
+    const fuse_lowlevel_ops operations = MakeOperations(context_.options.mount);
+    SILTFS_ASSIGN_OR_RETURN(session_, fuse::NewSession(context_.options, operations, &context_));
+    context_.session = session_.get();
+    if (!fuse::ListenToKernel(session_.get(), device.get()))
+      return Status(StatusCode::kOutOfMemory, "cannot be served").At(context_.options.mountpoint);
+    device.Release();  // the session closes it
     return {};
   }
 
@@ -158,8 +112,9 @@ class Session final : public FuseBinding {
 
   Status Serve() override {
     const int outcome = fuse::ServeRequests(
-        session_.get(),
-        {.threads = kMaxThreads, .seldom_used = [this] { return context_.rings.InUse(); }});
+        session_.get(), {.threads = context_.options.threads,
+                         .seldom_used = [this] { return context_.rings.InUse(); },
+                         .stop = stop_.get()});
     context_.rings.Stop();
     context_.tasks.Finish();
     if (outcome >= 0) return {};
@@ -170,6 +125,10 @@ class Session final : public FuseBinding {
 
   Transport CurrentTransport() const override {
     return context_.rings.InUse() ? Transport::kRings : Transport::kDevice;
+  }
+
+  void Stop() override {
+    if (stop_) stop_->Set();
   }
 
   bool Connected() const override {
@@ -197,17 +156,9 @@ class Session final : public FuseBinding {
                                                  inode, std::strerror(-outcome))));
   }
 
-  Status Failure(std::string_view what, const fuse::FuseLogCapture& log) const {
-    std::string cause(what);
-    if (!log.text().empty()) cause += fmt::format(" ({})", log.text());
-    if (AsksForSecurityContext(context_.options.mount)) {
-      cause += "; the context= options need a kernel on which SELinux is enabled";
-    }
-    return Status(StatusCode::kIoError, std::move(cause)).At(context_.options.mountpoint);
-  }
-
   HandlerContext context_;
-  std::unique_ptr<fuse_session, SessionDestroyer> session_;
+  std::unique_ptr<fuse::StopEvent> stop_;  // null unless adopted
+  fuse::SessionPointer session_;
   bool mounted_ = false;
 };
 
@@ -220,6 +171,15 @@ Result<std::unique_ptr<FuseBinding>> FuseBinding::Mount(Env& env, FileSystem& fi
   }
   auto session = std::make_unique<Session>(env, file_system, options);
   SILTFS_RETURN_IF_ERROR(session->Mount());
+  return std::unique_ptr<FuseBinding>(std::move(session));
+}
+
+Result<std::unique_ptr<FuseBinding>> FuseBinding::Adopt(Env& env, FileSystem& file_system,
+                                                        FuseBindingOptions options,
+                                                        Descriptor device) {
+  options.mount.io_uring = IoUringUse::kOff;  // an adopted mount needs few threads
+  auto session = std::make_unique<Session>(env, file_system, options);
+  SILTFS_RETURN_IF_ERROR(session->Adopt(std::move(device)));
   return std::unique_ptr<FuseBinding>(std::move(session));
 }
 

@@ -14,12 +14,15 @@
 // (fs/rings/ring_server.h), otherwise through reads of /dev/fuse (request_loop.h). /dev/fuse is
 // read in both cases, because some kernel messages never use the rings.
 //
-// Thread-safety: Serve runs the request loop on kMaxThreads threads of its own; AwaitWriteback,
-// Connected and CurrentTransport may be called from any thread; everything else belongs to one
-// thread. No function ends Serve; only an unmount does. Ownership: borrows the FileSystem and the
-// Env, which must outlive the binding; does not close the FileSystem. Memory: each thread of
-// the request loop owns a request buffer of 1 MiB, and each READ in progress uses a reply buffer of
-// up to 1 MiB. The slots of the rings take up to 16 MiB (fs/rings/ring_plan.h).
+// A mount may also be made by another process (mount_maker.h), which passes the descriptor of its
+// connection to this one (Adopt).
+//
+// Thread-safety: Serve runs the request loop on threads of its own; AwaitWriteback, Connected,
+// CurrentTransport and Stop may be called from any thread; everything else belongs to one thread.
+// An unmount ends Serve, and so does Stop if the binding was adopted. Ownership: borrows the
+// FileSystem and the Env, which must outlive the binding; does not close the FileSystem. Memory:
+// each thread of the request loop owns a request buffer of 1 MiB, and each READ in progress uses a
+// reply buffer of up to 1 MiB. The slots of the rings take up to 16 MiB (fs/rings/ring_plan.h).
 #pragma once
 
 #include <functional>
@@ -32,6 +35,7 @@
 #include "fs/interface/file_system.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
+#include "store/env/posix_descriptor.h"
 
 namespace siltfs {
 
@@ -40,6 +44,9 @@ enum class Transport : uint8_t {
   kRings,   // FUSE over io_uring
 };
 
+inline constexpr unsigned kFuseThreads = 8;
+inline constexpr uint32_t kMaxFuseRequestBytes = 1U << 20;
+
 struct FuseBindingOptions {
   std::string mountpoint;  // absolute path of an existing directory
   std::string store;       // absolute path, shown as the mount's source in /proc/self/mounts
@@ -47,12 +54,14 @@ struct FuseBindingOptions {
   std::shared_ptr<spdlog::logger> log;
   std::function<void()> on_ready;  // called once, on a thread of Serve, when the kernel has
                                    // accepted the mount; may be empty
+  unsigned threads = kFuseThreads;
+  uint32_t request_bytes = kMaxFuseRequestBytes;  // the most of a READ or WRITE
 };
 
 class FuseBinding {
  public:
-  static constexpr unsigned kMaxThreads = 8;
-  static constexpr uint32_t kMaxRequestBytes = 1U << 20;  // of a READ or WRITE
+  static constexpr unsigned kMaxThreads = kFuseThreads;
+  static constexpr uint32_t kMaxRequestBytes = kMaxFuseRequestBytes;
 
   // The subtype in the kernel's list of mounts: /proc/self/mounts says "STORE MOUNTPOINT
   // fuse.siltfs".
@@ -63,8 +72,15 @@ class FuseBinding {
   static Result<std::unique_ptr<FuseBinding>> Mount(Env& env, FileSystem& file_system,
                                                     FuseBindingOptions options);
 
+  // Serves a mount that another process has made with the same options. `device` is the descriptor
+  // of its connection, and no other process may read from it. Requests arrive through /dev/fuse,
+  // never through rings. kInvalidArgument if the descriptor is no /dev/fuse.
+  static Result<std::unique_ptr<FuseBinding>> Adopt(Env& env, FileSystem& file_system,
+                                                    FuseBindingOptions options, Descriptor device);
+
   // Detaches the mount if it still exists, without writing cached contents back. This is for
-  // failures, not for a regular shutdown.
+  // failures, not for a regular shutdown. An adopted mount is not detached: its connection ends,
+  // and programs that use it get ENOTCONN.
   virtual ~FuseBinding() = default;
 
   // Waits until all WRITE requests of the kernel are answered. Call it after syncfs(2), which makes
@@ -87,8 +103,11 @@ class FuseBinding {
   virtual void ForgetInode(InodeNumber inode, bool listing) = 0;
 
   // Answers requests until the file system is unmounted. On return every request has been answered,
-  // and no request follows.
+  // and no request follows. After Stop, requests that no thread has read yet stay unanswered.
   virtual Status Serve() = 0;
+
+  // Makes Serve return soon, if the binding was adopted. Does nothing otherwise.
+  virtual void Stop() = 0;
 
   // False once the file system is unmounted everywhere, whether Serve has noticed or not. From any
   // thread.

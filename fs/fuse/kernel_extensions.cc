@@ -45,11 +45,11 @@ ssize_t WriteReply(int fd, iovec* parts, int count, void* user_data) {
 
 }  // namespace
 
-bool ListenToKernel(fuse_session* session) {
+bool ListenToKernel(fuse_session* session, int device) {
   fuse_custom_io io = {};
   io.read = ReadRequest;
   io.writev = WriteReply;
-  return fuse_session_custom_io(session, &io, fuse_session_fd(session)) == 0;
+  return fuse_session_custom_io(session, &io, device) == 0;
 }
 
 void AnswerRingRequest(fuse_session* session, MutableByteView message, MutableByteView reply_area) {

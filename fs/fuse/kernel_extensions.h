@@ -13,8 +13,9 @@
 
 namespace siltfs::fuse {
 
-// Call it between mounting and serving. False if libfuse is out of memory.
-bool ListenToKernel(fuse_session* session);
+// From now on the session reads requests from this descriptor of /dev/fuse, which it then owns.
+// Call it before serving. False if libfuse is out of memory.
+bool ListenToKernel(fuse_session* session, int device);
 
 // Lets libfuse answer a request of a ring. `reply_area`: see CurrentReplyArea.
 void AnswerRingRequest(fuse_session* session, MutableByteView message, MutableByteView reply_area);

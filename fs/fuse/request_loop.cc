@@ -12,6 +12,7 @@
 
 #include "fs/fuse/adaptive_poll.h"
 #include "fs/fuse/request_kind.h"
+#include "fs/fuse/stop_event.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs::fuse {
@@ -168,8 +169,10 @@ void RequestLoop::Lead(ThreadNumber me, Request& request, AdaptivePoll& adaptive
     } else {
       LookForRequest(me, adaptive_poll);
     }
+    if (options_.stop != nullptr && !options_.stop->AwaitRequest(fuse_session_fd(session_)))
+      return End(0);
     const int got = request.Receive(session_);
-    if (got == -EINTR) continue;
+    if (got == -EINTR || (got == -EAGAIN && options_.stop != nullptr)) continue;
     if (got <= 0) return End(got);
     adaptive_poll.Arrived(AdaptivePoll::Clock::now());
     const bool quick = request.IsQuick() && !MoreWait();

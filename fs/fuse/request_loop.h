@@ -19,6 +19,8 @@
 
 namespace siltfs::fuse {
 
+class StopEvent;
+
 struct RequestLoopOptions {
   unsigned threads = 1;
   // How long the leader may take to answer one request before another thread takes the lead.
@@ -28,10 +30,13 @@ struct RequestLoopOptions {
   // many of them at once. Otherwise each would wake it.
   std::function<bool()> seldom_used = [] { return false; };
   static constexpr std::chrono::milliseconds kPause{2};
+  // If not null, its Set ends the loop. The descriptor of the session must then be non-blocking: a
+  // process that shares it may read the request that this loop is about to read.
+  const StopEvent* stop = nullptr;
 };
 
-// Returns 0 when the file system is unmounted, or -errno when the connection has failed. On return,
-// every request that was read has been answered.
+// Returns 0 when the file system is unmounted or the loop was stopped, or -errno when the
+// connection has failed. On return, every request that was read has been answered.
 int ServeRequests(fuse_session* session, const RequestLoopOptions& options);
 
 }  // namespace siltfs::fuse

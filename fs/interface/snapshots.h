@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,7 @@ struct SnapshotInfo {
   uint64_t files = 0;   // inodes that are not directories
   uint64_t directories = 0;
   uint64_t logical_bytes = 0;  // of regular files: sizes without holes
+  bool shown = false;          // by a file system that Show has returned, so it cannot be removed
 };
 
 // A snapshot and the space that it takes: uncompressed bytes of distinct chunks, recipe nodes
@@ -61,7 +63,7 @@ class Snapshots {
   virtual Status Rename(std::string_view name, std::string_view new_name) = 0;
   // Removes the snapshot. The name is free on return. The metadata that only this snapshot needs is
   // removed in the background, and garbage collection frees its content later. Errors: those of
-  // Find.
+  // Find; kInUse while a file system that Show has returned exists.
   virtual Status Remove(std::string_view name) = 0;
   // Visits the paths that differ between the snapshot `from` and the snapshot `to`, or the present
   // state without `to`. No data are read, and the time is proportional to the changes
@@ -79,6 +81,10 @@ class Snapshots {
   // Waits until the metadata of all removed snapshots is removed. Returns the failure of the last
   // attempt, kInterrupted if the store is being closed.
   virtual Status AwaitRemovals() = 0;
+  // Returns a file system that shows this snapshot alone, as FileSystemOptions::snapshot does. It
+  // borrows the open store: destroy it before the store is closed. Closing it does nothing. Errors:
+  // those of Find; kStale if the snapshot is being removed.
+  virtual Result<std::unique_ptr<FileSystem>> Show(std::string_view name) = 0;
 };
 
 }  // namespace siltfs

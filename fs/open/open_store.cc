@@ -427,16 +427,18 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   const std::string snapshot = options.snapshot;
   auto live = std::make_unique<FileSystemImpl>(env, std::move(options), std::move(parts));
   SILTFS_RETURN_IF_ERROR(live->Start());
+  SnapshotTrees& trees = live->snapshot_trees();
   uint64_t root = 0;
+  SnapshotTrees::View view = SnapshotTrees::kDirectory;
   if (!snapshot.empty()) {
     const auto found = live->snapshots().Find(snapshot);
     // A missing snapshot is no missing store.
     if (!found.ok()) return Status(StatusCode::kAborted, std::string(found.status().cause()));
     root = found->number;
+    SILTFS_ASSIGN_OR_RETURN(view, trees.AddView(root));
   }
-  SnapshotTrees& trees = live->snapshot_trees();
   return std::unique_ptr<FileSystem>(
-      std::make_unique<RoutedFileSystem>(std::move(live), trees, directory, root));
+      std::make_unique<RoutedFileSystem>(std::move(live), trees, directory, root, view));
 }
 
 }  // namespace

@@ -18,8 +18,26 @@ Status ReadOnly() { return {StatusCode::kReadOnly, "a snapshot cannot be changed
 }  // namespace
 
 RoutedFileSystem::RoutedFileSystem(std::unique_ptr<FileSystem> live, SnapshotTrees& trees,
-                                   SnapshotDirectoryMode mode, uint64_t root)
-    : live_(std::move(live)), trees_(trees), mode_(mode), root_(root) {}
+                                   SnapshotDirectoryMode mode, uint64_t root,
+                                   SnapshotTrees::View view)
+    : owned_(std::move(live)),
+      live_(owned_.get()),
+      trees_(trees),
+      mode_(mode),
+      root_(root),
+      view_(view) {}
+
+RoutedFileSystem::RoutedFileSystem(FileSystem& live, SnapshotTrees& trees, uint64_t snapshot,
+                                   SnapshotTrees::View view)
+    : live_(&live),
+      trees_(trees),
+      mode_(SnapshotDirectoryMode::kOff),
+      root_(snapshot),
+      view_(view) {}
+
+RoutedFileSystem::~RoutedFileSystem() {
+  if (!owned_) trees_.RemoveView(view_);
+}
 
 SnapshotInode RoutedFileSystem::Split(InodeNumber shown) const {
   return root_ != 0 ? SnapshotInode{root_, shown} : SplitSnapshotInode(shown);
@@ -89,7 +107,7 @@ Result<Attributes> RoutedFileSystem::Lookup(InodeNumber parent, std::string_view
 Result<Attributes> RoutedFileSystem::LookupInSnapshot(const SnapshotInode& parent,
                                                       std::string_view name) {
   if (parent.inode == kRootInode && name == ".." && root_ == 0) return DirectoryAttributes();
-  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(parent.snapshot));
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(parent.snapshot));
   SILTFS_ASSIGN_OR_RETURN(Attributes found, tree->names().Lookup(parent.inode, name));
   found.inode = Join(parent.snapshot, found.inode);
   return found;
@@ -99,14 +117,14 @@ void RoutedFileSystem::Forget(InodeNumber inode, uint64_t lookups) {
   if (inode == kSnapshotDirectory) return;
   const SnapshotInode split = Split(inode);
   if (split.snapshot == 0) return live_->Forget(inode, lookups);
-  const auto tree = trees_.EnterKnown(split.snapshot);
+  const auto tree = trees_.EnterKnown(split.snapshot, view_);
   if (tree.ok()) (*tree)->names().Forget(split.inode, lookups);
 }
 
 Result<std::string> RoutedFileSystem::ReadLink(InodeNumber inode) {
   if (IsLive(inode)) return live_->ReadLink(inode);
   const SnapshotInode split = Split(inode);
-  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(split.snapshot));
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
   return tree->names().ReadLink(split.inode);
 }
 
@@ -131,7 +149,7 @@ Status RoutedFileSystem::ReadDirectory(InodeNumber directory, uint64_t cookie,
 
 Status RoutedFileSystem::ListSnapshot(const SnapshotInode& directory, uint64_t cookie,
                                       const std::function<bool(const DirectoryRecord&)>& visit) {
-  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(directory.snapshot));
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(directory.snapshot));
   return tree->names().ReadDirectory(directory.inode, cookie, [&](const DirectoryRecord& record) {
     DirectoryRecord shown = record;
     shown.inode = Join(directory.snapshot, record.inode);
@@ -147,7 +165,7 @@ Result<Attributes> RoutedFileSystem::GetAttributes(InodeNumber inode) {
   if (inode == kSnapshotDirectory && HasDirectory()) return DirectoryAttributes();
   const SnapshotInode split = Split(inode);
   if (split.snapshot == 0) return live_->GetAttributes(inode);
-  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(split.snapshot));
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
   SILTFS_ASSIGN_OR_RETURN(Attributes attributes, tree->inodes().GetAttributes(split.inode));
   attributes.inode = inode;
   return attributes;
@@ -158,7 +176,7 @@ Result<std::string> RoutedFileSystem::GetXattr(InodeNumber inode, std::string_vi
     return Status(StatusCode::kNoAttribute, "the directory of snapshots has no attributes");
   const SnapshotInode split = Split(inode);
   if (split.snapshot == 0) return live_->GetXattr(inode, name);
-  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(split.snapshot));
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
   return tree->xattrs().GetXattr(split.inode, name);
 }
 
@@ -166,7 +184,7 @@ Result<std::vector<std::string>> RoutedFileSystem::ListXattrs(InodeNumber inode)
   if (inode == kSnapshotDirectory) return std::vector<std::string>();
   const SnapshotInode split = Split(inode);
   if (split.snapshot == 0) return live_->ListXattrs(inode);
-  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(split.snapshot));
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
   return tree->xattrs().ListXattrs(split.inode);
 }
 
@@ -177,21 +195,21 @@ Status RoutedFileSystem::OpenFile(InodeNumber inode, bool truncate) {
   if (inode == kSnapshotDirectory) return {StatusCode::kIsADirectory, "is a directory"};
   if (truncate) return ReadOnly();
   const SnapshotInode split = Split(inode);
-  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(split.snapshot));
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
   return tree->files().OpenFile(split.inode, false);
 }
 
 void RoutedFileSystem::ReleaseFile(InodeNumber inode) {
   if (IsLive(inode)) return live_->ReleaseFile(inode);
   const SnapshotInode split = Split(inode);
-  const auto tree = trees_.EnterKnown(split.snapshot);
+  const auto tree = trees_.EnterKnown(split.snapshot, view_);
   if (tree.ok()) (*tree)->files().ReleaseFile(split.inode);
 }
 
 Result<size_t> RoutedFileSystem::Read(InodeNumber inode, uint64_t offset, MutableByteView out) {
   const SnapshotInode split = Split(inode);
   if (split.snapshot == 0) return live_->Read(inode, offset, out);
-  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(split.snapshot));
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
   return tree->files().Read(split.inode, offset, out);
 }
 
@@ -199,7 +217,7 @@ Result<std::optional<uint64_t>> RoutedFileSystem::Seek(InodeNumber inode, uint64
                                                        SeekTarget target) {
   const SnapshotInode split = Split(inode);
   if (split.snapshot == 0) return live_->Seek(inode, offset, target);
-  SILTFS_ASSIGN_OR_RETURN(const auto tree, trees_.Enter(split.snapshot));
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
   return tree->files().Seek(split.inode, offset, target);
 }
 
@@ -207,7 +225,7 @@ Status RoutedFileSystem::RoutedContents::Visit(
     InodeNumber file, uint64_t offset, const std::function<bool(const ContentPiece&)>& visit) {
   const SnapshotInode split = routed_.Split(file);
   if (split.snapshot == 0) return routed_.live_->contents().Visit(file, offset, visit);
-  SILTFS_ASSIGN_OR_RETURN(const auto tree, routed_.trees_.Enter(split.snapshot));
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, routed_.Enter(split.snapshot));
   return tree->contents().Visit(split.inode, offset, visit);
 }
 
@@ -259,7 +277,7 @@ Result<CloneOutcome> RoutedFileSystem::RoutedEntries::Clone(const CloneRequest& 
     return Status(StatusCode::kInvalidArgument, "the directory of snapshots cannot be cloned");
   const SnapshotInode source = routed_.Split(request.source);
   if (source.snapshot == 0) return live().Clone(request);
-  SILTFS_ASSIGN_OR_RETURN(const auto tree, routed_.trees_.Enter(source.snapshot));
+  SILTFS_ASSIGN_OR_RETURN(const auto tree, routed_.Enter(source.snapshot));
   return live().Clone(request);
 }
 

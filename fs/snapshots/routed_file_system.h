@@ -1,6 +1,7 @@
 // The live file system with its snapshots below the directory `.snapshots` of the root directory,
 // or one snapshot alone. Each call goes to the live file system or to the tree of a snapshot,
-// depending on the inode's number (snapshot_inode.h).
+// depending on the inode's number (snapshot_inode.h). Further objects of this class may show other
+// snapshots of the same store.
 //
 // A real entry `.snapshots` of the root directory, which another version may have made, is hidden
 // unless the directory of snapshots is off.
@@ -27,10 +28,15 @@ namespace siltfs {
 
 class RoutedFileSystem final : public FileSystem {
  public:
-  // `trees` must live as long as `live`. `root`: the number of the snapshot to show alone; 0: the
-  // live file system.
+  // `trees` must live as long as `live`. `root`: the number of the snapshot to show alone, with a
+  // view of it; 0: the live file system.
   RoutedFileSystem(std::unique_ptr<FileSystem> live, SnapshotTrees& trees,
-                   SnapshotDirectoryMode mode, uint64_t root);
+                   SnapshotDirectoryMode mode, uint64_t root, SnapshotTrees::View view);
+  // Shows the snapshot alone, beside `live`, which must outlive it. Takes the view, a view of this
+  // snapshot.
+  RoutedFileSystem(FileSystem& live, SnapshotTrees& trees, uint64_t snapshot,
+                   SnapshotTrees::View view);
+  ~RoutedFileSystem() override;
 
   Result<Attributes> Lookup(InodeNumber parent, std::string_view name) override;
   void Forget(InodeNumber inode, uint64_t lookups) override;
@@ -78,14 +84,14 @@ class RoutedFileSystem final : public FileSystem {
                              Privileges privileges) override;
   Status Fsync(InodeNumber inode) override;
 
-  Status SyncAll() override { return live_->SyncAll(); }
+  Status SyncAll() override { return owned_ ? live_->SyncAll() : Status::Ok(); }
   Result<SpaceInfo> GetSpace() override { return live_->GetSpace(); }
   bool NearlyFull() const override { return live_->NearlyFull(); }
   EntryStore& entries() override { return entries_; }
   ContentSource& contents() override { return contents_; }
   Snapshots& snapshots() override { return live_->snapshots(); }
   StoreMaintenance& maintenance() override { return live_->maintenance(); }
-  Status Close() override { return live_->Close(); }
+  Status Close() override { return owned_ ? live_->Close() : Status::Ok(); }
 
  private:
   // A clone may copy from a snapshot.
@@ -147,10 +153,14 @@ class RoutedFileSystem final : public FileSystem {
   Status ListSnapshot(const SnapshotInode& directory, uint64_t cookie,
                       const std::function<bool(const DirectoryRecord&)>& visit);
 
-  const std::unique_ptr<FileSystem> live_;
+  Result<SnapshotTrees::Use> Enter(uint64_t snapshot) { return trees_.Enter(snapshot, view_); }
+
+  const std::unique_ptr<FileSystem> owned_;  // null if it is a view beside the live file system
+  FileSystem* const live_;
   SnapshotTrees& trees_;
   const SnapshotDirectoryMode mode_;
   const uint64_t root_;
+  const SnapshotTrees::View view_;
   RoutedEntries entries_{*this};
   RoutedContents contents_{*this};
 };

@@ -8,6 +8,7 @@
 
 #include "fs/diff/tree_diff.h"
 #include "fs/interface/snapshot_inode.h"
+#include "fs/snapshots/routed_file_system.h"
 
 namespace siltfs {
 namespace {
@@ -53,11 +54,12 @@ Status CheckName(std::string_view name) {
 }  // namespace
 
 SnapshotOps::SnapshotOps(const StoreContext& store, const IdAllocator* ids, InodeStore& inodes,
-                         SnapshotTrees& trees)
+                         SnapshotTrees& trees, FileSystem& live)
     : store_(store),
       ids_(ids),
       inodes_(inodes),
       trees_(trees),
+      live_(live),
       job_(store.env(), {.store = store.options().store,
                          .interrupted = "the store is being closed; the next mount continues the "
                                         "removal of snapshots"}),
@@ -76,7 +78,9 @@ void SnapshotOps::Start() {
 std::vector<SnapshotInfo> SnapshotOps::List() const {
   std::vector<SnapshotInfo> list;
   for (const NumberedSnapshot& snapshot : Port().Snapshots()) {
-    if (!snapshot.record.removing) list.push_back(InfoOf(snapshot));
+    if (snapshot.record.removing) continue;
+    list.push_back(InfoOf(snapshot));
+    list.back().shown = trees_.HasView(snapshot.number);
   }
   return list;
 }
@@ -126,7 +130,7 @@ Status SnapshotOps::Remove(std::string_view name) {
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
   // The removal is durable at once. So after a crash, the changes before it must be there, too.
   SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
-  trees_.Close(found.number);
+  SILTFS_RETURN_IF_ERROR(trees_.Close(found.number));
   const Status removed = Port().BeginRemoval(found.number);
   trees_.EndClosing(found.number);
   job_.Wake();
@@ -215,6 +219,13 @@ Status SnapshotOps::CompleteRollback() {
   SILTFS_RETURN_IF_ERROR(store_.metadata().Apply({}, counters).status());
   SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
   return Port().EndRestore(wanted->number);
+}
+
+Result<std::unique_ptr<FileSystem>> SnapshotOps::Show(std::string_view name) {
+  SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
+  SILTFS_ASSIGN_OR_RETURN(const SnapshotTrees::View view, trees_.AddView(found.number));
+  return std::unique_ptr<FileSystem>(
+      std::make_unique<RoutedFileSystem>(live_, trees_, found.number, view));
 }
 
 Status SnapshotOps::AwaitRemovals() {

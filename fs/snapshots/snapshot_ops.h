@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,9 +24,10 @@ namespace siltfs {
 
 class SnapshotOps final : public Snapshots {
  public:
-  // `ids` is null if the store is read-only.
+  // `ids` is null if the store is read-only. `live` is the file system that this object belongs to.
+  // It is used by Show alone.
   SnapshotOps(const StoreContext& store, const IdAllocator* ids, InodeStore& inodes,
-              SnapshotTrees& trees);
+              SnapshotTrees& trees, FileSystem& live);
 
   std::vector<SnapshotInfo> List() const override;
   Result<SnapshotInfo> Find(std::string_view name) const override;
@@ -38,6 +40,7 @@ class SnapshotOps final : public Snapshots {
               const std::function<Status(const PathChange&)>& visit) override;
   Result<SnapshotInfo> RollBack(std::string_view name, std::string_view kept) override;
   Status AwaitRemovals() override;
+  Result<std::unique_ptr<FileSystem>> Show(std::string_view name) override;
 
   // Completes a rollback that a crash has interrupted. Call it before any operation. If the store
   // is read-only, kUnsupported after such a crash.
@@ -62,6 +65,7 @@ class SnapshotOps final : public Snapshots {
   const IdAllocator* const ids_;
   InodeStore& inodes_;
   SnapshotTrees& trees_;
+  FileSystem& live_;
   Mutex remove_mutex_;  // held while a snapshot is closed and marked as removed
   BackgroundJob job_;
   SnapshotMeasurer measurer_;

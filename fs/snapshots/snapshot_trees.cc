@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace siltfs {
@@ -13,35 +14,37 @@ Status Gone(uint64_t number) {
 
 }  // namespace
 
-Result<SnapshotTrees::Use> SnapshotTrees::Enter(uint64_t number) {
+Result<SnapshotTrees::Use> SnapshotTrees::Enter(uint64_t number, View view) {
+  const Key key{number, view};
   const MutexLock lock(mutex_);
-  if (!slots_.contains(number)) {
+  if (closed_.contains(number)) return Gone(number);
+  if (!slots_.contains(key)) {
     SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot found,
                             live_.metadata().snapshots()->FindSnapshot(number));
-    slots_[number].tree = std::make_unique<SnapshotTree>(live_, content_, found);
+    slots_[key].tree = std::make_unique<SnapshotTree>(live_, content_, found);
   }
-  return EnterSlot(number);
+  return EnterSlot(key);
 }
 
-Result<SnapshotTrees::Use> SnapshotTrees::EnterKnown(uint64_t number) {
+Result<SnapshotTrees::Use> SnapshotTrees::EnterKnown(uint64_t number, View view) {
+  const Key key{number, view};
   const MutexLock lock(mutex_);
-  if (!slots_.contains(number)) return Gone(number);
-  return EnterSlot(number);
+  if (closed_.contains(number) || !slots_.contains(key)) return Gone(number);
+  return EnterSlot(key);
 }
 
-Result<SnapshotTrees::Use> SnapshotTrees::EnterSlot(uint64_t number) {
-  Slot& slot = slots_[number];
-  if (slot.closed) return Gone(number);
+SnapshotTrees::Use SnapshotTrees::EnterSlot(const Key& key) {
+  Slot& slot = slots_[key];
   ++slot.users;
-  return Use(*this, number, *slot.tree);
+  return Use(*this, key.number, key.view, *slot.tree);
 }
 
-void SnapshotTrees::Leave(uint64_t number) {
+void SnapshotTrees::Leave(const Key& key) {
   std::unique_ptr<SnapshotTree> unused;  // destroyed after the mutex is unlocked
   const MutexLock lock(mutex_);
-  const auto slot = slots_.find(number);
+  const auto slot = slots_.find(key);
   if (--slot->second.users > 0) return;
-  if (slot->second.closed) {
+  if (closed_.contains(key.number)) {
     left_.NotifyAll();
   } else if (slot->second.tree->lookups() == 0) {
     unused = std::move(slot->second.tree);
@@ -49,17 +52,54 @@ void SnapshotTrees::Leave(uint64_t number) {
   }
 }
 
-void SnapshotTrees::Close(uint64_t number) {
+Result<SnapshotTrees::View> SnapshotTrees::AddView(uint64_t number) {
+  const MutexLock lock(mutex_);
+  if (closed_.contains(number)) return Gone(number);
+  SILTFS_RETURN_IF_ERROR(live_.metadata().snapshots()->FindSnapshot(number).status());
+  views_[++last_view_] = number;
+  return last_view_;
+}
+
+void SnapshotTrees::RemoveView(View view) {
   std::unique_ptr<SnapshotTree> unused;
   const MutexLock lock(mutex_);
-  slots_[number].closed = true;
-  while (slots_[number].users > 0) left_.Wait(mutex_);
-  unused = std::move(slots_[number].tree);
+  const auto found = views_.find(view);
+  if (found == views_.end()) return;
+  if (const auto slot = slots_.find({found->second, view}); slot != slots_.end()) {
+    unused = std::move(slot->second.tree);
+    slots_.erase(slot);
+  }
+  views_.erase(found);
+}
+
+bool SnapshotTrees::HasView(uint64_t number) const {
+  const MutexLock lock(mutex_);
+  return IsViewed(number);
+}
+
+bool SnapshotTrees::IsViewed(uint64_t number) const {
+  return std::any_of(views_.begin(), views_.end(),
+                     [number](const auto& view) { return view.second == number; });
+}
+
+Status SnapshotTrees::Close(uint64_t number) {
+  std::unique_ptr<SnapshotTree> unused;
+  const MutexLock lock(mutex_);
+  if (IsViewed(number))
+    return {StatusCode::kInUse, "the snapshot is mounted; unmount it before it is deleted"};
+  closed_.insert(number);
+  const Key key{number, kDirectory};
+  while (slots_.contains(key) && slots_[key].users > 0) left_.Wait(mutex_);
+  if (const auto slot = slots_.find(key); slot != slots_.end()) {
+    unused = std::move(slot->second.tree);
+    slots_.erase(slot);
+  }
+  return Status::Ok();
 }
 
 void SnapshotTrees::EndClosing(uint64_t number) {
   const MutexLock lock(mutex_);
-  slots_.erase(number);
+  closed_.erase(number);
 }
 
 }  // namespace siltfs

@@ -1,12 +1,17 @@
 // The trees of the snapshots that are being read.
 //
+// The directory of snapshots and each mount of a single snapshot have trees of their own, because
+// each of these views has its own lookup counts. When a view ends, its trees and counts are gone,
+// even if the kernel has not forgotten its inodes.
+//
 // Thread-safety: every call from any thread. Ownership: borrows the parts of the live store.
-// Errors: kStale if there is no such snapshot, or if it is being removed. Memory: one tree for each
-// snapshot of which the kernel knows inodes, or which a call uses.
+// Errors: kStale if there is no such snapshot, or if it is being removed. Memory: in each view one
+// tree for each snapshot of which the kernel knows inodes, or which a call uses.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "fs/snapshots/snapshot_tree.h"
@@ -16,6 +21,9 @@ namespace siltfs {
 
 class SnapshotTrees {
  public:
+  using View = uint64_t;
+  static constexpr View kDirectory = 0;  // the directory of snapshots
+
   // The arguments must outlive it.
   SnapshotTrees(const StoreContext& live, const FileContent& content)
       : live_(live), content_(content) {}
@@ -23,15 +31,16 @@ class SnapshotTrees {
   // Holds a tree while a call uses it.
   class Use {
    public:
-    Use(SnapshotTrees& trees, uint64_t number, SnapshotTree& tree)
-        : trees_(&trees), number_(number), tree_(&tree) {}
+    Use(SnapshotTrees& trees, uint64_t number, View view, SnapshotTree& tree)
+        : trees_(&trees), number_(number), view_(view), tree_(&tree) {}
     Use(Use&& other) noexcept
         : trees_(std::exchange(other.trees_, nullptr)),
           number_(other.number_),
+          view_(other.view_),
           tree_(other.tree_) {}
     Use& operator=(Use&&) = delete;
     ~Use() {
-      if (trees_ != nullptr) trees_->Leave(number_);
+      if (trees_ != nullptr) trees_->Leave({number_, view_});
     }
     SnapshotTree* operator->() const { return tree_; }
     SnapshotTree& operator*() const { return *tree_; }
@@ -39,32 +48,48 @@ class SnapshotTrees {
    private:
     SnapshotTrees* trees_;
     const uint64_t number_;
+    const View view_;
     SnapshotTree* const tree_;
   };
-  Result<Use> Enter(uint64_t number) SILTFS_EXCLUDES(mutex_);
+  Result<Use> Enter(uint64_t number, View view) SILTFS_EXCLUDES(mutex_);
   // Like Enter, but only if the tree is in memory already.
-  Result<Use> EnterKnown(uint64_t number) SILTFS_EXCLUDES(mutex_);
+  Result<Use> EnterKnown(uint64_t number, View view) SILTFS_EXCLUDES(mutex_);
+
+  // Adds a view of one snapshot, which cannot be removed while the view exists.
+  Result<View> AddView(uint64_t number) SILTFS_EXCLUDES(mutex_);
+  // Frees the trees of the view. No call may use them.
+  void RemoveView(View view) SILTFS_EXCLUDES(mutex_);
+  // Whether there is a view of this snapshot.
+  bool HasView(uint64_t number) const SILTFS_EXCLUDES(mutex_);
 
   // Makes further calls of Enter fail, and waits until no call uses the snapshot. Call it before
-  // the snapshot is removed.
-  void Close(uint64_t number) SILTFS_EXCLUDES(mutex_);
+  // the snapshot is removed. kInUse, without any effect, if there is a view of the snapshot.
+  Status Close(uint64_t number) SILTFS_EXCLUDES(mutex_);
   // Ends what Close began: from now on, metadata says whether the snapshot can be used.
   void EndClosing(uint64_t number) SILTFS_EXCLUDES(mutex_);
 
  private:
-  struct Slot {
-    std::unique_ptr<SnapshotTree> tree;  // null only if closed
-    uint64_t users = 0;
-    bool closed = false;
+  struct Key {
+    uint64_t number = 0;
+    View view = kDirectory;
+    auto operator<=>(const Key&) const = default;
   };
-  Result<Use> EnterSlot(uint64_t number) SILTFS_REQUIRES(mutex_);
-  void Leave(uint64_t number) SILTFS_EXCLUDES(mutex_);
+  struct Slot {
+    std::unique_ptr<SnapshotTree> tree;
+    uint64_t users = 0;
+  };
+  Use EnterSlot(const Key& key) SILTFS_REQUIRES(mutex_);
+  void Leave(const Key& key) SILTFS_EXCLUDES(mutex_);
+  bool IsViewed(uint64_t number) const SILTFS_REQUIRES(mutex_);
 
   const StoreContext& live_;
   const FileContent& content_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar left_;
-  std::map<uint64_t, Slot> slots_ SILTFS_GUARDED_BY(mutex_);
+  std::map<Key, Slot> slots_ SILTFS_GUARDED_BY(mutex_);
+  std::set<uint64_t> closed_ SILTFS_GUARDED_BY(mutex_);       // numbers of snapshots
+  std::map<View, uint64_t> views_ SILTFS_GUARDED_BY(mutex_);  // the number of each one's snapshot
+  View last_view_ SILTFS_GUARDED_BY(mutex_) = kDirectory;
 };
 
 }  // namespace siltfs

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "store/base/result.h"
+#include "store/env/posix_descriptor.h"
 
 namespace siltfs {
 
@@ -36,6 +37,10 @@ MountAnswer ProbeMount(const std::string& path, std::chrono::milliseconds limit)
 
 // OK if /dev/fuse exists and can be opened.
 Status CheckFuseDevice();
+
+// Makes the descriptor non-blocking, for it and all its copies. kInvalidArgument if it is no open
+// /dev/fuse for reading and writing.
+Status CheckFuseDescriptor(const Descriptor& device);
 
 // Unmounts the FUSE file system at `path`, through fusermount3 if this user lacks the rights.
 // kInUse while a file on the mount is open, kInvalidArgument if nothing is mounted there.

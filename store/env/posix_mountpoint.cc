@@ -217,6 +217,19 @@ Status CheckFuseDevice() {
   }
 }
 
+Status CheckFuseDescriptor(const Descriptor& device) {
+  constexpr unsigned kMajor = 10;  // fixed numbers of Linux
+  constexpr unsigned kMinor = 229;
+  struct stat about = {};
+  const int flags = fcntl(device.get(), F_GETFL);
+  const bool good = flags >= 0 && fstat(device.get(), &about) == 0 && S_ISCHR(about.st_mode) &&
+                    about.st_rdev == makedev(kMajor, kMinor) && (flags & O_PATH) == 0 &&
+                    (flags & O_ACCMODE) == O_RDWR;
+  if (!good) return {StatusCode::kInvalidArgument, "the descriptor is no open /dev/fuse"};
+  if (fcntl(device.get(), F_SETFL, flags | O_NONBLOCK) == 0) return {};
+  return PosixError("make it non-blocking", errno).At(kFuseDevice);
+}
+
 Status UnmountFuse(const std::string& path) {
   Status status = Unmount(path, UnmountMode::kWhenIdle);
   return status.Is(StatusCode::kNotPermitted) ? RunFusermount(path) : status;

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -75,6 +76,9 @@ class MemorySnapshots final : public Snapshots {
     return Status(StatusCode::kUnsupported, "a file system in memory has no rollback");
   }
   Status AwaitRemovals() override { return Status::Ok(); }
+  Result<std::unique_ptr<FileSystem>> Show(std::string_view) override {
+    return Status(StatusCode::kUnsupported, "snapshots in memory cannot be shown");
+  }
 
  private:
   static Status NoSuch() { return {StatusCode::kNotFound, "there is no such snapshot"}; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <optional>
 #include <ostream>
 
 #include "fs/fuse/ring_transport.h"
@@ -13,12 +14,15 @@
 #include "store/env/process.h"
 #include "store/env/resources.h"
 #include "tools/siltfs/daemon.h"
+#include "tools/siltfs/mount_attachment.h"
 #include "tools/siltfs/size_option.h"
 #include "tools/siltfs/small_disk.h"
 #include "tools/siltfs/store_holder.h"
 
 namespace siltfs {
 namespace {
+
+constexpr int kAttempts = 5;
 
 // Tells the superuser, which alone can change it, about the setting that makes mounts faster.
 // Called after the mount, because a mount that fails prints one sentence.
@@ -64,21 +68,26 @@ Status Serve(const DaemonOptions& options) {
   return Explain(ServeStore(*env, options), options);
 }
 
-ExitCode ServeInForeground(DaemonOptions options, Surroundings& surroundings) {
+// Both functions return an empty value if another process has got the store meanwhile, and can
+// serve the mount.
+std::optional<ExitCode> ServeInForeground(DaemonOptions options, Surroundings& surroundings) {
   options.foreground = true;
   options.on_ready = [&] {
     TellOfRings(options.mount, surroundings);
     return true;
   };
   const Status served = Serve(options);
-  return served.ok() ? ExitCode::kDone : Fail(surroundings, served);
+  if (served.ok()) return ExitCode::kDone;
+  if (MayAttach(options, ExitCodeOf(served))) return std::nullopt;
+  return Fail(surroundings, served);
 }
 
-ExitCode ServeInBackground(DaemonOptions options, Surroundings& surroundings) {
+std::optional<ExitCode> ServeInBackground(DaemonOptions options, Surroundings& surroundings) {
   auto start = BecomeDaemon();
   if (!start.ok()) return Fail(surroundings, ExitCode::kFailed, start.status().ToString());
   if (start->role == DaemonRole::kLauncher) {
     const auto code = static_cast<ExitCode>(start->exit_code);
+    if (MayAttach(options, code)) return std::nullopt;
     if (!start->message.empty()) return Fail(surroundings, code, start->message);
     if (code == ExitCode::kDone) TellOfRings(options.mount, surroundings);
     return code;
@@ -95,6 +104,41 @@ ExitCode ServeInBackground(DaemonOptions options, Surroundings& surroundings) {
         .IgnoreError("the launcher is gone");
   }
   return code;
+}
+
+// Mounts the store with a daemon of its own. Returns an empty value as the functions above.
+std::optional<ExitCode> MountAlone(const DaemonOptions& options, bool foreground,
+                                   Surroundings& surroundings) {
+  // A daemon may still be closing the store. Wait for it before signals are blocked, so that a
+  // signal can end this process.
+  const Status closed = WaitUntilClosed(options.store, [&](const std::string& sentence) {
+    surroundings.err << fmt::format("siltfs: {}, which is closing the store\n", sentence)
+                     << std::flush;
+  });
+  if (!closed.ok()) {
+    if (MayAttach(options, ExitCodeOf(closed))) return std::nullopt;
+    return Fail(surroundings, closed);
+  }
+  return foreground ? ServeInForeground(options, surroundings)
+                    : ServeInBackground(options, surroundings);
+}
+
+// Mounts a snapshot. If a daemon has the store open, it serves the mount.
+ExitCode MountSnapshot(const DaemonOptions& options, bool foreground, Surroundings& surroundings) {
+  // Mounts of other snapshots may begin and end at the same time, and each may get the store first.
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const auto attached = AttachToDaemon(options, surroundings);
+    if (!attached.ok()) return Fail(surroundings, attached.status());
+    if (*attached) {
+      const Status ended = foreground ? AwaitUnmount(options, **attached) : Status::Ok();
+      return ended.ok() ? ExitCode::kDone : Fail(surroundings, ended);
+    }
+    const auto alone = MountAlone(options, foreground, surroundings);
+    if (alone) return *alone;
+  }
+  return Fail(
+      surroundings,
+      Status(StatusCode::kInUse, "other processes use it in turns; try again").At(options.store));
 }
 
 }  // namespace
@@ -131,15 +175,9 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
     if (warning) Warn(surroundings, *warning);
   }
   if (request.check_only) return ExitCode::kDone;
-  // A daemon may still be closing the store. Wait for it before signals are blocked, so that a
-  // signal can end this process.
-  const Status closed = WaitUntilClosed(options.store, [&](const std::string& sentence) {
-    surroundings.err << fmt::format("siltfs: {}, which is closing the store\n", sentence)
-                     << std::flush;
-  });
-  if (!closed.ok()) return Fail(surroundings, closed);
-  return request.foreground ? ServeInForeground(std::move(options), surroundings)
-                            : ServeInBackground(std::move(options), surroundings);
+  if (!options.mount.snapshot.empty())
+    return MountSnapshot(options, request.foreground, surroundings);
+  return MountAlone(options, request.foreground, surroundings).value_or(ExitCode::kInUse);
 }
 
 }  // namespace siltfs

@@ -147,8 +147,15 @@ std::function<ExitCode()> ConfigureDelete(CLI::App& app, Surroundings& surroundi
         surroundings.env, arguments->place, SnapshotAccess::kChange,
         [&](SnapshotPlace& place) -> Result<Json> {
           // A wrong name must not leave half of the work done.
-          for (const std::string& name : names)
-            SILTFS_RETURN_IF_ERROR(place.Run({{"action", "show"}, {"name", name}}).status());
+          for (const std::string& name : names) {
+            SILTFS_ASSIGN_OR_RETURN(const Json found,
+                                    place.Run({{"action", "show"}, {"name", name}}));
+            if (!found.value("mounted", false)) continue;
+            return Status(StatusCode::kAborted,
+                          fmt::format("the snapshot \"{}\" is mounted; unmount it before it is "
+                                      "deleted",
+                                      name));
+          }
           Json done = Json::array();
           for (const std::string& name : names) {
             SILTFS_ASSIGN_OR_RETURN(Json one, place.Run({{"action", "delete"}, {"name", name}}));

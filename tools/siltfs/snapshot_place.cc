@@ -33,10 +33,10 @@ class MountedPlace final : public SnapshotPlace {
     return ReceiveDiff(*session.stream, wanted, visit);
   }
   Status Sync() override {
-    // The kernel would wait forever for a daemon that does not answer.
-    SILTFS_RETURN_IF_ERROR(control::Identify(address_).status());
-    if (!address_.mountpoint.empty()) SILTFS_RETURN_IF_ERROR(SyncMount(address_.mountpoint));
-    return control::Ask(address_, "sync", control::Patience::WhileItRuns()).status();
+    // The kernel would wait forever for a daemon that does not answer, so it is asked first.
+    SILTFS_ASSIGN_OR_RETURN(const auto live, LiveMountOf(address_));
+    if (!live.mountpoint.empty()) SILTFS_RETURN_IF_ERROR(SyncMount(live.mountpoint));
+    return control::Ask(live, "sync", control::Patience::WhileItRuns()).status();
   }
 
  private:

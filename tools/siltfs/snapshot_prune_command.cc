@@ -35,8 +35,11 @@ Result<Json> Prune(SnapshotPlace& place, const Arguments& arguments) {
       {"kept", Json::array()}, {"deleted", Json::array()}, {"dry_run", arguments.dry_run}};
   for (size_t i = 0; i < times.size(); ++i) {
     Json snapshot = listed.at("snapshots")[i];
-    if (!kept[i].empty()) {
+    // A mounted snapshot cannot be deleted. A later run deletes it.
+    const bool mounted = snapshot.value("mounted", false);
+    if (!kept[i].empty() || mounted) {
       snapshot["reasons"] = kept[i];
+      if (mounted) snapshot["reasons"].push_back("mounted");
       outcome["kept"].push_back(std::move(snapshot));
       continue;
     }

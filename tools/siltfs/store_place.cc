@@ -107,6 +107,19 @@ Result<DaemonAddress> AddressAround(const std::string& path) {
   return AddressOfStore(place);
 }
 
+Result<DaemonAddress> LiveMountOf(const DaemonAddress& address) {
+  SILTFS_ASSIGN_OR_RETURN(const control::Identity daemon, control::Identify(address));
+  SILTFS_ASSIGN_OR_RETURN(const std::vector<Mount> mounts, ReadMountTable());
+  for (const control::ServedMount& served :
+       daemon.mounts.value_or(std::vector<control::ServedMount>())) {
+    if (!served.snapshot.empty()) continue;
+    const Mount* mount = MountOn(mounts, served.mountpoint);
+    if (mount != nullptr && IsStore(*mount) && mount->device == served.device)
+      return ToAddress(*mount);
+  }
+  return address;
+}
+
 DaemonAddress AddressOfStore(const std::string& store) {
   const auto mounts = ReadMountTable();
   if (mounts.ok()) {

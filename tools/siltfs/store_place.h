@@ -25,6 +25,11 @@ Result<control::DaemonAddress> AddressAt(const std::string& path);
 // Like AddressAt, but accepts any path within a mount, as df(1) does.
 Result<control::DaemonAddress> AddressAround(const std::string& path);
 
+// Returns the address with the mountpoint of the live files, if the daemon serves such a mount and
+// this process sees it: the address may be that of a mounted snapshot. Otherwise returns `address`.
+// Errors: those of control::Identify.
+Result<control::DaemonAddress> LiveMountOf(const control::DaemonAddress& address);
+
 // Returns the address of the daemon for the store in this directory (an absolute path). The address
 // includes the mount if the store is mounted in this mount namespace.
 control::DaemonAddress AddressOfStore(const std::string& store);

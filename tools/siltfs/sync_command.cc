@@ -24,9 +24,9 @@ Result<control::DaemonAddress> Sync(const std::string& path) {
   SILTFS_ASSIGN_OR_RETURN(const auto mounted, FindMount(path));
   if (!mounted)
     return Status(StatusCode::kNotFound, "no siltfs file system is mounted there").At(path);
-  SILTFS_RETURN_IF_ERROR(control::Identify(*mounted).status());
-  SILTFS_RETURN_IF_ERROR(SyncMount(mounted->mountpoint));
-  SILTFS_RETURN_IF_ERROR(control::Ask(*mounted, "sync", control::Patience::WhileItRuns()).status());
+  SILTFS_ASSIGN_OR_RETURN(const control::DaemonAddress live, LiveMountOf(*mounted));
+  SILTFS_RETURN_IF_ERROR(SyncMount(live.mountpoint));
+  SILTFS_RETURN_IF_ERROR(control::Ask(live, "sync", control::Patience::WhileItRuns()).status());
   return *mounted;
 }
 

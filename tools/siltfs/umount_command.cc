@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <thread>
 
@@ -18,6 +20,7 @@ namespace siltfs {
 namespace {
 
 using control::DaemonAddress;
+using control::ServedMount;
 
 // kDisconnection: how long the kernel may take to end the connection of a file system that is
 // unmounted everywhere. kProbe: how long a mount may take to answer a probe.
@@ -25,13 +28,37 @@ constexpr std::chrono::seconds kDisconnection{3};
 constexpr std::chrono::seconds kProbe{10};
 constexpr std::chrono::milliseconds kInterval{50};
 
-// Returns OK if the daemon has begun to close the store, or if it does not answer. Returns kInUse
-// if the daemon still serves another mount.
-Status CheckUnmountedEverywhere(const DaemonAddress& address, const control::Identity& daemon) {
+bool IsServed(const control::Identity& daemon, const ServedMount& wanted) {
+  return daemon.mounts &&
+         std::any_of(daemon.mounts->begin(), daemon.mounts->end(), [&](const ServedMount& mount) {
+           return mount.device == wanted.device && mount.mountpoint == wanted.mountpoint;
+         });
+}
+
+// The mount of this address by the daemon's report. Empty if the daemon does not report it.
+std::optional<ServedMount> ServedMountOf(const DaemonAddress& address,
+                                         const control::Identity& daemon) {
+  if (!daemon.mounts || address.device.empty()) return std::nullopt;
+  const auto found =
+      std::find_if(daemon.mounts->rbegin(), daemon.mounts->rend(),
+                   [&](const ServedMount& mount) { return mount.device == address.device; });
+  return found == daemon.mounts->rend() ? std::nullopt : std::optional<ServedMount>(*found);
+}
+
+enum class Afterwards : uint8_t {
+  kDaemonEnds,    // it has begun to close the store, or it does not answer
+  kDaemonGoesOn,  // it serves other mounts of the store
+};
+
+// Waits until the daemon no longer serves this mount, which was unmounted here. Returns kInUse if
+// the daemon still serves it elsewhere.
+Result<Afterwards> AwaitEndOfMount(const DaemonAddress& address, const control::Identity& daemon,
+                                   const std::optional<ServedMount>& served) {
   const auto deadline = std::chrono::steady_clock::now() + kDisconnection;
   while (true) {
     const auto now = control::Identify(address);
-    if (!now.ok() || now->state != control::kMounted) return Status::Ok();
+    if (!now.ok() || now->state != control::kMounted) return Afterwards::kDaemonEnds;
+    if (served && !IsServed(*now, *served)) return Afterwards::kDaemonGoesOn;
     if (std::chrono::steady_clock::now() > deadline) break;
     std::this_thread::sleep_for(kInterval);
   }
@@ -59,6 +86,23 @@ Status CheckUnmountedEverywhere(const DaemonAddress& address, const control::Ide
         "closes the store when the last of them ends";
   }
   return Status(StatusCode::kInUse, std::move(cause)).At(address.mountpoint);
+}
+
+// The live files were unmounted, but the daemon goes on. Makes everything durable, as its end
+// would. An empty value if the daemon ends after all.
+std::optional<ExitCode> SyncAfterUnmount(const DaemonAddress& address, Surroundings& surroundings) {
+  const Status synced = control::Ask(address, "sync", control::Patience::WhileItRuns()).status();
+  if (control::IsGone(synced)) return std::nullopt;
+  if (!synced.ok()) return Fail(surroundings, ExitCode::kFailed, synced.ToString());
+  const auto daemon = control::Identify(address);
+  if (!daemon.ok() || !daemon->mounts) return ExitCode::kDone;
+  std::string places;
+  for (const ServedMount& mount : *daemon->mounts)
+    places += fmt::format("{}{}", places.empty() ? "" : ", ", mount.mountpoint);
+  Say(surroundings, fmt::format("{}: everything is durable; process {} keeps the store open for "
+                                "the snapshots that are mounted on {}",
+                                address.mountpoint, daemon->pid, places));
+  return ExitCode::kDone;
 }
 
 // Unmounts, but cannot report whether everything is durable, because the daemon cannot be asked.
@@ -115,10 +159,15 @@ ExitCode UnmountStore(const std::string& path, Surroundings& surroundings) {
       return fail(waiter.status());
     return UnmountWithoutDaemon(address, waiter.status(), surroundings);
   }
+  const auto served = ServedMountOf(address, waiter->identity());
   const Status unmounted = UnmountFuse(address.mountpoint);
   if (!unmounted.ok()) return fail(unmounted);
-  const Status everywhere = CheckUnmountedEverywhere(address, waiter->identity());
-  if (!everywhere.ok()) return fail(everywhere);
+  const auto afterwards = AwaitEndOfMount(address, waiter->identity(), served);
+  if (!afterwards.ok()) return fail(afterwards.status());
+  if (*afterwards == Afterwards::kDaemonGoesOn) {
+    if (!served->snapshot.empty()) return ExitCode::kDone;
+    if (const auto done = SyncAfterUnmount(address, surroundings)) return *done;
+  }
   auto patience = control::Patience::WhileItRuns();
   patience.notice = [&](const std::string& sentence) {
     surroundings.err << fmt::format("siltfs: {}, which is writing everything to {}\n", sentence,

@@ -1,0 +1,58 @@
+#include "tools/siltfs/signal_watch.h"
+
+#include <optional>
+#include <utility>
+
+#include "store/env/mountpoint.h"
+
+namespace siltfs {
+
+SignalWatch::SignalWatch(TerminationSignals& signals, FuseBinding& binding, std::string mountpoint,
+                         AttachedMounts& attached, std::shared_ptr<spdlog::logger> log)
+    : signals_(signals),
+      mountpoint_(std::move(mountpoint)),
+      attached_(attached),
+      log_(std::move(log)),
+      binding_(&binding),
+      thread_([this] { Watch(); }) {}
+
+SignalWatch::~SignalWatch() { End().IgnoreError("the caller has an error of its own"); }
+
+void SignalWatch::OwnEnded() {
+  const MutexLock lock(mutex_);
+  binding_ = nullptr;
+}
+
+Status SignalWatch::End() {
+  if (!thread_.joinable()) return Status::Ok();
+  signals_.Cancel();
+  thread_.join();
+  return std::move(lost_);
+}
+
+void SignalWatch::Watch() {
+  while (const std::optional<int> signal = signals_.Wait()) {
+    {
+      const MutexLock lock(mutex_);
+      if (binding_ != nullptr) EndOwn(*binding_, *signal);
+    }
+    attached_.EndAll();
+  }
+}
+
+void SignalWatch::EndOwn(FuseBinding& binding, int signal) {
+  log_->info("{}: signal {}, unmounting", mountpoint_, signal);
+  const Status idle = UnmountFuse(mountpoint_);
+  // After an unmount, by this call or by another program, FuseBinding::Serve returns.
+  if (idle.ok() || idle.Is(StatusCode::kInvalidArgument)) return;
+  log_->warn("{}; programs that use the mount lose access to it", idle.ToString());
+  for (Status arrived : {SyncMount(mountpoint_), binding.AwaitWriteback()}) {
+    if (arrived.ok()) continue;
+    log_->error("{}", arrived.ToString());
+    if (lost_.ok()) lost_ = std::move(arrived);
+  }
+  const Status aborted = AbortMount(mountpoint_);
+  if (!aborted.ok()) log_->error("{}", aborted.ToString());
+}
+
+}  // namespace siltfs
