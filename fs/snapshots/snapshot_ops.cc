@@ -141,7 +141,8 @@ Status SnapshotOps::Diff(std::string_view from, std::optional<std::string_view> 
                          const std::function<Status()>& check,
                          const std::function<Status(const PathChange&)>& visit) {
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo first, Find(from));
-  SILTFS_ASSIGN_OR_RETURN(const SnapshotTrees::Use first_use, trees_.Enter(first.number));
+  SILTFS_ASSIGN_OR_RETURN(const SnapshotTrees::Use first_use,
+                          trees_.Enter(first.number, SnapshotTrees::kDirectory));
   SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot older, Port().FindSnapshot(first.number));
   if (!to) {
     if (store_.CheckWritable().ok()) SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
@@ -149,7 +150,8 @@ Status SnapshotOps::Diff(std::string_view from, std::optional<std::string_view> 
   }
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo second, Find(*to));
   if (first.number == second.number) return Status::Ok();
-  SILTFS_ASSIGN_OR_RETURN(const SnapshotTrees::Use second_use, trees_.Enter(second.number));
+  SILTFS_ASSIGN_OR_RETURN(const SnapshotTrees::Use second_use,
+                          trees_.Enter(second.number, SnapshotTrees::kDirectory));
   SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot newer, Port().FindSnapshot(second.number));
   const bool forward = first.number < second.number;
   const ComparedStates states(store_.metadata().CommittedSnapshot(), forward ? older : newer,
