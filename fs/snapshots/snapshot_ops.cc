@@ -75,12 +75,17 @@ void SnapshotOps::Start() {
               }});
 }
 
+SnapshotInfo SnapshotOps::Describe(const NumberedSnapshot& snapshot) const {
+  SnapshotInfo info = InfoOf(snapshot);
+  info.shown = trees_.HasView(snapshot.number);
+  return info;
+}
+
 std::vector<SnapshotInfo> SnapshotOps::List() const {
   std::vector<SnapshotInfo> list;
   for (const NumberedSnapshot& snapshot : Port().Snapshots()) {
     if (snapshot.record.removing) continue;
-    list.push_back(InfoOf(snapshot));
-    list.back().shown = trees_.HasView(snapshot.number);
+    list.push_back(Describe(snapshot));
   }
   return list;
 }
@@ -96,7 +101,7 @@ Result<std::vector<SnapshotSpace>> SnapshotOps::Measure(const std::function<Stat
   SILTFS_ASSIGN_OR_RETURN(const auto measured, measurer_.Measure(check));
   std::vector<SnapshotSpace> spaces;
   for (const auto& [snapshot, bytes] : measured)
-    spaces.push_back({InfoOf(snapshot), bytes.new_bytes, bytes.freed_bytes});
+    spaces.push_back({Describe(snapshot), bytes.new_bytes, bytes.freed_bytes});
   return spaces;
 }
 

@@ -55,6 +55,7 @@ class SnapshotOps final : public Snapshots {
   }
 
  private:
+  SnapshotInfo Describe(const NumberedSnapshot& snapshot) const;
   // Removes the metadata of all removed snapshots.
   Status ReleaseRemoved() SILTFS_REQUIRES(job_.run_mutex());
   Status Release(uint64_t number) SILTFS_REQUIRES(job_.run_mutex());
