@@ -80,6 +80,18 @@ std::vector<std::string> Lines(const Changes& changes) {
 }
 using List = std::vector<std::string>;
 
+// Requires that the unmounted store has no findings.
+void RequireSound(Fixture& f) {
+  CheckOptions options;
+  options.store = f.store.path();
+  std::vector<std::string> findings;
+  options.on_finding = [&findings](const Finding& finding) {
+    findings.push_back(finding.code + ": " + finding.message);
+  };
+  REQUIRE_OK(CheckStore(f.store.env(), options));
+  REQUIRE(findings == std::vector<std::string>{});
+}
+
 TEST_CASE("a comparison lists created, changed, renamed and deleted paths") {
   Fixture f;
   FileSystem& fs = *f.fs;
@@ -200,6 +212,11 @@ TEST_CASE("a clone that was running while a snapshot was made is new") {
   REQUIRE(made);
   f.Append(f.At("clone/sub/f"), "2");
   CHECK(Lines(f.Diff("a", std::nullopt)) == List{"+ /clone/", "+ /clone/sub/", "+ /clone/sub/f"});
+  // The rollback removes all inodes of the clone.
+  REQUIRE_OK(fs.snapshots().RollBack("a", "kept"));
+  CHECK(ListNames(fs, kRootInode) == std::vector<std::string>{"dir"});
+  f.store.Close();
+  RequireSound(f);
 }
 
 TEST_CASE("a comparison of missing snapshots fails, and can be interrupted") {
@@ -261,18 +278,6 @@ std::string Renamed(std::string path, const std::map<std::string, std::string>& 
     if (found != renames.end()) return found->second + path.substr(end);
   }
   return path;
-}
-
-// Requires that the unmounted store has no findings.
-void RequireSound(Fixture& f) {
-  CheckOptions options;
-  options.store = f.store.path();
-  std::vector<std::string> findings;
-  options.on_finding = [&findings](const Finding& finding) {
-    findings.push_back(finding.code + ": " + finding.message);
-  };
-  REQUIRE_OK(CheckStore(f.store.env(), options));
-  REQUIRE(findings == std::vector<std::string>{});
 }
 
 void RequireSame(const Paths& got, const Paths& wanted) {
