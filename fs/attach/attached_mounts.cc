@@ -166,6 +166,7 @@ void AttachedMounts::Sweep() {
     const auto next = std::next(place);
     if (place->ended && !place->adding) {
       place->thread.join();  // the thread no longer needs the mutex
+      place->outcome.IgnoreError("the thread has logged it");
       mounts_.erase(place);
     }
     place = next;
