@@ -208,7 +208,7 @@ class VersionCheck {
     for (const NumberedSnapshot& snapshot : snapshots_) {
       if (snapshot.record.removing) continue;
       SILTFS_RETURN_IF_ERROR(Poll());
-      const auto view = MakeSnapshotView(present, {snapshot.number, snapshot.record.inode_limit});
+      const auto view = MakeSnapshotView(present, BoundsOf(snapshot));
       const auto value = view->Get(InodeKey(kRootInode));
       if (value.status().Is(StatusCode::kCorruption)) continue;  // reported as a version
       SILTFS_RETURN_IF_ERROR(value.status());

@@ -6,14 +6,12 @@
 #include <string>
 #include <utility>
 
+#include "fs/interface/file_system.h"
 #include "fs/records/schema.h"
 #include "fs/versions/snapshot_view.h"
 
 namespace siltfs {
 namespace {
-
-constexpr uint64_t kRootInode = 1;
-constexpr uint32_t kDirectoryType = 0040000;
 
 void SortOnce(std::vector<uint64_t>& numbers) {
   std::sort(numbers.begin(), numbers.end());
@@ -46,10 +44,6 @@ Result<std::optional<NameEntry>> VersionOfName(const KvSnapshot& versions, std::
   if (!*version) return std::optional<NameEntry>();
   SILTFS_ASSIGN_OR_RETURN(const NameEntry entry, NameEntry::Decode(**version));
   return std::optional(entry);
-}
-
-SnapshotBounds BoundsOf(const NumberedSnapshot& snapshot) {
-  return {snapshot.number, snapshot.record.inode_limit};
 }
 
 class Finder {
@@ -99,7 +93,7 @@ class Finder {
   }
   void AddGot(uint64_t directory, const NameEntry& entry) {
     found_.got_names.push_back(entry.inode);
-    if (entry.type == kDirectoryType) found_.got_directories.push_back({entry.inode, directory});
+    if (entry.IsDirectory()) found_.got_directories.push_back({entry.inode, directory});
   }
   // Adds the directory and all directories above it, as far as the newer state has them.
   Status AddDirectory(uint64_t directory) {

@@ -14,25 +14,29 @@ namespace {
 class InodeKeys {
  public:
   InodeKeys(const InodeInState& inode, Table table)
-      : range_(RangeOf(table, inode.number)), iterator_(inode.state.NewIteratorBelow(range_.end)) {
+      : table_(table),
+        range_(RangeOf(table, inode.number)),
+        iterator_(inode.state.NewIteratorBelow(range_.end)) {
     iterator_->Seek(range_.begin);
-    SkipHidden(table);
+    SkipHidden();
   }
 
   bool Valid() const { return iterator_->Valid(); }
   std::string_view rest() const { return iterator_->key().substr(range_.begin.size()); }
   std::string_view value() const { return iterator_->value(); }
-  void Next(Table table) {
+  void Next() {
     iterator_->Next();
-    SkipHidden(table);
+    SkipHidden();
   }
   Status status() const { return iterator_->status(); }
 
  private:
-  void SkipHidden(Table table) {
-    while (table == Table::kXattr && iterator_->Valid() && IsHiddenXattr(rest())) iterator_->Next();
+  void SkipHidden() {
+    while (table_ == Table::kXattr && iterator_->Valid() && IsHiddenXattr(rest()))
+      iterator_->Next();
   }
 
+  const Table table_;
   const KeyRange range_;
   const std::unique_ptr<KvIterator> iterator_;
 };
@@ -41,7 +45,7 @@ Result<bool> HaveSameKeys(const InodeInState& before, const InodeInState& after,
   InodeKeys old_keys(before, table);
   InodeKeys new_keys(after, table);
   bool same = true;
-  for (; same && old_keys.Valid() && new_keys.Valid(); old_keys.Next(table), new_keys.Next(table))
+  for (; same && old_keys.Valid() && new_keys.Valid(); old_keys.Next(), new_keys.Next())
     same = old_keys.rest() == new_keys.rest() && old_keys.value() == new_keys.value();
   SILTFS_RETURN_IF_ERROR(old_keys.status());
   SILTFS_RETURN_IF_ERROR(new_keys.status());

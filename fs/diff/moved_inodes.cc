@@ -7,8 +7,6 @@
 namespace siltfs {
 namespace {
 
-constexpr uint32_t kDirectoryType = 0040000;
-
 // Calls `visit` for each name in a directory that was made after the older state, with its inode.
 Status ForEachNameInNewDirectories(const ComparedStates& states, const ChangedInodes& changed,
                                    const CheckInterruption& check,
@@ -30,7 +28,7 @@ Status ForEachNameInNewDirectories(const ComparedStates& states, const ChangedIn
       SILTFS_ASSIGN_OR_RETURN(auto next, after.NextName(directory, last));
       if (!next) break;
       visit(next->entry.inode);
-      if (next->entry.type == kDirectoryType) add(next->entry.inode, directory);
+      if (next->entry.IsDirectory()) add(next->entry.inode, directory);
       last = std::move(next->name);
       if (++done % 1024 == 0) SILTFS_RETURN_IF_ERROR(check());
     }

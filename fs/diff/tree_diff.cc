@@ -1,5 +1,7 @@
 #include "fs/diff/tree_diff.h"
 
+#include <sys/stat.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,17 +12,13 @@
 #include "fs/diff/inode_comparison.h"
 #include "fs/diff/moved_inodes.h"
 #include "fs/diff/tree_reader.h"
+#include "fs/interface/file_system.h"
 #include "fs/records/directory_paths.h"
 #include "fs/records/schema.h"
 #include "fs/records/table_cursor.h"
 
 namespace siltfs {
 namespace {
-
-constexpr uint64_t kRootInode = 1;
-constexpr uint32_t kDirectoryType = 0040000;
-
-bool IsDirectory(const NameEntry& entry) { return entry.type == kDirectoryType; }
 
 // A directory that is compared; inode 0: this state does not have it.
 struct Side {
@@ -52,8 +50,7 @@ class TreeComparison {
         listed_(changed.differing.size()) {}
 
   Status Run() {
-    SILTFS_RETURN_IF_ERROR(
-        VisitDifference({.inode = kRootInode, .type = kDirectoryType}, "/", "/"));
+    if (const auto* root = changed_.Find(kRootInode)) SILTFS_RETURN_IF_ERROR(EmitRoot(*root));
     if (changed_.directories.contains(kRootInode))
       levels_.push_back({{kRootInode, "/"}, {kRootInode, "/"}, {}});
     uint64_t done = 0;
@@ -123,7 +120,7 @@ class TreeComparison {
   Status VisitKept(const NameEntry& entry, const std::string& old_path,
                    const std::string& new_path) {
     SILTFS_RETURN_IF_ERROR(VisitDifference(entry, old_path, new_path));
-    if (IsDirectory(entry) && changed_.directories.contains(entry.inode))
+    if (entry.IsDirectory() && changed_.directories.contains(entry.inode))
       levels_.push_back({{entry.inode, old_path + "/"}, {entry.inode, new_path + "/"}, {}});
     return Status::Ok();
   }
@@ -148,7 +145,7 @@ class TreeComparison {
     if (difference.any())
       SILTFS_RETURN_IF_ERROR(EmitChanged(old_path, new_path, pair.after->type, difference));
     NoteListed(pair.after->inode);
-    if (!IsDirectory(*pair.after)) return Status::Ok();
+    if (!pair.after->IsDirectory()) return Status::Ok();
     SILTFS_RETURN_IF_ERROR(before_.ReadChildDirectory(pair.before->inode, old_parent).status());
     SILTFS_RETURN_IF_ERROR(after_.ReadChildDirectory(pair.after->inode, new_parent).status());
     levels_.push_back(
@@ -159,7 +156,7 @@ class TreeComparison {
   Status VisitDeleted(const NameEntry& entry, uint64_t parent, const std::string& path) {
     SILTFS_RETURN_IF_ERROR(
         visit_({.kind = ChangeKind::kDeleted, .path = path, .old_path = {}, .type = entry.type}));
-    if (!IsDirectory(entry)) return Status::Ok();
+    if (!entry.IsDirectory()) return Status::Ok();
     SILTFS_RETURN_IF_ERROR(before_.ReadChildDirectory(entry.inode, parent).status());
     levels_.push_back({{entry.inode, path + "/"}, {}, {}});
     return Status::Ok();
@@ -171,7 +168,7 @@ class TreeComparison {
     NoteListed(entry.inode);
     SILTFS_RETURN_IF_ERROR(
         visit_({.kind = ChangeKind::kCreated, .path = path, .old_path = {}, .type = entry.type}));
-    if (!IsDirectory(entry)) return Status::Ok();
+    if (!entry.IsDirectory()) return Status::Ok();
     SILTFS_RETURN_IF_ERROR(after_.ReadChildDirectory(entry.inode, parent).status());
     levels_.push_back({{}, {entry.inode, path + "/"}, {}});
     return Status::Ok();
@@ -190,9 +187,15 @@ class TreeComparison {
     }
     NoteListed(entry.inode);
     SILTFS_RETURN_IF_ERROR(visit_(change));
-    if (IsDirectory(entry) && changed_.directories.contains(entry.inode))
+    if (entry.IsDirectory() && changed_.directories.contains(entry.inode))
       levels_.push_back({{entry.inode, change.old_path + "/"}, {entry.inode, path + "/"}, {}});
     return Status::Ok();
+  }
+
+  // The root has no name.
+  Status EmitRoot(const ChangedInodes::Differing& root) {
+    NoteListed(kRootInode);
+    return EmitChanged("/", "/", S_IFDIR, root.difference);
   }
 
   Status EmitChanged(const std::string& old_path, const std::string& new_path, uint32_t type,

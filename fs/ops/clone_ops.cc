@@ -53,7 +53,7 @@ Result<std::shared_ptr<const KvSnapshot>> CloneOps::StateOf(const SnapshotInode&
   if (source.snapshot == 0) return present;
   SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot found,
                           store_.metadata().snapshots()->FindSnapshot(source.snapshot));
-  return MakeSnapshotView(std::move(present), {found.number, found.record.inode_limit});
+  return MakeSnapshotView(std::move(present), BoundsOf(found));
 }
 
 Result<CloneOutcome> CloneOps::CloneFrom(const KvSnapshot& state, const CloneRequest& request) {

@@ -21,6 +21,8 @@ struct NameEntry {
   uint32_t type = 0;  // S_IFMT bits
   uint64_t cookie = 0;
 
+  bool IsDirectory() const { return type == 0040000; }
+
   std::string Encode() const;
   static Result<NameEntry> Decode(std::string_view value);
 };

@@ -7,6 +7,7 @@
 #include "fs/records/table_cursor.h"
 
 namespace siltfs {
+
 Result<std::map<uint64_t, std::string>> FindPaths(const KvSnapshot& snapshot,
                                                   const std::set<uint64_t>& inodes) {
   // For each inode, one directory in which it has a name, and this name.

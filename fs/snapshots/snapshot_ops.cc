@@ -32,6 +32,29 @@ SnapshotInfo InfoOf(const NumberedSnapshot& snapshot) {
           .logical_bytes = count(record.logical_bytes)};
 }
 
+int64_t& At(Counters& counters, Counter which) { return counters[static_cast<size_t>(which)]; }
+
+// What must be added to these counters, so that they are those of the snapshot.
+Counters Differences(const SnapshotRecord& snapshot, Counters counters) {
+  Counters differences{};
+  const auto set = [&](Counter which, int64_t value) {
+    At(differences, which) = value - At(counters, which);
+  };
+  set(Counter::kLogicalBytes, snapshot.logical_bytes);
+  set(Counter::kFiles, snapshot.files);
+  set(Counter::kDirectories, snapshot.directories);
+  set(Counter::kChunkReferences, snapshot.chunk_references);
+  return differences;
+}
+
+void Uncount(const InodeRecord& inode, Counters& counters) {
+  --At(counters, inode.IsDirectory() ? Counter::kDirectories : Counter::kFiles);
+  if (!inode.IsRegular()) return;
+  const ContentTally tally(inode);
+  At(counters, Counter::kLogicalBytes) -= tally.allocated;
+  At(counters, Counter::kChunkReferences) -= tally.references;
+}
+
 // The change as it looks if the newer state is compared with the older one.
 PathChange Backward(PathChange change) {
   if (change.kind == ChangeKind::kCreated) {
@@ -191,26 +214,9 @@ Status SnapshotOps::CompleteRollback() {
                         "writing once, which completes it",
                         wanted->record.name)};
   }
-  const SnapshotRecord& record = wanted->record;
-  Counters counters = store_.metadata().counters();
-  const auto restore_counter = [&](Counter which, int64_t value) {
-    int64_t& counter = counters[static_cast<size_t>(which)];
-    counter = value - counter;
-  };
-  // The difference between the counters of the restored state and the present ones.
-  restore_counter(Counter::kLogicalBytes, record.logical_bytes);
-  restore_counter(Counter::kFiles, record.files);
-  restore_counter(Counter::kDirectories, record.directories);
-  restore_counter(Counter::kChunkReferences, record.chunk_references);
-  for (size_t i = static_cast<size_t>(Counter::kChunkReferences) + 1; i < counters.size(); ++i)
-    counters[i] = 0;
-  VersionRestore restore({wanted->number, record.inode_limit}, [&](const InodeRecord& dropped) {
-    const Counter kind = dropped.IsDirectory() ? Counter::kDirectories : Counter::kFiles;
-    --counters[static_cast<size_t>(kind)];
-    if (!dropped.IsRegular()) return;
-    const ContentTally tally(dropped);
-    counters[static_cast<size_t>(Counter::kLogicalBytes)] -= tally.allocated;
-    counters[static_cast<size_t>(Counter::kChunkReferences)] -= tally.references;
+  Counters differences = Differences(wanted->record, store_.metadata().counters());
+  VersionRestore restore(BoundsOf(*wanted), [&differences](const InodeRecord& dropped) {
+    Uncount(dropped, differences);
   });
   for (bool more = true; more;) {
     const auto& interrupted = store_.options().interrupted;
@@ -223,7 +229,7 @@ Status SnapshotOps::CompleteRollback() {
     inode->Invalidate();
     inodes_.Erase(inode->number);
   }
-  SILTFS_RETURN_IF_ERROR(store_.metadata().Apply({}, counters).status());
+  SILTFS_RETURN_IF_ERROR(store_.metadata().Apply({}, differences).status());
   SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
   return Port().EndRestore(wanted->number);
 }

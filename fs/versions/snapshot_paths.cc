@@ -92,7 +92,7 @@ Result<Named> NameFiles(const KvSnapshot& metadata, const std::set<FileVersion>&
   // The view shares its argument, which outlives it.
   const std::shared_ptr<const KvSnapshot> present(&metadata, [](const KvSnapshot*) {});
   for (const auto& [snapshot, shown] : by_snapshot) {
-    const auto view = MakeSnapshotView(present, {snapshot->number, snapshot->record.inode_limit});
+    const auto view = MakeSnapshotView(present, BoundsOf(*snapshot));
     SILTFS_RETURN_IF_ERROR(
         AddPaths(*view, shown, fmt::format("{}/{}", directory, snapshot->record.name), named));
   }

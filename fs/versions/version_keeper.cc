@@ -9,6 +9,10 @@
 
 namespace siltfs {
 
+SnapshotBounds BoundsOf(const NumberedSnapshot& snapshot) {
+  return {snapshot.number, snapshot.record.inode_limit};
+}
+
 SnapshotNumber VersionKeeper::NewestWithout(uint64_t inode) const {
   // Limits rise with the numbers.
   const auto shows = std::ranges::upper_bound(snapshots_, inode, {}, &SnapshotBounds::inode_limit);

@@ -18,6 +18,7 @@
 
 #include "fs/kv/kv_store.h"
 #include "fs/records/hidden_range.h"
+#include "fs/records/snapshot_record.h"
 #include "fs/versions/version_key.h"
 
 namespace siltfs {
@@ -29,6 +30,8 @@ struct SnapshotBounds {
 
   bool operator==(const SnapshotBounds&) const = default;
 };
+
+SnapshotBounds BoundsOf(const NumberedSnapshot& snapshot);
 
 class VersionKeeper {
  public:

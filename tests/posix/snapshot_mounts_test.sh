@@ -404,30 +404,30 @@ umount_store "$one"
 
 step "other users"
 noise 3M readable >"$work/readable"
-as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+as_other_user() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 mkdir "$work/devices"
 mount -t tmpfs -o dev siltfs-test "$work/devices"
 mknod --mode 666 "$work/devices/fuse" c 10 229
 chmod 666 "$work/devices/fuse"
 mount --bind "$work/devices/fuse" /dev/fuse
-mkdir "$work/nobody"
-chown 65534:65534 "$work/nobody"
-! as_nobody "$siltfs" mount "$store" "$work/nobody" -o snapshot=s1 2>"$work/err" || fail "another user is served"
+mkdir "$work/other-user"
+chown 65534:65534 "$work/other-user"
+! as_other_user "$siltfs" mount "$store" "$work/other-user" -o snapshot=s1 2>"$work/err" || fail "another user is served"
 unmount_and_check
-as_nobody mkdir "$work/nobody/store" "$work/nobody/mnt" "$work/nobody/one"
-store=$work/nobody/store
-as_nobody "$siltfs" mkfs "$store"
-as_nobody "$siltfs" mount "$store" "$work/nobody/mnt"
-as_nobody cp "$work/readable" "$work/nobody/mnt/large"
-as_nobody "$siltfs" snapshot create "$work/nobody/mnt" s1 >/dev/null
-as_nobody "$siltfs" mount "$store" "$work/nobody/one" -o snapshot=s1
-as_nobody cmp "$work/readable" "$work/nobody/one/large"
+as_other_user mkdir "$work/other-user/store" "$work/other-user/mnt" "$work/other-user/one"
+store=$work/other-user/store
+as_other_user "$siltfs" mkfs "$store"
+as_other_user "$siltfs" mount "$store" "$work/other-user/mnt"
+as_other_user cp "$work/readable" "$work/other-user/mnt/large"
+as_other_user "$siltfs" snapshot create "$work/other-user/mnt" s1 >/dev/null
+as_other_user "$siltfs" mount "$store" "$work/other-user/one" -o snapshot=s1
+as_other_user cmp "$work/readable" "$work/other-user/one/large"
 "$siltfs" mount "$store" "$one" -o snapshot=s1,suid,dev
 cmp "$work/readable" "$one/large"
 grep -q " $one fuse.siltfs ro,nosuid,nodev" /proc/self/mounts || fail "a user's daemon may give rights: $(cat /proc/self/mounts)"
 umount_store "$one"
-as_nobody "$siltfs" umount "$work/nobody/mnt" 2>"$work/err"
+as_other_user "$siltfs" umount "$work/other-user/mnt" 2>"$work/err"
 says "everything is durable"
-as_nobody "$siltfs" umount "$work/nobody/one"
-as_nobody "$siltfs" fsck -n "$store" >/dev/null
+as_other_user "$siltfs" umount "$work/other-user/one"
+as_other_user "$siltfs" fsck -n "$store" >/dev/null
 umount /dev/fuse "$work/devices"
