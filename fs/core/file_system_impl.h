@@ -19,6 +19,7 @@
 //   NamespaceOps, RenameOps, FileOps, WriteOps: the calls of FileSystem
 //   CloneOps          clones of trees
 //   SnapshotTrees, SnapshotOps: snapshots, and their trees
+//   TransferOps       sends and receives snapshots
 //   EntryOps, ContentOps: whole entries, and contents in the order of the log, for copies of trees
 //   StoreMaintenanceImpl: statistics, recompression, garbage collection, scrub
 //
@@ -61,6 +62,7 @@
 #include "fs/ops/rename_ops.h"
 #include "fs/ops/write_ops.h"
 #include "fs/ops/xattr_ops.h"
+#include "fs/replication/transfer_ops.h"
 #include "fs/snapshots/snapshot_ops.h"
 #include "fs/snapshots/snapshot_trees.h"
 #include "index/chunk_index.h"
@@ -199,6 +201,7 @@ class FileSystemImpl final : public FileSystem {
   EntryStore& entries() override { return entries_; }
   ContentSource& contents() override { return contents_; }
   Snapshots& snapshots() override { return snapshots_; }
+  SnapshotTransfers& transfers() override { return transfers_; }
   StoreMaintenance& maintenance() override { return maintenance_; }
   Status Close() override;
 
@@ -248,6 +251,7 @@ class FileSystemImpl final : public FileSystem {
   CloneOps clones_;
   SnapshotTrees snapshot_trees_;
   SnapshotOps snapshots_;
+  TransferOps transfers_;
   EntryOps entries_;
   ContentOps contents_;
   StoreMaintenanceImpl maintenance_;

@@ -209,10 +209,11 @@ struct FileSystemOptions {
   std::function<void(const std::string& finding)> report;
 };
 
-class ContentSource;     // fs/interface/content_source.h
-class EntryStore;        // fs/interface/entry_store.h
-class Snapshots;         // fs/interface/snapshots.h
-class StoreMaintenance;  // fs/interface/store_maintenance.h
+class ContentSource;      // fs/interface/content_source.h
+class EntryStore;         // fs/interface/entry_store.h
+class Snapshots;          // fs/interface/snapshots.h
+class SnapshotTransfers;  // fs/interface/snapshot_transfers.h
+class StoreMaintenance;   // fs/interface/store_maintenance.h
 
 class FileSystem {
  public:
@@ -317,6 +318,8 @@ class FileSystem {
   virtual StoreMaintenance& maintenance() = 0;
   // Makes and removes snapshots. No call may follow Close.
   virtual Snapshots& snapshots() = 0;
+  // Sends and receives snapshots. No call may follow Close.
+  virtual SnapshotTransfers& transfers() = 0;
   // Commits everything and closes the store cleanly. No call may follow. Without Close, destruction
   // is like a crash.
   virtual Status Close() = 0;

@@ -90,6 +90,7 @@ class RoutedFileSystem final : public FileSystem {
   EntryStore& entries() override { return entries_; }
   ContentSource& contents() override { return contents_; }
   Snapshots& snapshots() override { return live_->snapshots(); }
+  SnapshotTransfers& transfers() override { return live_->transfers(); }
   StoreMaintenance& maintenance() override { return live_->maintenance(); }
   Status Close() override { return owned_ ? live_->Close() : Status::Ok(); }
 

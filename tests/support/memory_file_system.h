@@ -20,6 +20,7 @@
 #include "tests/support/memory_inodes.h"
 #include "tests/support/memory_maintenance.h"
 #include "tests/support/memory_snapshots.h"
+#include "tests/support/memory_transfers.h"
 
 namespace siltfs::testing {
 
@@ -85,6 +86,7 @@ class MemoryFileSystem : public FileSystem {
   EntryStore& entries() override { return entries_; }
   ContentSource& contents() override { return contents_; }
   MemorySnapshots& snapshots() override { return snapshots_; }
+  MemoryTransfers& transfers() override { return transfers_; }
   StoreMaintenance& maintenance() override { return maintenance_; }
   Status Close() override;
 
@@ -104,6 +106,7 @@ class MemoryFileSystem : public FileSystem {
   MemoryEntries entries_;
   MemoryContents contents_;
   MemorySnapshots snapshots_;
+  MemoryTransfers transfers_;
   MemoryMaintenance maintenance_;
 };
 
