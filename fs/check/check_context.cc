@@ -35,6 +35,7 @@ const SegmentRecord* CheckContext::RecordOf(SegmentId id) const {
 }
 
 void CheckContext::Report(Finding finding) {
+  if (taker_) return taker_(std::move(finding));
   MutexLock lock(mutex_);
   ++report_.findings;
   if (options.on_finding) options.on_finding(finding);

@@ -40,6 +40,9 @@ class CheckContext {
   bool clean() const { return records_known && ids.clean; }
 
   void Report(Finding finding) SILTFS_EXCLUDES(mutex_);
+  // Passes the following findings to `taker` instead; empty: reports them again. Only while one
+  // thread uses the context.
+  void Divert(std::function<void(Finding)> taker) { taker_ = std::move(taker); }
   // Defers the finding that the index has no entry for some chunks of a segment; see
   // ReportHeldBack. A missing entry is a fault only if a file refers to the chunk. A dead chunk may
   // lack an entry for this reason: if it is stored twice, the index leads to only one copy, and
@@ -110,6 +113,7 @@ class CheckContext {
  private:
   static constexpr size_t kMostDamagedNames = 1u << 16;
 
+  std::function<void(Finding)> taker_;
   mutable Mutex mutex_;  // held while on_finding and on_progress of `options` run
   CheckReport report_ SILTFS_GUARDED_BY(mutex_);
   std::unordered_set<ChunkName> damaged_ SILTFS_GUARDED_BY(mutex_);

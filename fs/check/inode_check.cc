@@ -35,16 +35,18 @@ uint64_t LinkNumber(uint64_t cookie, uint64_t inode, uint32_t type, std::string_
 
 class InodeCheck {
  public:
-  InodeCheck(CheckContext& context, const KvSnapshot& snapshot)
+  // `received`: the record of the received snapshot that is checked; null for the live files.
+  InodeCheck(CheckContext& context, const KvSnapshot& snapshot, const SnapshotRecord* received)
       : context_(context),
         snapshot_(snapshot),
+        received_(received),
         names_(snapshot, Table::kDirectoryEntry),
         inodes_(snapshot, Table::kInode),
         cookies_(snapshot, Table::kDirectoryCookie),
         extents_(snapshot, Table::kOverlay),
         orphans_(snapshot, Table::kOrphan),
         xattrs_(snapshot, Table::kXattr),
-        links_(context, snapshot),
+        links_(context, snapshot, received == nullptr),
         tree_(context, snapshot) {}
 
   Status Run();
@@ -87,8 +89,14 @@ class InodeCheck {
   Status MatchNames(uint64_t directory);
   void CheckCounters();
 
+  bool IsHidden(uint64_t inode) const { return received_ == nullptr && context_.IsHidden(inode); }
+  bool IsUnallocated(uint64_t inode) const;
+  // The counters that the records must have.
+  Result<std::optional<Counters>> ReadCounters() const;
+
   CheckContext& context_;
   const KvSnapshot& snapshot_;
+  const SnapshotRecord* const received_;
   TableCursor names_;
   TableCursor inodes_;
   TableCursor cookies_;
@@ -224,8 +232,9 @@ void InodeCheck::ReadMarks(Found& found) {
 }
 
 Status InodeCheck::Judge(const Found& found) {
-  if (context_.IsHidden(found.number)) return Status::Ok();
-  context_.Count([&found](CheckReport& report) {
+  if (IsHidden(found.number)) return Status::Ok();
+  context_.Count([&found, this](CheckReport& report) {
+    if (received_ != nullptr) return;
     report.names += found.names;
     report.xattrs += found.xattrs;
     report.overlay_extents += found.extents;
@@ -240,7 +249,7 @@ Status InodeCheck::Judge(const Found& found) {
                     found.orphan ? " and the mark of an orphan" : ""));
     return Status::Ok();
   }
-  if (found.number == 0 || (context_.records_known && found.number >= context_.ids.inode_limit)) {
+  if (IsUnallocated(found.number)) {
     Say("inode-number", found.number, "the inode's number was never allocated");
   }
   SILTFS_RETURN_IF_ERROR(links_.Add(found.number, found.record, found.orphan));
@@ -353,16 +362,34 @@ Status InodeCheck::MatchNames(uint64_t directory) {
   return iterator->status();
 }
 
-void InodeCheck::CheckCounters() {
-  const auto value = snapshot_.Get(kCountersKey);
-  if (!value.ok()) return context_.Report("metadata-read", value.status());
+bool InodeCheck::IsUnallocated(uint64_t inode) const {
+  if (inode == 0) return true;
+  if (received_ != nullptr) return inode >= received_->inode_limit;
+  return context_.records_known && inode >= context_.ids.inode_limit;
+}
+
+Result<std::optional<Counters>> InodeCheck::ReadCounters() const {
   Counters counters{};
-  if (*value) {
-    Decoder in(AsBytes(**value));
-    for (int64_t& counter : counters) counter = in.I64();
-    if (!in.Done()) return Say("counter", 0, "the counters are malformed");
+  if (received_ != nullptr) {
+    counters[static_cast<size_t>(Counter::kLogicalBytes)] = received_->logical_bytes;
+    counters[static_cast<size_t>(Counter::kFiles)] = received_->files;
+    counters[static_cast<size_t>(Counter::kDirectories)] = received_->directories;
+    counters[static_cast<size_t>(Counter::kChunkReferences)] = received_->chunk_references;
+    return std::optional(counters);
   }
+  SILTFS_ASSIGN_OR_RETURN(const auto value, snapshot_.Get(kCountersKey));
+  if (!value) return std::optional(counters);
+  Decoder in(AsBytes(*value));
+  for (int64_t& counter : counters) counter = in.I64();
+  return in.Done() ? std::optional(counters) : std::optional<Counters>();
+}
+
+void InodeCheck::CheckCounters() {
+  const auto read = ReadCounters();
+  if (!read.ok()) return context_.Report("metadata-read", read.status());
+  if (!*read) return Say("counter", 0, "the counters are malformed");
   if (!sums_known_) return;
+  const Counters& counters = **read;
   struct Named {
     Counter counter;
     std::string_view name;
@@ -383,7 +410,12 @@ void InodeCheck::CheckCounters() {
 }  // namespace
 
 Status CheckInodes(CheckContext& context, const KvSnapshot& snapshot) {
-  return InodeCheck(context, snapshot).Run();
+  return InodeCheck(context, snapshot, nullptr).Run();
+}
+
+Status CheckReceivedInodes(CheckContext& context, const KvSnapshot& snapshot,
+                           const SnapshotRecord& record) {
+  return InodeCheck(context, snapshot, &record).Run();
 }
 
 }  // namespace siltfs

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fs/check/inode_check.h"
+#include "fs/check/lineage_check.h"
 #include "fs/check/version_check.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/open_kv_store.h"
@@ -18,6 +19,7 @@
 #include "fs/records/snapshot_record.h"
 #include "fs/recovery/segment_replacement.h"
 #include "fs/segments/segment_tables.h"
+#include "fs/versions/lineage_view.h"
 #include "store/base/coding.h"
 
 namespace siltfs {
@@ -29,7 +31,7 @@ constexpr std::array kTables = {
     Table::kCounters,        Table::kOrphan,         Table::kXattr,      Table::kReplacement,
     Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,     Table::kScrub,
     Table::kSecondary,       Table::kHidden,         Table::kSnapshot,   Table::kVersion,
-    Table::kVersionList};
+    Table::kVersionList,     Table::kLineage};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||
@@ -296,9 +298,10 @@ Status CheckMetadata(CheckContext& context) {
   const auto rolling_back = IsRollingBack(*snapshot);
   // The checks below report damage.
   if (!rolling_back.ok() && !IsDamage(rolling_back.status())) return rolling_back.status();
-  for (const auto check : {CheckKeys, CheckInodes, CheckVersions}) {
+  const auto live = MakeLineageView(snapshot, kLiveLineage);
+  for (const auto check : {CheckKeys, CheckInodes, CheckVersions, CheckLineages}) {
     if (check == CheckInodes && rolling_back.ok() && *rolling_back) continue;
-    const Status checked = check(context, *snapshot);
+    const Status checked = check(context, check == CheckInodes ? *live : *snapshot);
     if (checked.ok()) continue;
     if (!IsDamage(checked)) return checked;
     context.Report("metadata-read", checked);

@@ -51,7 +51,7 @@ Status NameCheck::Pass(uint64_t last) {
   TableCursor names(snapshot_, Table::kDirectoryEntry);
   for (; names.inode() != TableCursor::kEnd; names.Next()) {
     // The names in hidden directories lead to hidden inodes, which have no slots.
-    if (!context_.IsHidden(names.inode()))
+    if (!live_ || !context_.IsHidden(names.inode()))
       CountName(names.inode(), names.rest(), names.value(), last);
     if (++done % 1024 == 0) SILTFS_RETURN_IF_ERROR(context_.Continue());
   }

@@ -18,8 +18,9 @@ namespace siltfs {
 
 class NameCheck {
  public:
-  NameCheck(CheckContext& context, const KvSnapshot& snapshot)
-      : context_(context), snapshot_(snapshot) {}
+  // `live`: the snapshot has the live files, and so perhaps hidden inodes.
+  NameCheck(CheckContext& context, const KvSnapshot& snapshot, bool live)
+      : context_(context), snapshot_(snapshot), live_(live) {}
 
   // Adds an inode with a higher number than the one before. `record` is empty if the inode's record
   // is malformed.
@@ -47,6 +48,7 @@ class NameCheck {
 
   CheckContext& context_;
   const KvSnapshot& snapshot_;
+  const bool live_;
   std::vector<Slot> slots_;
   uint64_t first_ = 0;
 };

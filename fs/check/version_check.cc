@@ -16,6 +16,7 @@
 #include "fs/open/store_layout.h"
 #include "fs/records/inode_record.h"
 #include "fs/records/schema.h"
+#include "fs/versions/lineage_view.h"
 #include "fs/versions/snapshot_view.h"
 #include "fs/versions/version_key.h"
 #include "store/base/checksum.h"
@@ -114,12 +115,16 @@ class VersionCheck {
   void CheckSnapshot(uint64_t number, const SnapshotRecord& record) {
     if (number >= next_)
       SayRecord(fmt::format("the number of snapshot {} was never allocated", number));
-    if (record.inode_limit <= kRootInode || record.inode_limit < highest_limit_ ||
-        (context_.records_known && record.inode_limit > HighestInodeLimit(context_.ids))) {
+    const uint64_t highest = record.lineage != kLiveLineage ? kInodesPerLineage
+                             : context_.records_known       ? HighestInodeLimit(context_.ids)
+                                                            : std::numeric_limits<uint64_t>::max();
+    uint64_t& lowest = highest_limits_[record.lineage];
+    if (record.inode_limit <= kRootInode || record.inode_limit < lowest ||
+        record.inode_limit > highest) {
       SayRecord(fmt::format("the limit {} of the inodes of snapshot {} is impossible",
                             record.inode_limit, number));
     } else {
-      highest_limit_ = record.inode_limit;
+      lowest = record.inode_limit;
     }
     if (record.removing) return;
     if (!IsName(record.name)) {
@@ -141,8 +146,8 @@ class VersionCheck {
       }
       versions_.Add(iterator->key());
       const auto value = DecodeVersion(iterator->value());
-      const bool intact =
-          value && (*value ? IsRecord(parts->key, **value) : parts->key != InodeKey(kRootInode));
+      const bool intact = value && (*value ? IsRecord(parts->key, **value)
+                                           : KeyWithoutLineage(parts->key) != InodeKey(kRootInode));
       if (!intact) Note("with a malformed value", parts->key, parts->snapshot);
       if (parts->snapshot >= next_)
         Note("of snapshots that were never made", parts->key, parts->snapshot);
@@ -161,7 +166,7 @@ class VersionCheck {
         continue;
       }
       listed_.Add(VersionKey(parts->key, parts->snapshot));
-      if (!IsNeeded(snapshots_, parts->born, parts->snapshot))
+      if (!IsNeeded(snapshots_, parts->lineage, parts->born, parts->snapshot))
         Note("that no snapshot needs", parts->key, parts->snapshot);
     }
     return iterator->status();
@@ -234,7 +239,7 @@ class VersionCheck {
   CheckContext& context_;
   const KvSnapshot& metadata_;
   uint64_t next_ = 1;  // the number of the next snapshot
-  uint64_t highest_limit_ = 0;
+  std::map<LineageNumber, uint64_t> highest_limits_;
   std::vector<NumberedSnapshot> snapshots_;  // ascending
   std::set<std::string> names_;
   VersionSet versions_;
@@ -250,9 +255,13 @@ uint64_t HighestInodeLimit(const IdRanges& ids) {
   return std::min(ids.inode_limit, kHighest - IdAllocator::kInodeRange) + IdAllocator::kInodeRange;
 }
 
-bool IsNeeded(const std::vector<NumberedSnapshot>& snapshots, uint64_t born, uint64_t kept_for) {
-  const auto first = std::ranges::upper_bound(snapshots, born, {}, &NumberedSnapshot::number);
-  return first != snapshots.end() && first->number <= kept_for;
+bool IsNeeded(const std::vector<NumberedSnapshot>& snapshots, uint64_t lineage, uint64_t born,
+              uint64_t kept_for) {
+  auto snapshot = std::ranges::upper_bound(snapshots, born, {}, &NumberedSnapshot::number);
+  for (; snapshot != snapshots.end() && snapshot->number <= kept_for; ++snapshot) {
+    if (snapshot->record.lineage == lineage || snapshot->record.name.empty()) return true;
+  }
+  return false;
 }
 
 Status CheckVersions(CheckContext& context, const KvSnapshot& snapshot) {

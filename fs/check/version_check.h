@@ -17,9 +17,11 @@ namespace siltfs {
 // numbers in advance, and a clean unmount returns the unused ones.
 uint64_t HighestInodeLimit(const IdRanges& ids);
 
-// Whether one of the snapshots, which ascend by number, needs a version with these bounds. A
-// snapshot that is being removed counts too.
-bool IsNeeded(const std::vector<NumberedSnapshot>& snapshots, uint64_t born, uint64_t kept_for);
+// Whether one of the snapshots of the lineage needs a version with these bounds. `snapshots`: those
+// of the store, which ascend by number. A snapshot that is being removed counts too, and one
+// without a name, because its record is malformed, may belong to any lineage.
+bool IsNeeded(const std::vector<NumberedSnapshot>& snapshots, uint64_t lineage, uint64_t born,
+              uint64_t kept_for);
 
 // Reports snapshot-record and snapshot-version. Fails if a table cannot be read.
 Status CheckVersions(CheckContext& context, const KvSnapshot& snapshot);

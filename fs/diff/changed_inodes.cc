@@ -8,6 +8,8 @@
 
 #include "fs/interface/file_system.h"
 #include "fs/records/schema.h"
+#include "fs/versions/changed_keys.h"
+#include "fs/versions/lineage_view.h"
 #include "fs/versions/snapshot_view.h"
 
 namespace siltfs {
@@ -18,22 +20,17 @@ void SortOnce(std::vector<uint64_t>& numbers) {
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
 }
 
-using VisitKey = std::function<Status(std::string_view key, SnapshotNumber kept_for)>;
+using VisitKey = std::function<Status(const ChangedKey&)>;
 
-// Visits each key that has a version for the older state, and not for the newer one.
-Status ForEachChangedKey(const ComparedStates& states, const CheckInterruption& check,
-                         const VisitKey& visit) {
-  const auto list = states.versions->NewIteratorBelow(VersionListKey(states.end, 0, {}));
+Status ForEachChanged(const ComparedStates& states, const CheckInterruption& check,
+                      const VisitKey& visit) {
   uint64_t done = 0;
-  for (list->Seek(VersionListKey(states.first, 0, {})); list->Valid(); list->Next()) {
-    const auto parts = ParseVersionListKey(list->key());
-    if (!parts) return {StatusCode::kCorruption, "a list of versions is malformed"};
-    // The older state does not show a version that was born later. So the key has changed again, or
-    // belongs to a newer inode.
-    if (parts->born < states.first) SILTFS_RETURN_IF_ERROR(visit(parts->key, parts->snapshot));
-    if (++done % 1024 == 0) SILTFS_RETURN_IF_ERROR(check());
-  }
-  return list->status();
+  return ForEachChangedKey(*states.versions, states.older, states.newer, {},
+                           [&](const ChangedKey& changed) -> Result<bool> {
+                             SILTFS_RETURN_IF_ERROR(visit(changed));
+                             if (++done % 1024 == 0) SILTFS_RETURN_IF_ERROR(check());
+                             return true;
+                           });
 }
 
 Result<std::optional<NameEntry>> VersionOfName(const KvSnapshot& versions, std::string_view key,
@@ -60,7 +57,8 @@ class Finder {
     SortOnce(found_.lost_names);
     std::vector<uint64_t> changed;
     SILTFS_RETURN_IF_ERROR(
-        ForEachChangedKey(states_, check_, [&changed](std::string_view key, SnapshotNumber) {
+        ForEachChanged(states_, check_, [&changed](const ChangedKey& changed_key) {
+          const std::string_view key = changed_key.key;
           uint64_t inode = 0;
           const auto table = static_cast<Table>(key[0]);
           const bool of_inode =
@@ -121,26 +119,27 @@ ComparedStates::ComparedStates(std::shared_ptr<const KvSnapshot> committed,
                                const NumberedSnapshot& from, const NumberedSnapshot* to)
     : versions(std::move(committed)),
       before(MakeSnapshotView(versions, BoundsOf(from))),
-      after(to == nullptr ? versions : MakeSnapshotView(versions, BoundsOf(*to))),
-      first(from.number),
-      end(to == nullptr ? std::numeric_limits<SnapshotNumber>::max() : to->number),
+      after(to == nullptr ? MakeLineageView(versions, kLiveLineage)
+                          : MakeSnapshotView(versions, BoundsOf(*to))),
+      older(BoundsOf(from)),
+      newer(to == nullptr ? std::numeric_limits<SnapshotNumber>::max() : to->number),
       inode_limit(from.record.inode_limit),
       since(from.record.created) {}
 
 Status ForEachChangedName(const ComparedStates& states, const CheckInterruption& check,
                           const std::function<Status(const ChangedName&)>& visit) {
   const TreeReader after(*states.after);
-  return ForEachChangedKey(
-      states, check, [&](std::string_view key, SnapshotNumber kept_for) -> Status {
-        auto place = ParseDirectoryEntryKey(key);
-        if (!place) return Status::Ok();
-        ChangedName name{.place = *std::move(place)};
-        SILTFS_ASSIGN_OR_RETURN(name.before, VersionOfName(*states.versions, key, kept_for));
-        SILTFS_ASSIGN_OR_RETURN(name.after, after.FindName(name.place));
-        const bool same = name.before && name.after && name.before->inode == name.after->inode;
-        if (same || (!name.before && !name.after)) return Status::Ok();
-        return visit(name);
-      });
+  return ForEachChanged(states, check, [&](const ChangedKey& changed) -> Status {
+    auto place = ParseDirectoryEntryKey(changed.key);
+    if (!place) return Status::Ok();
+    ChangedName name{.place = *std::move(place)};
+    SILTFS_ASSIGN_OR_RETURN(name.before,
+                            VersionOfName(*states.versions, changed.stored_key, changed.kept_for));
+    SILTFS_ASSIGN_OR_RETURN(name.after, after.FindName(name.place));
+    const bool same = name.before && name.after && name.before->inode == name.after->inode;
+    if (same || (!name.before && !name.after)) return Status::Ok();
+    return visit(name);
+  });
 }
 
 const ChangedInodes::Differing* ChangedInodes::Find(uint64_t inode) const {

@@ -13,18 +13,18 @@
 namespace siltfs {
 
 struct ComparedStates {
-  // `committed`: the metadata with all versions. `from` is a snapshot. `to` is a newer one, or null
-  // for the state in `committed`. Both snapshots must exist as long as the result is used.
+  // `committed`: the metadata with all versions. `from` is a snapshot. `to` is a newer one of the
+  // same lineage, or null for the live files in `committed`. Both snapshots must exist as long as
+  // the result is used.
   ComparedStates(std::shared_ptr<const KvSnapshot> committed, const NumberedSnapshot& from,
                  const NumberedSnapshot* to);
 
   std::shared_ptr<const KvSnapshot> versions;
   std::shared_ptr<const KvSnapshot> before;
   std::shared_ptr<const KvSnapshot> after;
-  // The versions that were kept for the snapshots [first, end) are the values that the changes
-  // between the two states have replaced.
-  SnapshotNumber first = 0;
-  SnapshotNumber end = 0;
+  SnapshotBounds older;
+  // The number of the newer snapshot, or one above those of all snapshots.
+  SnapshotNumber newer = 0;
   // The inodes of the older state are below. Only the keys of these inodes have versions for it.
   uint64_t inode_limit = 0;
   // A change that is not in the older state was made at this time or later, in nanoseconds since

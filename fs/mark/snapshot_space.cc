@@ -9,6 +9,7 @@
 #include "fs/mark/reference_sorter.h"
 #include "fs/mark/reference_walk.h"
 #include "fs/records/inode_record.h"
+#include "fs/records/lineage.h"
 #include "fs/records/overlay_extent.h"
 #include "fs/records/schema.h"
 #include "fs/versions/shown_values.h"
@@ -178,15 +179,38 @@ class SpaceMeasurement {
     });
   }
 
-  Status WalkTable(Table table,
-                   const std::function<Status(std::string_view value, const Span& span)>& add) {
-    const KeyRange range = RangeOf(table);
+  using AddValue = std::function<Status(std::string_view value, const Span& span)>;
+
+  Status WalkTable(Table table, const AddValue& add) {
+    SILTFS_ASSIGN_OR_RETURN(const Lineages lineages, ReadLineages(metadata_));
+    SILTFS_RETURN_IF_ERROR(WalkLineage(table, kLiveLineage, add));
+    for (const auto& [lineage, record] : lineages)
+      SILTFS_RETURN_IF_ERROR(WalkLineage(table, lineage, add));
+    return Status::Ok();
+  }
+
+  Status WalkLineage(Table table, LineageNumber lineage, const AddValue& add) {
+    std::vector<SnapshotBounds> own;
+    std::vector<uint32_t> places;  // of these snapshots among all
+    for (size_t i = 0; i < snapshots_.size(); ++i) {
+      if (snapshots_[i].lineage != lineage) continue;
+      own.push_back(snapshots_[i]);
+      places.push_back(static_cast<uint32_t>(i));
+    }
+    const auto live = static_cast<uint32_t>(snapshots_.size());
+    // Only snapshots show the head of a lineage. What they do not show is being received.
+    const bool shown_itself = lineage == kLiveLineage || own.empty();
+    const KeyRange range = RangeOfLineage(table, lineage);
     return ForEachShownValue(
-        metadata_, range.begin, range.end, snapshots_,
+        metadata_, range.begin, range.end, own,
         [&](std::string_view key, std::string_view value, const ShownBy& shown) -> Status {
           SILTFS_RETURN_IF_ERROR(pacer_.Step(Pacer::kRecordWork));
-          Status added =
-              add(value, {static_cast<uint32_t>(shown.first), static_cast<uint32_t>(shown.last)});
+          const size_t last = shown.last < own.size() || shown_itself || shown.first == own.size()
+                                  ? shown.last
+                                  : own.size() - 1;
+          const Span span = {shown.first < own.size() ? places[shown.first] : live,
+                             last < own.size() ? places[last] : live};
+          Status added = add(value, span);
           if (added.Is(StatusCode::kCorruption))
             return std::move(added).At(NameOfOwner(table, key));
           return added;

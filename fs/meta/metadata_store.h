@@ -40,6 +40,7 @@
 
 #include "fs/kv/kv_store.h"
 #include "fs/meta/commit_port.h"
+#include "fs/meta/lineage_port.h"
 #include "fs/meta/snapshot_port.h"
 
 namespace siltfs {
@@ -158,6 +159,8 @@ class MetadataStore : public CommitPort {
   virtual void SetDeferredChanges(DeferredChanges* late) = 0;
   // The snapshots of the store; null if this is itself the metadata of a snapshot.
   virtual SnapshotPort* snapshots() = 0;
+  // The received snapshots; null like snapshots().
+  virtual LineagePort* lineages() = 0;
   // The counters, including all operations applied so far.
   virtual Counters counters() const = 0;
 

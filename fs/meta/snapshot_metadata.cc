@@ -17,9 +17,7 @@ Status ReadOnly() { return {StatusCode::kReadOnly, "a snapshot cannot be changed
 class SnapshotMetadata final : public MetadataStore {
  public:
   SnapshotMetadata(const CommitPort& live, const NumberedSnapshot& snapshot)
-      : live_(live),
-        bounds_{snapshot.number, snapshot.record.inode_limit},
-        commit_(snapshot.record.commit) {
+      : live_(live), bounds_(BoundsOf(snapshot)), commit_(snapshot.record.commit) {
     counters_[static_cast<size_t>(Counter::kLogicalBytes)] = snapshot.record.logical_bytes;
     counters_[static_cast<size_t>(Counter::kFiles)] = snapshot.record.files;
     counters_[static_cast<size_t>(Counter::kDirectories)] = snapshot.record.directories;
@@ -41,6 +39,7 @@ class SnapshotMetadata final : public MetadataStore {
   uint64_t DiskBytes() const override { return 0; }
 
   SnapshotPort* snapshots() override { return nullptr; }
+  LineagePort* lineages() override { return nullptr; }
   void SetParticipant(CommitParticipant*) override {}
   void SetDeferredChanges(DeferredChanges*) override {}
   Status WriteThrough(const std::vector<Mutation>&) override { return ReadOnly(); }

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "fs/kv/kv_store.h"
 #include "fs/meta/metadata_store.h"
+#include "fs/records/lineage.h"
 #include "fs/records/snapshot_record.h"
 #include "fs/versions/version_keeper.h"
 
@@ -28,8 +30,9 @@ class SnapshotState {
   static Result<SnapshotState> Read(const KvSnapshot& metadata);
 
   const std::vector<NumberedSnapshot>& all() const { return all_; }
-  // Keeps the versions that the snapshots need.
+  // Keeps the versions of the live files that the snapshots need.
   const VersionKeeper& keeper() const { return keeper_; }
+  const Lineages& lineages() const { return lineages_; }
   uint64_t next() const { return next_; }
   bool HasName(std::string_view name) const;
 
@@ -47,14 +50,23 @@ class SnapshotState {
   Status BeginRestore(uint64_t number, std::vector<Mutation>& mutations);
   Status EndRestore(uint64_t number, std::vector<Mutation>& mutations);
 
+  // The functions of LineagePort.
+  Result<LineageNumber> AddLineage(const LineageRecord& record, std::vector<Mutation>& mutations);
+  void SetLineage(LineageNumber lineage, const std::optional<LineageRecord>& record,
+                  std::vector<Mutation>& mutations);
+  Result<NumberedSnapshot> AddReceived(SnapshotRecord record, std::vector<Mutation>& mutations);
+
  private:
   // The snapshot, which must not be one that is being removed unless `removing`.
   Result<NumberedSnapshot*> Find(uint64_t number, bool removing);
   void MakeKeeper();
+  // Adds a snapshot with the next number.
+  void Append(SnapshotRecord record, std::vector<Mutation>& mutations);
 
   std::vector<NumberedSnapshot> all_;  // ascending
   uint64_t next_ = 1;
   VersionKeeper keeper_;
+  Lineages lineages_;
 };
 
 }  // namespace siltfs

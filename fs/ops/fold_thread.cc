@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "fs/records/lineage.h"
 #include "fs/records/schema.h"
 
 namespace siltfs {
@@ -33,7 +34,7 @@ void FoldThread::Run() {
 }
 
 void FoldThread::FoldLeftovers() {
-  const KeyRange all = RangeOf(Table::kOverlay);
+  const KeyRange all = RangeOfLineage(Table::kOverlay, kLiveLineage);
   std::string next = all.begin;
   for (;;) {
     std::optional<InodeNumber> found;

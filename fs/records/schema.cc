@@ -81,6 +81,8 @@ std::string DamageKey(SegmentId segment, uint32_t first_ordinal) {
 
 std::string SnapshotKey(uint64_t number) { return StartKey(Table::kSnapshot, number).Take(); }
 
+std::string LineageKey(uint64_t lineage) { return StartKey(Table::kLineage, lineage).Take(); }
+
 KeyRange RangeOf(Table table) {
   char first = static_cast<char>(table);
   return {std::string(1, first), std::string(1, static_cast<char>(first + 1))};

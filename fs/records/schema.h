@@ -38,6 +38,7 @@ enum class Table : char {
   kGarbage = 'w',          // garbage_record.h
   kXattr = 'x',            // inode, name
   kSnapshot = 'm',         // snapshot number: snapshot_record.h; see kNextSnapshotKey
+  kLineage = 'l',          // number of a lineage: lineage.h
   kVersion = 'y',          // a key, and a snapshot's number: fs/versions/version_key.h
   kVersionList = 'z',      // versions by snapshot: fs/versions/version_key.h
 };
@@ -66,6 +67,7 @@ inline constexpr std::string_view kVictimNote = "c";
 inline constexpr std::string_view kPlainNote = "";
 std::string DamageKey(SegmentId segment, uint32_t first_ordinal);
 std::string SnapshotKey(uint64_t number);
+std::string LineageKey(uint64_t lineage);
 
 // The range [begin, end) of all keys of one table, or of the keys of one inode in a table with keys
 // that begin with the inode.
@@ -84,7 +86,7 @@ struct NumberedKey {
   uint64_t number;  // offset or cookie, or an inode in kHidden
 };
 std::optional<NumberedKey> ParseNumberedKey(Table table, std::string_view key);
-// kInode, kOrphan, and the ranges of kHidden.
+// kInode, kOrphan, kLineage, and the ranges of kHidden.
 std::optional<uint64_t> ParseInodeKey(Table table, std::string_view key);
 std::optional<SegmentId> ParseSegmentKey(std::string_view key);
 std::optional<SegmentId> ParseReplacementKey(std::string_view key);

@@ -1,8 +1,12 @@
 #include "fs/records/snapshot_record.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
+#include "fs/records/lineage.h"
 #include "fs/records/schema.h"
+#include "fs/records/snapshot_id_coding.h"
 #include "store/base/coding.h"
 
 namespace siltfs {
@@ -10,6 +14,7 @@ namespace {
 
 constexpr uint8_t kRemoving = 1;
 constexpr uint8_t kRestoring = 2;
+constexpr uint8_t kReceived = 4;
 
 Status Malformed() {
   return {StatusCode::kCorruption, "metadata holds a malformed record of a snapshot"};
@@ -24,25 +29,31 @@ bool IsUsableName(std::string_view name) {
 }  // namespace
 
 std::string SnapshotRecord::Encode() const {
-  return Encoder()
-      .U8(removing    ? kRemoving
-          : restoring ? kRestoring
-                      : 0)
+  Encoder out;
+  out.U8(static_cast<uint8_t>((removing    ? kRemoving
+                               : restoring ? kRestoring
+                                           : 0) |
+                              (lineage != kLiveLineage ? kReceived : 0)))
       .I64(created)
       .U64(commit)
       .U64(inode_limit)
       .I64(logical_bytes)
       .I64(files)
       .I64(directories)
-      .I64(chunk_references)
-      .Raw(name)
-      .Take();
+      .I64(chunk_references);
+  if (lineage != kLiveLineage) {
+    out.U64(lineage);
+    EncodeSnapshotId(out, source);
+  }
+  return out.Raw(name).Take();
 }
 
 Result<SnapshotRecord> SnapshotRecord::Decode(std::string_view value) {
   Decoder in(AsBytes(value));
   SnapshotRecord record;
-  const uint8_t flags = in.U8();
+  const uint8_t all_flags = in.U8();
+  const bool received = (all_flags & kReceived) != 0;
+  const auto flags = static_cast<uint8_t>(all_flags & ~kReceived);
   record.removing = flags == kRemoving;
   record.restoring = flags == kRestoring;
   record.created = in.I64();
@@ -52,6 +63,13 @@ Result<SnapshotRecord> SnapshotRecord::Decode(std::string_view value) {
   record.files = in.I64();
   record.directories = in.I64();
   record.chunk_references = in.I64();
+  if (received) {
+    record.lineage = in.U64();
+    record.source = DecodeSnapshotId(in);
+    if (record.lineage == kLiveLineage || record.lineage >= kLineageLimit ||
+        record.inode_limit > kInodesPerLineage || record.restoring)
+      return Malformed();
+  }
   if (!in.ok() || flags > kRestoring) return Malformed();
   record.name = value.substr(value.size() - in.remaining());
   if (record.name.empty()) return Malformed();
@@ -60,6 +78,7 @@ Result<SnapshotRecord> SnapshotRecord::Decode(std::string_view value) {
 
 Result<std::vector<NumberedSnapshot>> ReadSnapshots(const KvSnapshot& metadata) {
   std::vector<NumberedSnapshot> found;
+  std::map<LineageNumber, uint64_t> limits;
   SILTFS_ASSIGN_OR_RETURN(const uint64_t next, ReadNextSnapshot(metadata));
   const KeyRange range = RangeOf(Table::kSnapshot);
   const auto iterator = metadata.NewIteratorBelow(range.end);
@@ -70,7 +89,8 @@ Result<std::vector<NumberedSnapshot>> ReadSnapshots(const KvSnapshot& metadata) 
       return Malformed();
     SILTFS_ASSIGN_OR_RETURN(SnapshotRecord record, SnapshotRecord::Decode(iterator->value()));
     // The keeper of versions relies on limits that rise, and listings on names.
-    if (!found.empty() && record.inode_limit < found.back().record.inode_limit) return Malformed();
+    if (record.inode_limit < std::exchange(limits[record.lineage], record.inode_limit))
+      return Malformed();
     if (!IsUsableName(record.name)) return Malformed();
     found.push_back({*number, std::move(record)});
   }

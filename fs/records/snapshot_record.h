@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fs/kv/kv_store.h"
+#include "fs/records/snapshot_id.h"
 #include "store/base/result.h"
 
 namespace siltfs {
@@ -30,6 +31,10 @@ struct SnapshotRecord {
   int64_t files = 0;
   int64_t directories = 0;
   int64_t chunk_references = 0;
+  // Of a received snapshot: its lineage (lineage.h), and the identity of the snapshot that was
+  // sent. The limit of its inodes is that of the sender.
+  uint64_t lineage = 0;
+  SnapshotId source = {};
 
   bool operator==(const SnapshotRecord&) const = default;
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fs/check/record_form.h"
+#include "fs/records/lineage.h"
 #include "fs/records/schema.h"
 #include "fs/records/snapshot_record.h"
 #include "fs/versions/version_keeper.h"
@@ -14,11 +15,12 @@
 namespace siltfs {
 namespace {
 
-// The snapshots for which values are kept. If a record is malformed, or a limit is too low, too
-// many values are kept, but none is missing.
-Result<std::vector<SnapshotBounds>> BoundsOf(const KvSnapshot& metadata) {
-  std::vector<SnapshotBounds> bounds;
-  uint64_t limit = 0;
+using BoundsByLineage = std::map<LineageNumber, std::vector<SnapshotBounds>>;
+
+// The snapshots for which values are kept. If a limit is too low, too many values are kept, but
+// none is missing. A snapshot with a malformed record counts as one of the live files.
+Result<BoundsByLineage> BoundsOf(const KvSnapshot& metadata) {
+  BoundsByLineage all;
   const KeyRange range = RangeOf(Table::kSnapshot);
   const auto iterator = metadata.NewIteratorBelow(range.end);
   for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
@@ -26,12 +28,14 @@ Result<std::vector<SnapshotBounds>> BoundsOf(const KvSnapshot& metadata) {
     if (!number || *number == 0) continue;
     const auto record = SnapshotRecord::Decode(iterator->value());
     if (record.ok() && record->removing) continue;
-    limit =
-        std::max(limit, record.ok() ? record->inode_limit : std::numeric_limits<uint64_t>::max());
-    bounds.push_back({*number, limit});
+    SnapshotBounds bounds{*number, kInodesPerLineage, kLiveLineage};
+    if (record.ok()) bounds = siltfs::BoundsOf(NumberedSnapshot{*number, *record});
+    std::vector<SnapshotBounds>& own = all[bounds.lineage];
+    if (!own.empty()) bounds.inode_limit = std::max(bounds.inode_limit, own.back().inode_limit);
+    own.push_back(bounds);
   }
   SILTFS_RETURN_IF_ERROR(iterator->status());
-  return bounds;
+  return all;
 }
 
 bool IsDamage(std::string_view key, const std::string& version) {
@@ -43,17 +47,21 @@ bool IsDamage(std::string_view key, const std::string& version) {
 }  // namespace
 
 Status MetadataEdit::KeepVersions() {
-  SILTFS_ASSIGN_OR_RETURN(std::vector<SnapshotBounds> bounds, BoundsOf(*snapshot_));
+  SILTFS_ASSIGN_OR_RETURN(BoundsByLineage bounds, BoundsOf(*snapshot_));
   if (bounds.empty()) return Status::Ok();
-  std::vector<std::string_view> changed;
-  changed.reserve(mutations_.size());
-  for (const Mutation& mutation : mutations_) changed.emplace_back(mutation.key);
+  std::map<LineageNumber, std::vector<std::string_view>> changed;
+  for (const Mutation& mutation : mutations_) {
+    uint64_t inode = 0;
+    if (IsVersionedKey(mutation.key, inode)) changed[LineageOf(inode)].emplace_back(mutation.key);
+  }
   std::vector<Mutation> kept;
-  const VersionKeeper keeper(std::move(bounds));
-  Status done = keeper.Keep(*snapshot_, changed, kept);
-  // The check reports the malformed version, and another step removes it.
-  if (done.Is(StatusCode::kCorruption)) return Status::Ok();
-  SILTFS_RETURN_IF_ERROR(done);
+  for (const auto& [lineage, keys] : changed) {
+    const VersionKeeper keeper(std::move(bounds[lineage]));
+    Status done = keeper.Keep(*snapshot_, keys, kept);
+    // The check reports the malformed version, and another step removes it.
+    if (done.Is(StatusCode::kCorruption)) return Status::Ok();
+    SILTFS_RETURN_IF_ERROR(done);
+  }
   // A version and its entry in the list follow each other.
   for (size_t i = 0; i + 1 < kept.size(); i += 2) {
     const auto parts = ParseVersionKey(kept[i].key);

@@ -11,6 +11,7 @@
 #include "fs/records/damage_record.h"
 #include "fs/records/directory_entry.h"
 #include "fs/records/garbage_record.h"
+#include "fs/records/lineage.h"
 #include "fs/records/schema.h"
 #include "fs/records/scrub_record.h"
 #include "fs/segments/sealed_record.h"
@@ -87,6 +88,8 @@ bool RecordRebuild::Keep(std::string_view key, std::string_view value) {
       return KeepSnapshot(key, value);
     case Table::kVersion:
       return KeepVersion(key, value);
+    case Table::kLineage:
+      return ParseInodeKey(Table::kLineage, key) && LineageRecord::Decode(value).ok();
     case Table::kVersionList:
       return ParseVersionListKey(key) && value.empty();
     default:
@@ -134,6 +137,7 @@ bool RecordRebuild::KeepSingle(std::string_view key, std::string_view value) {
 void RecordRebuild::NoteInodes(std::string_view key, std::string_view value) {
   Decoder in(AsBytes(key.substr(1)));
   const uint64_t inode = in.BigU64();
+  if (in.ok() && LineageOf(inode) != kLiveLineage) return;
   if (in.ok()) NoteInode(inode);
   if (key[0] == static_cast<char>(Table::kDirectoryEntry)) {
     const auto entry = NameEntry::Decode(value);

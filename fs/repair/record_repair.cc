@@ -161,6 +161,7 @@ class RecordRepair {
         case Table::kSnapshot:  // RepairVersions repairs these tables
         case Table::kVersion:
         case Table::kVersionList:
+        case Table::kLineage:
           iterator->Seek(RangeOf(static_cast<Table>(key[0])).end);
           continue;
         default:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -17,7 +18,8 @@
 #include "fs/records/schema.h"
 #include "fs/records/segment_record.h"
 #include "fs/records/snapshot_record.h"
-#include "fs/versions/version_key.h"
+#include "fs/versions/lineage_view.h"
+#include "fs/versions/version_keeper.h"
 #include "store/base/coding.h"
 
 namespace siltfs {
@@ -119,8 +121,11 @@ class SnapshotRepair {
       record.commit = last_commit_;
       record.inode_limit = highest_limit_;
     }
-    record.inode_limit = std::clamp(record.inode_limit, lowest_limit_, highest_limit_);
-    lowest_limit_ = record.inode_limit;
+    const uint64_t highest =
+        record.lineage == kLiveLineage ? highest_limit_ : uint64_t{kInodesPerLineage};
+    uint64_t& lowest = lowest_limits_.try_emplace(record.lineage, kRootInode + 1).first->second;
+    record.inode_limit = std::clamp(record.inode_limit, lowest, highest);
+    lowest = record.inode_limit;
     if (!record.removing) record.name = NameOf(number, std::move(record.name));
     std::string now = record.Encode();
     return now == value ? Status::Ok() : batch_.Put(SnapshotKey(number), std::move(now));
@@ -148,7 +153,7 @@ class SnapshotRepair {
   const int64_t now_;
   Batch batch_;
   uint64_t highest_limit_ = std::numeric_limits<uint64_t>::max();
-  uint64_t lowest_limit_ = kRootInode + 1;
+  std::map<LineageNumber, uint64_t> lowest_limits_;
   uint64_t last_commit_ = 0;
   std::set<std::string> taken_;
   std::set<std::string> given_;
@@ -197,7 +202,8 @@ class VersionRepair {
     if (!parts || parts->snapshot == 0 || parts->snapshot >= kSnapshotNumberLimit) return false;
     const auto value = DecodeVersion(version);
     if (!value || !IsRecordKey(parts->key)) return false;
-    return *value ? IsRecord(parts->key, **value) : parts->key != InodeKey(kRootInode);
+    return *value ? IsRecord(parts->key, **value)
+                  : KeyWithoutLineage(parts->key) != InodeKey(kRootInode);
   }
 
   void NoteLost(const std::optional<VersionKeyParts>& parts) {
@@ -212,10 +218,11 @@ class VersionRepair {
     IsVersionedKey(version.key, inode);
     uint64_t born = older;
     for (const NumberedSnapshot& snapshot : snapshots_) {
-      if (snapshot.number >= version.snapshot || snapshot.record.inode_limit > inode) break;
+      if (snapshot.record.lineage != LineageOf(inode)) continue;
+      if (snapshot.number >= version.snapshot || BoundsOf(snapshot).inode_limit > inode) break;
       born = std::max(born, snapshot.number);
     }
-    if (!IsNeeded(snapshots_, born, version.snapshot))
+    if (!IsNeeded(snapshots_, LineageOf(inode), born, version.snapshot))
       return batch_.Remove(VersionKey(version.key, version.snapshot));
     return batch_.Put(VersionListKey(version.snapshot, born, version.key), std::string());
   }

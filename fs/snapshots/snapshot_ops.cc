@@ -8,6 +8,7 @@
 
 #include "fs/diff/tree_diff.h"
 #include "fs/interface/snapshot_inode.h"
+#include "fs/snapshots/lineage_settling.h"
 #include "fs/snapshots/routed_file_system.h"
 
 namespace siltfs {
@@ -72,6 +73,14 @@ Status CheckName(std::string_view name) {
   return {StatusCode::kInvalidArgument,
           fmt::format("\"{}\" cannot be the name of a snapshot, because no file can have this name",
                       name)};
+}
+
+Status OtherLineage(std::string_view from, std::string_view to) {
+  return {
+      StatusCode::kInvalidArgument,
+      fmt::format("the snapshot \"{}\" and {} do not come from the same store, so they cannot be "
+                  "compared",
+                  from, to)};
 }
 
 }  // namespace
@@ -172,6 +181,7 @@ Status SnapshotOps::Diff(std::string_view from, std::optional<std::string_view> 
   SILTFS_ASSIGN_OR_RETURN(const SnapshotTrees::Use first_use,
                           trees_.Enter(first.number, SnapshotTrees::kDirectory));
   SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot older, Port().FindSnapshot(first.number));
+  if (!to && older.record.lineage != kLiveLineage) return OtherLineage(from, "the files");
   if (!to) {
     if (store_.CheckWritable().ok()) SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
     return CompareTrees({store_.metadata().CommittedSnapshot(), older, nullptr}, check, visit);
@@ -181,6 +191,8 @@ Status SnapshotOps::Diff(std::string_view from, std::optional<std::string_view> 
   SILTFS_ASSIGN_OR_RETURN(const SnapshotTrees::Use second_use,
                           trees_.Enter(second.number, SnapshotTrees::kDirectory));
   SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot newer, Port().FindSnapshot(second.number));
+  if (older.record.lineage != newer.record.lineage)
+    return OtherLineage(from, fmt::format("the snapshot \"{}\"", *to));
   const bool forward = first.number < second.number;
   const ComparedStates states(store_.metadata().CommittedSnapshot(), forward ? older : newer,
                               forward ? &newer : &older);
@@ -249,10 +261,14 @@ Status SnapshotOps::AwaitRemovals() {
 
 bool SnapshotOps::HasRemoved() const {
   const std::vector<NumberedSnapshot> all = Port().Snapshots();
-  return std::ranges::any_of(all, [](const auto& snapshot) { return snapshot.record.removing; });
+  return std::ranges::any_of(all, [](const auto& snapshot) { return snapshot.record.removing; }) ||
+         std::ranges::any_of(LineagePort().AllLineages(), [](const auto& lineage) {
+           return lineage.second.changed && !lineage.second.incoming;
+         });
 }
 
 Status SnapshotOps::ReleaseRemoved() {
+  SILTFS_RETURN_IF_ERROR(SettleLineages());
   for (const NumberedSnapshot& snapshot : Port().Snapshots()) {
     if (!snapshot.record.removing) continue;
     Status released = Release(snapshot.number);
@@ -265,6 +281,14 @@ Status SnapshotOps::ReleaseRemoved() {
                       snapshot.record.name, released.ToString()));
     }
     SILTFS_RETURN_IF_ERROR(released);
+  }
+  return SettleLineages();
+}
+
+Status SnapshotOps::SettleLineages() {
+  for (const auto& [lineage, record] : LineagePort().AllLineages()) {
+    SILTFS_RETURN_IF_ERROR(SettleLineage(Port(), LineagePort(), lineage, kVersionsPerWrite,
+                                         [this] { return job_.CheckRunning(); }));
   }
   return Status::Ok();
 }

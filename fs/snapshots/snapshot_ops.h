@@ -59,8 +59,11 @@ class SnapshotOps final : public Snapshots {
   // Removes the metadata of all removed snapshots.
   Status ReleaseRemoved() SILTFS_REQUIRES(job_.run_mutex());
   Status Release(uint64_t number) SILTFS_REQUIRES(job_.run_mutex());
+  // Makes the head of each lineage what its newest snapshot shows.
+  Status SettleLineages() SILTFS_REQUIRES(job_.run_mutex());
   bool HasRemoved() const;
   SnapshotPort& Port() const { return *store_.metadata().snapshots(); }
+  siltfs::LineagePort& LineagePort() const { return *store_.metadata().lineages(); }
 
   const StoreContext& store_;
   const IdAllocator* const ids_;

@@ -26,8 +26,9 @@ struct ShownBy {
   size_t last = 0;  // the number of snapshots if the live files have the value
 };
 
-// Visits each value in [begin, end), a range of versioned keys (IsVersionedKey), that a snapshot of
-// the list or the live files show. `snapshots`: ascending.
+// Visits each value in [begin, end), a range of versioned keys (IsVersionedKey) of one lineage,
+// that a snapshot of the list or the present state shows. `snapshots`: those of the lineage,
+// ascending.
 Status ForEachShownValue(const KvSnapshot& metadata, std::string_view begin, std::string_view end,
                          const std::vector<SnapshotBounds>& snapshots,
                          const std::function<Status(std::string_view key, std::string_view value,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fs/records/schema.h"
+#include "fs/versions/lineage_view.h"
 
 namespace siltfs {
 namespace {
@@ -15,6 +16,11 @@ bool IsHidden(std::string_view key) {
   if (key.empty()) return false;
   const auto table = static_cast<Table>(key[0]);
   return table == Table::kVersion || table == Table::kVersionList || table == Table::kOrphan;
+}
+
+// Whether the key is of the snapshot's lineage, and of an inode that the snapshot shows.
+bool IsShownInode(uint64_t inode, const SnapshotBounds& snapshot) {
+  return inode < snapshot.inode_limit && inode >= InLineage(snapshot.lineage, 0);
 }
 
 // Walks the versions of all keys, and for each key finds the one that a snapshot shows.
@@ -141,7 +147,7 @@ class ViewIterator final : public KvIterator {
  private:
   bool IsLater(std::string_view key) const {
     uint64_t inode = 0;
-    return IsHidden(key) || (IsVersionedKey(key, inode) && inode >= snapshot_.inode_limit);
+    return IsHidden(key) || (IsVersionedKey(key, inode) && !IsShownInode(inode, snapshot_));
   }
   // Moves to the next key that the snapshot shows.
   void Settle() {
@@ -182,7 +188,7 @@ class SnapshotView final : public KvSnapshot {
     uint64_t inode = 0;
     if (IsHidden(key)) return std::optional<std::string>();
     if (!IsVersionedKey(key, inode)) return present_->Get(key);
-    if (inode >= snapshot_.inode_limit) return std::optional<std::string>();
+    if (!IsShownInode(inode, snapshot_)) return std::optional<std::string>();
     // Not beyond this key: the versions of the next keys may all be for older snapshots, and the
     // cursor would pass them one by one.
     VersionCursor versions(*present_, EndOfVersionKeys(key), snapshot_.number);
@@ -204,7 +210,10 @@ class SnapshotView final : public KvSnapshot {
 
 std::shared_ptr<const KvSnapshot> MakeSnapshotView(std::shared_ptr<const KvSnapshot> present,
                                                    const SnapshotBounds& snapshot) {
-  return std::make_shared<SnapshotView>(std::move(present), snapshot);
+  std::shared_ptr<const KvSnapshot> view =
+      std::make_shared<SnapshotView>(std::move(present), snapshot);
+  if (snapshot.lineage == kLiveLineage) return view;
+  return MakeLineageView(std::move(view), snapshot.lineage);
 }
 
 }  // namespace siltfs

@@ -4,6 +4,8 @@
 // tables of versions. It shows all other tables, such as segment records, as they are now, because
 // recovery and collections keep them true for all snapshots.
 //
+// The view of a received snapshot has the sender's inode numbers (lineage_view.h).
+//
 // Cost: a lookup is a seek in the table of versions, a step for each newer version of the key, and
 // a lookup in the present records. A scan merges both.
 //

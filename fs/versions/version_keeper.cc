@@ -10,7 +10,18 @@
 namespace siltfs {
 
 SnapshotBounds BoundsOf(const NumberedSnapshot& snapshot) {
-  return {snapshot.number, snapshot.record.inode_limit};
+  const SnapshotRecord& record = snapshot.record;
+  return {snapshot.number, InLineage(record.lineage, record.inode_limit), record.lineage};
+}
+
+std::vector<SnapshotBounds> BoundsOf(const std::vector<NumberedSnapshot>& all,
+                                     LineageNumber lineage) {
+  std::vector<SnapshotBounds> bounds;
+  for (const NumberedSnapshot& snapshot : all) {
+    if (!snapshot.record.removing && snapshot.record.lineage == lineage)
+      bounds.push_back(BoundsOf(snapshot));
+  }
+  return bounds;
 }
 
 SnapshotNumber VersionKeeper::NewestWithout(uint64_t inode) const {

@@ -7,6 +7,8 @@
 // record of an older inode costs a seek in the table of versions, and the first change also a
 // lookup of the old value.
 //
+// A keeper works for one lineage: for the live files, or for received snapshots of one origin.
+//
 // Thread-safety: one call at a time, as commits are. Memory: the kept values of one call. Errors:
 // those of the key-value store; kCorruption for a malformed key in the table of versions.
 // Durability: the caller writes the kept versions in the batch that changes the records.
@@ -18,6 +20,7 @@
 
 #include "fs/kv/kv_store.h"
 #include "fs/records/hidden_range.h"
+#include "fs/records/lineage.h"
 #include "fs/records/snapshot_record.h"
 #include "fs/versions/version_key.h"
 
@@ -26,17 +29,22 @@ namespace siltfs {
 // What the keeper and the deletion of snapshots need to know of a snapshot.
 struct SnapshotBounds {
   SnapshotNumber number = 0;
-  uint64_t inode_limit = 0;  // the snapshot shows the inodes below
+  // The snapshot shows the inodes of its lineage that have lower numbers in keys.
+  uint64_t inode_limit = 0;
+  LineageNumber lineage = kLiveLineage;
 
   bool operator==(const SnapshotBounds&) const = default;
 };
 
 SnapshotBounds BoundsOf(const NumberedSnapshot& snapshot);
+// The bounds of the snapshots of a lineage that are not being removed, ascending.
+std::vector<SnapshotBounds> BoundsOf(const std::vector<NumberedSnapshot>& all,
+                                     LineageNumber lineage);
 
 class VersionKeeper {
  public:
   VersionKeeper() = default;  // without snapshots
-  // The snapshots of the store, ascending.
+  // The snapshots of one lineage, ascending. The keys that are passed belong to this lineage.
   explicit VersionKeeper(std::vector<SnapshotBounds> snapshots)
       : snapshots_(std::move(snapshots)) {}
 

@@ -105,6 +105,8 @@ std::optional<VersionListKeyParts> ParseVersionListKey(std::string_view list_key
   parts.snapshot = in.BigU64();
   parts.born = in.BigU64();
   parts.key = list_key.substr(1 + 2 * kNumberBytes);
+  uint64_t inode = 0;
+  if (IsVersionedKey(parts.key, inode)) parts.lineage = LineageOf(inode);
   return parts;
 }
 

@@ -13,6 +13,9 @@
 // versions by the snapshot that they were kept for; the deletion of a snapshot finds in it what it
 // frees.
 //
+// All versions that were kept for one snapshot have keys of one lineage (fs/records/lineage.h), and
+// each lineage has its own snapshots. "The newest snapshot" is the newest one of the key's lineage.
+//
 // Pure functions, safe to call from any thread. The Parse functions accept any bytes.
 #pragma once
 
@@ -20,6 +23,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "fs/records/lineage.h"
 
 namespace siltfs {
 
@@ -54,6 +59,7 @@ std::string VersionListKey(SnapshotNumber snapshot, SnapshotNumber born, std::st
 struct VersionListKeyParts {
   SnapshotNumber snapshot = 0;
   SnapshotNumber born = 0;
+  LineageNumber lineage = kLiveLineage;  // of the key; kLiveLineage if it is no versioned key
   std::string_view key;
 };
 std::optional<VersionListKeyParts> ParseVersionListKey(std::string_view list_key);

@@ -27,9 +27,9 @@ uint64_t ContentBytes(const std::optional<std::string>& version) {
 
 }  // namespace
 
-VersionRelease::VersionRelease(SnapshotNumber deleted, const std::vector<SnapshotBounds>& remaining,
-                               SnapshotNumber newest)
-    : at_(deleted) {
+VersionRelease::VersionRelease(SnapshotNumber deleted, LineageNumber lineage,
+                               const std::vector<SnapshotBounds>& remaining, SnapshotNumber newest)
+    : lineage_(lineage), at_(deleted) {
   const auto next = std::ranges::upper_bound(remaining, deleted, {}, &SnapshotBounds::number);
   if (next != remaining.begin()) before_ = std::prev(next)->number;
   end_ = next != remaining.end() ? next->number : newest + 1;
@@ -47,6 +47,10 @@ Result<bool> VersionRelease::Next(const KvSnapshot& present, size_t most,
     const auto parts = ParseVersionListKey(versions->key());
     if (!parts) return Status(StatusCode::kCorruption, "the list of versions is malformed");
     at_ = parts->snapshot;
+    if (parts->lineage != lineage_) {  // as all versions that were kept for this snapshot
+      versions->Seek(VersionListKey(at_ + 1, before_, {}));
+      continue;
+    }
     if (parts->born < before_) {  // an older snapshot needs it
       versions->Seek(VersionListKey(at_, before_, {}));
       continue;

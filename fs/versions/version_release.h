@@ -21,10 +21,10 @@ namespace siltfs {
 
 class VersionRelease {
  public:
-  // `remaining`: the snapshots without the deleted one, ascending. `newest`: the greatest number of
-  // any snapshot so far.
-  VersionRelease(SnapshotNumber deleted, const std::vector<SnapshotBounds>& remaining,
-                 SnapshotNumber newest);
+  // `remaining`: the snapshots of the same lineage without the deleted one, ascending. `newest`:
+  // the greatest number of any snapshot so far.
+  VersionRelease(SnapshotNumber deleted, LineageNumber lineage,
+                 const std::vector<SnapshotBounds>& remaining, SnapshotNumber newest);
 
   // Appends to `batch` the removal of at most `most` versions. Returns false at the end. `present`
   // must include the removals of earlier batches.
@@ -33,6 +33,7 @@ class VersionRelease {
   uint64_t content_bytes() const { return content_bytes_; }
 
  private:
+  const LineageNumber lineage_;
   SnapshotNumber before_ = 0;  // the last remaining snapshot before the deleted one
   SnapshotNumber at_ = 0;      // versions kept for this snapshot come next
   SnapshotNumber end_ = 0;

@@ -1,5 +1,6 @@
 #include "fs/versions/version_restore.h"
 
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -14,6 +15,10 @@ bool IsInodeKey(std::string_view key) {
 }
 
 }  // namespace
+
+SnapshotBounds VersionRestore::Empty(LineageNumber lineage) {
+  return {std::numeric_limits<SnapshotNumber>::max(), InLineage(lineage, 0), lineage};
+}
 
 VersionRestore::VersionRestore(const SnapshotBounds& snapshot,
                                std::function<void(const InodeRecord&)> on_dropped)
@@ -38,7 +43,8 @@ Result<bool> VersionRestore::NextVersion(const KvSnapshot& present, size_t most,
   for (versions->Seek(from_); versions->Valid() && found < most; versions->Next()) {
     const auto parts = ParseVersionListKey(versions->key());
     if (!parts) return Status(StatusCode::kCorruption, "the list of versions is malformed");
-    if (parts->born >= snapshot_.number) {  // the snapshot shows an older version, or none
+    // The snapshot shows an older version, or none. Or this snapshot belongs to another lineage.
+    if (parts->born >= snapshot_.number || parts->lineage != snapshot_.lineage) {
       versions->Seek(VersionListKey(parts->snapshot + 1, 0, {}));
       if (!versions->Valid()) break;
       from_ = versions->key();
@@ -85,7 +91,7 @@ Result<bool> VersionRestore::IsKept(const KvSnapshot& present, uint64_t inode) {
   // The view shares its argument, which outlives it.
   const std::shared_ptr<const KvSnapshot> shared(&present, [](const KvSnapshot*) {});
   const auto view = MakeSnapshotView(shared, snapshot_);
-  SILTFS_ASSIGN_OR_RETURN(const auto value, view->Get(InodeKey(inode)));
+  SILTFS_ASSIGN_OR_RETURN(const auto value, view->Get(InodeKey(WithoutLineage(inode))));
   inode_ = inode;
   kept_ = false;
   if (!value) return false;
@@ -97,8 +103,8 @@ Result<bool> VersionRestore::IsKept(const KvSnapshot& present, uint64_t inode) {
 Result<bool> VersionRestore::NextNewer(const KvSnapshot& present, size_t most,
                                        std::vector<Mutation>& batch) {
   while (table_ < kTablesOfInodes.size()) {
-    KeyRange range = RangeOf(kTablesOfInodes[table_], snapshot_.inode_limit);
-    range.end = RangeOf(kTablesOfInodes[table_]).end;
+    const KeyRange range = RangeOf(kTablesOfInodes[table_], snapshot_.inode_limit,
+                                   InLineage(snapshot_.lineage + 1, 0));
     if (newer_.empty()) newer_ = range.begin;
     const auto keys = present.NewIteratorBelow(range.end);
     for (keys->Seek(newer_); keys->Valid() && batch.size() < most; keys->Next())

@@ -1,8 +1,9 @@
 // Finds the changes that make the present records those that a snapshot shows (version_key.h).
 //
 // A key that has changed since the snapshot has a version for it, which is the value to restore.
-// All inodes at or above the snapshot's limit are newer, and are removed. An inode that had no name
-// any more when the snapshot was made, because a program had it open, is removed, too.
+// All inodes of the lineage at or above the snapshot's limit are newer, and are removed. An inode
+// that had no name any more when the snapshot was made, because a program had it open, is removed,
+// too.
 //
 // The same restore may begin again after a crash at any point: the versions remain, and keys that
 // have the right value already are passed. The caller keeps the present values for a newer snapshot
@@ -27,11 +28,15 @@ namespace siltfs {
 
 class VersionRestore {
  public:
+  // Number and limit of a state without inodes: Next removes all records of the lineage.
+  static SnapshotBounds Empty(LineageNumber lineage);
+
   // `on_dropped` is called for each inode without a name that the snapshot has. The counters of the
   // snapshot count it, but not those of the restored state.
   VersionRestore(const SnapshotBounds& snapshot,
                  std::function<void(const InodeRecord&)> on_dropped);
 
+  LineageNumber lineage() const { return snapshot_.lineage; }
   // Appends at most `most` mutations to `batch`. Returns false at the end. `present` must include
   // the earlier batches.
   Result<bool> Next(const KvSnapshot& present, size_t most, std::vector<Mutation>& batch);

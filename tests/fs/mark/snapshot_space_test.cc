@@ -79,7 +79,7 @@ class History {
     snapshots_.erase(snapshots_.begin() + static_cast<ptrdiff_t>(place));
     // Sometimes the versions are still there, as while a removal runs.
     if (random_.OneIn(3)) return;
-    VersionRelease release(number, snapshots_, newest_);
+    VersionRelease release(number, kLiveLineage, snapshots_, newest_);
     for (bool more = true; more;) {
       std::vector<Mutation> batch;
       const auto next = release.Next(*kv_->Snapshot(), 50, batch);

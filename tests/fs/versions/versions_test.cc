@@ -65,7 +65,7 @@ class Store {
     snapshots_.erase(deleted);
     const size_t most = 1 + random_.Below(3);
     for (int attempt = interrupted ? 0 : 1; attempt < 2; ++attempt) {
-      VersionRelease release(number, Bounds(), newest_);
+      VersionRelease release(number, kLiveLineage, Bounds(), newest_);
       for (bool more = true; more;) {
         std::vector<Mutation> batch;
         const auto next = release.Next(*kv_->Snapshot(), most, batch);
