@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "fs/check/record_form.h"
+#include "fs/versions/record_form.h"
 #include "fs/interface/file_system.h"
 #include "fs/meta/id_allocator.h"
 #include "fs/open/store_layout.h"

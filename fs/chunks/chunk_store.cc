@@ -126,6 +126,48 @@ void ChunkStore::Locate(std::span<const ChunkName> names, ChunkReader::Place& la
   parts_.reader->Locate(names, last, places);
 }
 
+Result<EncodedBlock> ChunkStore::ReadStored(const ChunkReader::Place& place) {
+  SILTFS_ASSIGN_OR_RETURN(const OpenSegmentPtr segment, parts_.segments->Open(place.segment));
+  if (place.file == SegmentFile::kUnknown || segment->file != place.file)
+    return Status(StatusCode::kNotFound, "the block's place is not known");
+  return segment->reader->ReadEncodedBlock(place.block_offset);
+}
+
+std::vector<bool> ChunkStore::Have(std::span<const ChunkName> names,
+                                   std::span<const uint32_t> lengths) {
+  std::vector<bool> have(names.size());
+  std::vector<std::optional<ChunkReader::Place>> places(names.size());
+  ChunkReader::Place last;
+  Locate(names, last, places);
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!places[i] || parts_.victims.Contains(places[i]->segment)) continue;
+    const auto record =
+        parts_.reader->RecordAt({places[i]->segment, places[i]->ordinal, places[i]->block_offset});
+    have[i] = record.ok() && *record && (*record)->name == names[i] &&
+              (*record)->length == lengths[i] &&
+              !parts_.damage.Contains(places[i]->segment, places[i]->ordinal);
+  }
+  return have;
+}
+
+Status ChunkStore::Require(std::span<const ChunkName> names, std::span<const uint32_t> lengths,
+                           SegmentKind kind) {
+  const std::vector<bool> have = Have(names, lengths);
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (have[i]) continue;
+    const auto got = Get(names[i], lengths[i]);
+    if (!got.ok() || got->bytes.size() != lengths[i]) {
+      return {StatusCode::kNotFound,
+              fmt::format("the store does not have the chunk {}", names[i].ToHex())};
+    }
+    ChunkName name;
+    SILTFS_RETURN_IF_ERROR(Put(kind, {&got->bytes, 1}, {&name, 1}));
+    if (name != names[i])
+      return {StatusCode::kNotFound, fmt::format("another chunk has the name {}", name.ToHex())};
+  }
+  return Status::Ok();
+}
+
 void ChunkStore::NoteRead(uint64_t file, const Recipe& recipe, uint64_t limit, uint64_t offset,
                           uint64_t length) {
   if (readahead_) readahead_->Note(file, recipe, limit, offset, length);

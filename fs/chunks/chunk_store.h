@@ -92,6 +92,19 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   void Locate(std::span<const ChunkName> names, ChunkReader::Place& last,
               std::span<std::optional<ChunkReader::Place>> places);
 
+  // The block at the place, as it is stored, with its verified payload. Fails if the place is not
+  // known to be a block, or is a block no more; Get then finds the chunks.
+  Result<EncodedBlock> ReadStored(const ChunkReader::Place& place);
+
+  // Which of these chunks are stored under exactly these names. They stay stored as long as the
+  // caller holds the Use that it took before the call. A chunk in a segment that is being collected
+  // counts as missing, because a Put would store it again.
+  std::vector<bool> Have(std::span<const ChunkName> names, std::span<const uint32_t> lengths);
+  // Makes sure that the chunks stay as in Have, and stores them again if needed. kNotFound, with
+  // the chunk's name, if one of them is not stored.
+  Status Require(std::span<const ChunkName> names, std::span<const uint32_t> lengths,
+                 SegmentKind kind);
+
   // Calls `visit` for each chunk that is kept because a delta needs it, perhaps more than once. The
   // caller holds a Use. Errors: those of fs/segments/segment_bases.h.
   Status ForEachBase(const std::function<Status(const BaseRef&)>& visit);

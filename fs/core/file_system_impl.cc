@@ -47,7 +47,7 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       clones_(store_, ids_.get(), inodes_, changes_, names_),
       snapshot_trees_(store_, content_),
       snapshots_(store_, ids_.get(), inodes_, snapshot_trees_, *this),
-      transfers_(store_, snapshot_trees_, superblock_.uuid),
+      transfers_(store_, snapshot_trees_, snapshots_, superblock_.uuid),
       entries_(store_, content_, ids_.get(), inodes_, lifetimes_, changes_, names_, folds_,
                clones_),
       contents_(store_, inodes_),

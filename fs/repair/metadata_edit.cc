@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "fs/check/record_form.h"
+#include "fs/versions/record_form.h"
 #include "fs/records/lineage.h"
 #include "fs/records/schema.h"
 #include "fs/records/snapshot_record.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "fs/check/record_form.h"
+#include "fs/versions/record_form.h"
 #include "fs/meta/id_allocator.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/open/store_index.h"

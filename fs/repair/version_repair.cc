@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "fs/check/record_form.h"
+#include "fs/versions/record_form.h"
 #include "fs/check/version_check.h"
 #include "fs/interface/file_system.h"
 #include "fs/meta/metadata_store.h"

@@ -10,15 +10,19 @@
 
 #include "fs/inodes/store_context.h"
 #include "fs/interface/snapshot_transfers.h"
+#include "fs/records/snapshot_id.h"
+#include "fs/records/snapshot_record.h"
 #include "fs/snapshots/snapshot_trees.h"
+#include "store/base/thread_annotations.h"
 #include "store/segment/store_uuid.h"
 
 namespace siltfs {
 
 class TransferOps final : public SnapshotTransfers {
  public:
-  TransferOps(const StoreContext& store, SnapshotTrees& trees, const StoreUuid& uuid)
-      : store_(store), trees_(trees), uuid_(uuid) {}
+  TransferOps(const StoreContext& store, SnapshotTrees& trees, Snapshots& snapshots,
+              const StoreUuid& uuid)
+      : store_(store), trees_(trees), snapshots_(snapshots), uuid_(uuid) {}
 
   Result<SendOutcome> Send(const SendRequest& request, ByteSink& out,
                            const std::function<Status()>& check) override;
@@ -28,9 +32,18 @@ class TransferOps final : public SnapshotTransfers {
   Status Abandon(std::string_view name) override;
 
  private:
-  [[maybe_unused]] const StoreContext& store_;
-  [[maybe_unused]] SnapshotTrees& trees_;
-  [[maybe_unused]] const StoreUuid uuid_;
+  // A snapshot that is not being removed.
+  Result<NumberedSnapshot> FindByName(std::string_view name) const;
+  SnapshotId IdOf(const NumberedSnapshot& snapshot) const;
+  // Sets receiving_; kInUse if a stream is being received.
+  Status BeginReceive() SILTFS_EXCLUDES(mutex_);
+
+  const StoreContext& store_;
+  SnapshotTrees& trees_;
+  Snapshots& snapshots_;
+  const StoreUuid uuid_;
+  mutable Mutex mutex_;
+  bool receiving_ SILTFS_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace siltfs

@@ -27,7 +27,7 @@ Result<std::vector<SnapshotMeasurer::Measured>> SnapshotMeasurer::Measure(
   for (const NumberedSnapshot& snapshot : all) {
     if (snapshot.record.removing) continue;
     measured.push_back({snapshot, {}});
-    bounds.push_back({snapshot.number, snapshot.record.inode_limit});
+    bounds.push_back(BoundsOf(snapshot));
   }
   SILTFS_ASSIGN_OR_RETURN(const SnapshotSpaces spaces, MeasureAll(*metadata, bounds, check));
   for (size_t i = 0; i < measured.size(); ++i) measured[i].bytes = spaces.snapshots[i];

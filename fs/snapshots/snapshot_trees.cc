@@ -86,7 +86,9 @@ Status SnapshotTrees::Close(uint64_t number) {
   std::unique_ptr<SnapshotTree> unused;
   const MutexLock lock(mutex_);
   if (IsViewed(number))
-    return {StatusCode::kInUse, "the snapshot is mounted; unmount it before it is deleted"};
+    return {StatusCode::kInUse,
+            "the snapshot is mounted, or it is being sent, or a transfer is based on it; end this "
+            "before the snapshot is deleted"};
   closed_.insert(number);
   const Key key{number, kDirectory};
   while (slots_.contains(key) && slots_[key].users > 0) left_.Wait(mutex_);

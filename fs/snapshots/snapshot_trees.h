@@ -62,6 +62,26 @@ class SnapshotTrees {
   // Whether there is a view of this snapshot.
   bool HasView(uint64_t number) const SILTFS_EXCLUDES(mutex_);
 
+  // Keeps a snapshot from being removed, like a view.
+  class Hold {
+   public:
+    Hold(SnapshotTrees& trees, View view) : trees_(&trees), view_(view) {}
+    Hold(Hold&& other) noexcept
+        : trees_(std::exchange(other.trees_, nullptr)), view_(other.view_) {}
+    Hold& operator=(Hold&&) = delete;
+    ~Hold() {
+      if (trees_ != nullptr) trees_->RemoveView(view_);
+    }
+
+   private:
+    SnapshotTrees* trees_;
+    const View view_;
+  };
+  Result<Hold> HoldSnapshot(uint64_t number) {
+    SILTFS_ASSIGN_OR_RETURN(const View view, AddView(number));
+    return Hold(*this, view);
+  }
+
   // Makes further calls of Enter fail, and waits until no call uses the snapshot. Call it before
   // the snapshot is removed. kInUse, without any effect, if there is a view of the snapshot.
   Status Close(uint64_t number) SILTFS_EXCLUDES(mutex_);

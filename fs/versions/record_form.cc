@@ -1,4 +1,4 @@
-#include "fs/check/record_form.h"
+#include "fs/versions/record_form.h"
 
 #include <algorithm>
 #include <array>

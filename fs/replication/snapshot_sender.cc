@@ -1,0 +1,222 @@
+#include "fs/replication/snapshot_sender.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fs/mark/node_set.h"
+#include "fs/recipe/recipe_difference.h"
+#include "fs/records/overlay_extent.h"
+#include "fs/records/schema.h"
+#include "fs/versions/version_key.h"
+
+namespace siltfs {
+namespace {
+
+constexpr size_t kBatchBytes = 2u << 20;
+constexpr uint64_t kStepsBetweenChecks = 256;
+
+bool IsInodeKey(std::string_view key) { return key[0] == static_cast<char>(Table::kInode); }
+bool IsOverlayKey(std::string_view key) { return key[0] == static_cast<char>(Table::kOverlay); }
+
+// The recipe of an inode that has a name; otherwise an empty one.
+Result<Recipe> RecipeOf(const std::optional<std::string>& value) {
+  if (!value) return Recipe{};
+  SILTFS_ASSIGN_OR_RETURN(InodeRecord record, InodeRecord::Decode(*value));
+  return record.links > 0 ? std::move(record.recipe) : Recipe{};
+}
+
+}  // namespace
+
+SnapshotSender::SnapshotSender(ChunkStore& chunks, ChunkNamer& namer, Options options,
+                               ByteSink& out, ByteSource* answers)
+    : chunks_(chunks),
+      options_(std::move(options)),
+      changes_(options_.states),
+      writer_(out),
+      sender_(chunks, namer, writer_),
+      position_(options_.begin.position),
+      named_(changes_.after(), hidden_) {
+  if (answers != nullptr) {
+    answers_.emplace(*answers);
+    sender_.Ask(*answers_);
+  }
+}
+
+Status SnapshotSender::Step() {
+  return ++steps_ % kStepsBetweenChecks == 0 && options_.check ? options_.check() : Status::Ok();
+}
+
+Result<SendOutcome> SnapshotSender::Send() {
+  if (options_.states.lineage == kLiveLineage) {
+    SILTFS_ASSIGN_OR_RETURN(hidden_, ReadHiddenRanges(*options_.states.metadata));
+  }
+  SILTFS_RETURN_IF_ERROR(writer_.Write(options_.begin));
+  if (answers_) {
+    SILTFS_RETURN_IF_ERROR(AwaitReady(true));
+  } else if (options_.states.older) {
+    SILTFS_RETURN_IF_ERROR(FindChunksOfBase());
+  }
+  SILTFS_RETURN_IF_ERROR(SendChanges());
+  SILTFS_RETURN_IF_ERROR(writer_.Write(StreamEnd{.records = records_, .chunks = sender_.chunks()}));
+  if (answers_) SILTFS_RETURN_IF_ERROR(AwaitReady(false));
+  return SendOutcome{
+      .records = records_, .chunks = sender_.chunks(), .plain_bytes = sender_.plain_bytes()};
+}
+
+Status SnapshotSender::AwaitReady(bool at_beginning) {
+  SILTFS_ASSIGN_OR_RETURN(const StreamMessage answer, answers_->Read());
+  if (const auto* refusal = std::get_if<StreamRefusal>(&answer))
+    return {StatusCode::kAborted, "the receiver refuses the snapshot: " + refusal->why};
+  const auto* ready = std::get_if<StreamReady>(&answer);
+  if (ready == nullptr) return {StatusCode::kCorruption, "the receiver's answer is malformed"};
+  if (at_beginning) position_ = ready->position;
+  return Status::Ok();
+}
+
+Status SnapshotSender::FindChunksOfBase() {
+  NameFilter filter;
+  const NewReferences add = {.node = [&](const RecipeChild& node, uint8_t) -> Result<bool> {
+                               SILTFS_RETURN_IF_ERROR(Step());
+                               filter.Add(node.name);
+                               return true;
+                             },
+                             .chunk =
+                                 [&](const RecipeEntry& chunk) {
+                                   filter.Add(chunk.name);
+                                   return Step();
+                                 }};
+  SILTFS_RETURN_IF_ERROR(
+      changes_.ForEach(position_, [&](RecordChange& change, std::string_view) -> Result<bool> {
+        SILTFS_RETURN_IF_ERROR(Step());
+        SILTFS_ASSIGN_OR_RETURN(const bool needed, Prepare(change));
+        if (needed) SILTFS_RETURN_IF_ERROR(ForEachReference(change, add));
+        return true;
+      }));
+  if (filter.empty()) return Status::Ok();
+  return ForEachReferenceOfBase([&](const ChunkName& name) {
+    if (filter.MayContain(name)) sender_.Skip(name);
+    return Step();
+  });
+}
+
+Status SnapshotSender::ForEachReferenceOfBase(
+    const std::function<Status(const ChunkName&)>& visit) {
+  NodeSet walked(NodeSet::kWholeNames);
+  const NewReferences references = {
+      .node = [&](const RecipeChild& node, uint8_t) -> Result<bool> {
+        if (!walked.Insert(node.name)) return false;
+        SILTFS_RETURN_IF_ERROR(visit(node.name));
+        return true;
+      },
+      .chunk = [&](const RecipeEntry& chunk) { return visit(chunk.name); }};
+  NamedInodes named(changes_.before(), hidden_);
+  for (const Table table : {Table::kInode, Table::kOverlay}) {
+    const KeyRange range = RangeOf(table);
+    const auto records = changes_.before().NewIteratorBelow(range.end);
+    for (records->Seek(range.begin); records->Valid(); records->Next()) {
+      uint64_t inode = 0;
+      if (!IsVersionedKey(records->key(), inode)) continue;
+      SILTFS_ASSIGN_OR_RETURN(const bool has_name, named.Contains(inode));
+      if (!has_name) continue;
+      SILTFS_RETURN_IF_ERROR(Step());
+      SILTFS_RETURN_IF_ERROR(ForEachReference(
+          {.key = records->key(), .after = std::string(records->value())}, references));
+    }
+    SILTFS_RETURN_IF_ERROR(records->status());
+  }
+  return Status::Ok();
+}
+
+Status SnapshotSender::SendChanges() {
+  SILTFS_RETURN_IF_ERROR(
+      changes_.ForEach(position_, [&](RecordChange& change, std::string_view next) -> Result<bool> {
+        SILTFS_RETURN_IF_ERROR(Step());
+        SILTFS_ASSIGN_OR_RETURN(const bool needed, Prepare(change));
+        if (needed) SILTFS_RETURN_IF_ERROR(SendChange(change));
+        position_ = next;
+        if (batch_bytes_ >= kBatchBytes) SILTFS_RETURN_IF_ERROR(SendBatch(next));
+        return true;
+      }));
+  return batch_.records.empty() ? Status::Ok() : SendBatch(position_);
+}
+
+Status SnapshotSender::SendChange(const RecordChange& change) {
+  const NewReferences send = {
+      .node = [this](const RecipeChild& node, uint8_t) -> Result<bool> {
+        SILTFS_RETURN_IF_ERROR(Step());
+        return sender_.AddNode(node);
+      },
+      .chunk = [this](const RecipeEntry& chunk) -> Status {
+        SILTFS_RETURN_IF_ERROR(Step());
+        return sender_.Add({chunk.name, static_cast<uint32_t>(chunk.length), false});
+      }};
+  SILTFS_RETURN_IF_ERROR(ForEachReference(change, send));
+  batch_bytes_ += change.key.size() + (change.after ? change.after->size() : 0) + 8;
+  batch_.records.push_back({std::string(change.key), change.after});
+  if (!IsInodeKey(change.key) || !change.before || !change.after) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const InodeRecord before, InodeRecord::Decode(*change.before));
+  uint64_t inode = 0;
+  if (before.links > 0 || !IsVersionedKey(change.key, inode)) return Status::Ok();
+  return SendWhole(inode);
+}
+
+Status SnapshotSender::SendWhole(uint64_t inode) {
+  for (const Table table : {Table::kOverlay, Table::kXattr}) {
+    const KeyRange range = RangeOf(table, inode);
+    const auto records = changes_.after().NewIteratorBelow(range.end);
+    for (records->Seek(range.begin); records->Valid(); records->Next()) {
+      SILTFS_RETURN_IF_ERROR(
+          SendChange({.key = records->key(), .after = std::string(records->value())}));
+    }
+    SILTFS_RETURN_IF_ERROR(records->status());
+  }
+  return Status::Ok();
+}
+
+Status SnapshotSender::SendBatch(std::string_view next) {
+  SILTFS_RETURN_IF_ERROR(sender_.Flush());
+  records_ += batch_.records.size();
+  batch_bytes_ = 0;
+  batch_.position = next;
+  return writer_.Write(std::exchange(batch_, {}));
+}
+
+Result<bool> NamedInodes::Contains(uint64_t inode) {
+  if (inode == inode_) return contained_;
+  inode_ = inode;
+  contained_ = false;
+  if (std::ranges::any_of(hidden_, [&](const HiddenRange& range) { return range.Contains(inode); }))
+    return false;
+  SILTFS_ASSIGN_OR_RETURN(const auto value, state_.Get(InodeKey(inode)));
+  if (!value) return false;
+  SILTFS_ASSIGN_OR_RETURN(const InodeRecord record, InodeRecord::Decode(*value));
+  contained_ = record.links > 0;
+  return contained_;
+}
+
+Result<bool> SnapshotSender::Prepare(RecordChange& change) {
+  uint64_t inode = 0;
+  if (!IsVersionedKey(change.key, inode))
+    return Status(StatusCode::kCorruption, "the key of a record is malformed");
+  if (!change.after) return true;
+  SILTFS_ASSIGN_OR_RETURN(const bool sent, named_.Contains(inode));
+  if (sent) return true;
+  change.after.reset();
+  return change.before.has_value();
+}
+
+Status SnapshotSender::ForEachReference(const RecordChange& change, const NewReferences& visit) {
+  if (!change.after) return Status::Ok();
+  if (IsInodeKey(change.key)) {
+    SILTFS_ASSIGN_OR_RETURN(const Recipe before, RecipeOf(change.before));
+    SILTFS_ASSIGN_OR_RETURN(const Recipe after, RecipeOf(change.after));
+    return ForEachNewReference(chunks_, before, after, visit);
+  }
+  if (!IsOverlayKey(change.key)) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const OverlayExtent extent, OverlayExtent::Decode(*change.after));
+  for (const ChunkSlice& slice : extent.slices)
+    SILTFS_RETURN_IF_ERROR(visit.chunk(RecipeEntry::Chunk(slice.name, slice.chunk_length)));
+  return Status::Ok();
+}
+
+}  // namespace siltfs

@@ -1,0 +1,92 @@
+// Writes one snapshot stream (fs/stream/stream_messages.h).
+//
+// With a base, only the records that differ are sent. In a one-way transfer, the sender finds out
+// which chunks the base has: it collects the names of the changed records' chunks in a filter, and
+// then reads all references of the base. In a two-way transfer the receiver says which chunks it
+// lacks.
+//
+// Not thread-safe. Ownership: borrows all arguments, which must outlive it. The snapshots must
+// exist meanwhile. Memory: a batch of records, and as in chunk_sender.h and sent_chunks.h. Errors:
+// as SnapshotTransfers::Send.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fs/chunks/chunk_store.h"
+#include "fs/interface/snapshot_transfers.h"
+#include "fs/recipe/recipe_difference.h"
+#include "fs/records/hidden_range.h"
+#include "fs/records/inode_record.h"
+#include "fs/replication/chunk_sender.h"
+#include "fs/stream/stream_frames.h"
+#include "fs/versions/state_changes.h"
+
+namespace siltfs {
+
+// The inodes of a state that have a name. Others are not sent: inodes that programs had open, and
+// those of clones that were not finished.
+class NamedInodes {
+ public:
+  NamedInodes(const KvSnapshot& state, const std::vector<HiddenRange>& hidden)
+      : state_(state), hidden_(hidden) {}
+
+  Result<bool> Contains(uint64_t inode);
+
+ private:
+  const KvSnapshot& state_;
+  const std::vector<HiddenRange>& hidden_;
+  uint64_t inode_ = 0;  // the inode of the last call; 0: none
+  bool contained_ = false;
+};
+
+class SnapshotSender {
+ public:
+  struct Options {
+    ComparedLineageStates states;  // `newer` is the snapshot, `older` the base
+    StreamBegin begin;
+    std::function<Status()> check;
+  };
+  SnapshotSender(ChunkStore& chunks, ChunkNamer& namer, Options options, ByteSink& out,
+                 ByteSource* answers);
+
+  Result<SendOutcome> Send();
+
+ private:
+  // Two-way: waits until the receiver is ready, and goes on where it says.
+  Status AwaitReady(bool at_beginning);
+  // Finds the chunks of changed records that the base has.
+  Status FindChunksOfBase();
+  Status ForEachReferenceOfBase(const std::function<Status(const ChunkName&)>& visit);
+  Status SendChanges();
+  // Sends a change: collects its chunks and its record.
+  Status SendChange(const RecordChange& change);
+  Status SendBatch(std::string_view next);
+  // Changes the record to what the receiver shall have; false if the receiver needs nothing.
+  Result<bool> Prepare(RecordChange& change);
+  // Sends the other records of a file that had no name in the base. Its records that have not
+  // changed are no changes, but the receiver does not have them.
+  Status SendWhole(uint64_t inode);
+  // Calls `visit` for the chunks and nodes of the new value that are not in the old one.
+  Status ForEachReference(const RecordChange& change, const NewReferences& visit);
+  Status Step();
+
+  ChunkStore& chunks_;
+  const Options options_;
+  const StateChanges changes_;
+  StreamWriter writer_;
+  std::optional<StreamReader> answers_;
+  ChunkSender sender_;
+  std::vector<HiddenRange> hidden_;  // inodes of clones that are not finished
+  std::string position_;
+  StreamRecords batch_;
+  size_t batch_bytes_ = 0;
+  uint64_t records_ = 0;
+  uint64_t steps_ = 0;
+  NamedInodes named_;  // in the snapshot
+};
+
+}  // namespace siltfs
