@@ -7,7 +7,7 @@
 // Thread-safety: one thread at a time. Ownership: borrows the streams. Errors: those of the stream;
 // kCorruption for bytes that are no such frame; kInterrupted if the bytes end before the end of a
 // frame, or where a frame must follow; kNeedsNewer for another version. Memory: some copies of one
-// frame, which has at most kMaxMessageBytes uncompressed.
+// frame, which has at most kMaxStreamMessageBytes uncompressed.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,7 @@ struct StreamBegin {
 
 struct StreamChunk {
   ChunkName name;
-  uint32_t length = 0;  // uncompressed
+  uint32_t length = 0;  // uncompressed; 1 to 2^24 - 1
   uint8_t salt = 0;     // as in ChunkRecord (store/segment/block_head.h)
 
   bool operator==(const StreamChunk&) const = default;
@@ -57,7 +57,7 @@ struct StreamBlock {
 };
 
 struct StreamRecord {
-  std::string key;                   // of the metadata (fs/records/schema.h)
+  std::string key;                   // of the metadata (fs/records/schema.h); not empty
   std::optional<std::string> value;  // empty: the snapshot has no such key
 
   bool operator==(const StreamRecord&) const = default;
