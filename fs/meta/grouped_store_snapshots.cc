@@ -171,11 +171,12 @@ Lineages GroupedStore::AllLineages() const { return SnapshotsNow()->lineages(); 
 
 Result<LineageNumber> GroupedStore::AddLineage(const LineageRecord& record) {
   LineageNumber added = 0;
-  SILTFS_RETURN_IF_ERROR(
+  Status edited =
       EditSnapshots([&](SnapshotState& state, std::vector<Mutation>& mutations) -> Status {
         SILTFS_ASSIGN_OR_RETURN(added, state.AddLineage(record, mutations));
         return Status::Ok();
-      }));
+      });
+  SILTFS_RETURN_IF_ERROR(edited);
   return added;
 }
 

@@ -61,12 +61,13 @@ class ReceivedCheck {
         notes_, RecordSorter<TwoWords>::Create(env_, {.directory = options_.sort_directory,
                                                       .memory_bytes = options_.memory_bytes,
                                                       .unnamed_files = true}));
-    SILTFS_RETURN_IF_ERROR(
+    Status looked =
         changes_.ForEach({}, [this](RecordChange& change, std::string_view) -> Result<bool> {
           SILTFS_RETURN_IF_ERROR(Step());
           SILTFS_RETURN_IF_ERROR(Look(change));
           return true;
-        }));
+        });
+    SILTFS_RETURN_IF_ERROR(looked);
     SILTFS_RETURN_IF_ERROR(notes_->Sort());
     while (!notes_->AtEnd()) SILTFS_RETURN_IF_ERROR(JudgeNext());
     SILTFS_ASSIGN_OR_RETURN(const auto root, ReadInode(changes_.after(), kRootInode));

@@ -85,13 +85,14 @@ Status SnapshotSender::FindChunksOfBase() {
                                    filter.Add(chunk.name);
                                    return Step();
                                  }};
-  SILTFS_RETURN_IF_ERROR(
+  Status collected =
       changes_.ForEach(position_, [&](RecordChange& change, std::string_view) -> Result<bool> {
         SILTFS_RETURN_IF_ERROR(Step());
         SILTFS_ASSIGN_OR_RETURN(const bool needed, Prepare(change));
         if (needed) SILTFS_RETURN_IF_ERROR(ForEachReference(change, add));
         return true;
-      }));
+      });
+  SILTFS_RETURN_IF_ERROR(collected);
   if (filter.empty()) return Status::Ok();
   return ForEachReferenceOfBase([&](const ChunkName& name) {
     if (filter.MayContain(name)) sender_.Skip(name);
@@ -128,7 +129,7 @@ Status SnapshotSender::ForEachReferenceOfBase(
 }
 
 Status SnapshotSender::SendChanges() {
-  SILTFS_RETURN_IF_ERROR(
+  Status sent =
       changes_.ForEach(position_, [&](RecordChange& change, std::string_view next) -> Result<bool> {
         SILTFS_RETURN_IF_ERROR(Step());
         SILTFS_ASSIGN_OR_RETURN(const bool needed, Prepare(change));
@@ -136,7 +137,8 @@ Status SnapshotSender::SendChanges() {
         position_ = next;
         if (batch_bytes_ >= kBatchBytes) SILTFS_RETURN_IF_ERROR(SendBatch(next));
         return true;
-      }));
+      });
+  SILTFS_RETURN_IF_ERROR(sent);
   return batch_.records.empty() ? Status::Ok() : SendBatch(position_);
 }
 

@@ -63,7 +63,7 @@ Result<bool> StateChanges::VisitChanged(std::string_view from, const Visit& visi
   const SnapshotNumber end =
       states_.newer ? states_.newer->number : std::numeric_limits<SnapshotNumber>::max();
   bool more = true;
-  SILTFS_RETURN_IF_ERROR(ForEachChangedKey(
+  Status visited = ForEachChangedKey(
       *states_.metadata, *states_.older, end, from, [&](const ChangedKey& changed) -> Result<bool> {
         SILTFS_ASSIGN_OR_RETURN(const auto version, states_.metadata->Get(VersionKey(
                                                         changed.stored_key, changed.kept_for)));
@@ -76,7 +76,8 @@ Result<bool> StateChanges::VisitChanged(std::string_view from, const Visit& visi
         SILTFS_ASSIGN_OR_RETURN(more,
                                 visit(change, std::string(1, kInChanged).append(changed.place)));
         return more;
-      }));
+      });
+  SILTFS_RETURN_IF_ERROR(visited);
   return more;
 }
 
