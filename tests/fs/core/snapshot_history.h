@@ -84,16 +84,17 @@ inline std::vector<std::string> Lines(const Changes& changes) {
 using List = std::vector<std::string>;
 
 // Requires that the unmounted store has no findings.
-inline void RequireSound(SnapshotFixture& f) {
+inline void RequireSound(Env& env, const std::string& path) {
   CheckOptions options;
-  options.store = f.store.path();
+  options.store = path;
   std::vector<std::string> findings;
   options.on_finding = [&findings](const Finding& finding) {
     findings.push_back(finding.code + ": " + finding.message);
   };
-  REQUIRE_OK(CheckStore(f.store.env(), options));
+  REQUIRE_OK(CheckStore(env, options));
   REQUIRE(findings == std::vector<std::string>{});
 }
+inline void RequireSound(SnapshotFixture& f) { RequireSound(f.store.env(), f.store.path()); }
 
 // What a path shows, besides the times that do not count.
 struct Shown {
@@ -104,32 +105,35 @@ struct Shown {
 };
 using Paths = std::map<std::string, Shown>;
 
-inline void ReadInto(SnapshotFixture& f, InodeNumber directory, const std::string& path,
-                     Paths& paths) {
-  for (const std::string& name : ListNames(*f.fs, directory)) {
+inline void ReadInto(FileSystem& fs, InodeNumber directory, const std::string& path, Paths& paths) {
+  for (const std::string& name : ListNames(fs, directory)) {
     if (path == "/" && name == kSnapshotDirectoryName) continue;
-    const auto found = f.fs->Lookup(directory, name);
+    const auto found = fs.Lookup(directory, name);
     REQUIRE_OK(found);
-    f.fs->Forget(found->inode, 1);
+    fs.Forget(found->inode, 1);
     Shown& shown = paths[path + name];
     shown.inode = SplitSnapshotInode(found->inode).inode;
     shown.mode = found->mode;
     if ((found->mode & kTypeMask) == kDirectoryType) {
-      ReadInto(f, found->inode, path + name + "/", paths);
+      ReadInto(fs, found->inode, path + name + "/", paths);
     } else {
-      shown.content = std::string(AsText(*ReadFile(*f.fs, found->inode)));
+      shown.content = std::string(AsText(*ReadFile(fs, found->inode)));
     }
-    const auto xattrs = f.fs->ListXattrs(found->inode);
+    const auto xattrs = fs.ListXattrs(found->inode);
     REQUIRE_OK(xattrs);
     for (const std::string& xattr : *xattrs)
-      shown.content += "\n" + xattr + "=" + *f.fs->GetXattr(found->inode, xattr);
+      shown.content += "\n" + xattr + "=" + *fs.GetXattr(found->inode, xattr);
   }
 }
 
-inline Paths ReadState(SnapshotFixture& f, const std::optional<std::string>& snapshot) {
+// The files that the snapshot shows; without one, the live files.
+inline Paths ReadState(FileSystem& fs, const std::optional<std::string>& snapshot) {
   Paths paths;
-  ReadInto(f, snapshot ? f.At(".snapshots/" + *snapshot) : kRootInode, "/", paths);
+  ReadInto(fs, snapshot ? RequireInode(fs, ".snapshots/" + *snapshot) : kRootInode, "/", paths);
   return paths;
+}
+inline Paths ReadState(SnapshotFixture& f, const std::optional<std::string>& snapshot) {
+  return ReadState(*f.fs, snapshot);
 }
 
 // The path after the renames, of which the innermost one counts.

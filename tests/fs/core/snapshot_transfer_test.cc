@@ -16,36 +16,12 @@
 #include "store/base/random.h"
 #include "store/base/thread_annotations.h"
 #include "tests/fs/core/snapshot_history.h"
+#include "tests/fs/core/snapshot_streams.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
 
 namespace siltfs::testing {
 namespace {
-
-const std::function<Status()> kGoOn = [] { return Status::Ok(); };
-
-class TextSink final : public ByteSink {
- public:
-  Status Write(ByteView bytes) override {
-    text += AsText(bytes);
-    return Status::Ok();
-  }
-  std::string text;
-};
-
-class TextSource final : public ByteSource {
- public:
-  explicit TextSource(std::string_view text) : rest_(text) {}
-  Result<size_t> Read(MutableByteView out) override {
-    const size_t size = std::min(out.size(), rest_.size());
-    std::copy_n(AsBytes(rest_).begin(), size, out.begin());
-    rest_.remove_prefix(size);
-    return size;
-  }
-
- private:
-  std::string_view rest_;
-};
 
 // A pipe between two threads. After `limit` bytes it is cut.
 class Pipe final : public ByteSink, public ByteSource {
@@ -83,17 +59,6 @@ class Pipe final : public ByteSink, public ByteSource {
   uint64_t limit_ SILTFS_GUARDED_BY(mutex_);
   bool closed_ SILTFS_GUARDED_BY(mutex_) = false;
 };
-
-std::string Send(FileSystem& from, SendRequest request) {
-  TextSink out;
-  REQUIRE_OK(from.transfers().Send(request, out, kGoOn));
-  return std::move(out.text);
-}
-
-Result<ReceiveOutcome> Receive(FileSystem& to, std::string_view stream, std::string name = {}) {
-  TextSource in(stream);
-  return to.transfers().Receive({.name = std::move(name)}, in, kGoOn);
-}
 
 // A two-way transfer, of which the sender writes at most `limit` bytes.
 Result<ReceiveOutcome> TransferBothWays(FileSystem& from, FileSystem& to, SendRequest request,

@@ -10,9 +10,9 @@
 
 #if defined(__SANITIZE_THREAD__)
 // The distribution's RocksDB is built without ThreadSanitizer, so the sanitizer cannot see how
-// RocksDB's readers and writers are ordered.
+// RocksDB's readers and writers are ordered (tests/support/tsan.suppressions).
 extern "C" const char* __tsan_default_suppressions();
-extern "C" const char* __tsan_default_suppressions() { return "race:rocksdb::\n"; }
+extern "C" const char* __tsan_default_suppressions() { return "race:rocksdb::\nrace:libzstd.so\n"; }
 #endif
 
 namespace siltfs::testing {
