@@ -36,6 +36,9 @@
 //                           totals, or the failure
 //   "snapshot"              the outcome; keys and arguments as in snapshot_json.h. May take long
 //   "snapshot diff"         {"version":1}, at once. Then as in diff_session.h
+//   "send", "receive"       {"version":1}, at once. Then as in transfer_session.h
+//   "receive unfinished"    the list of transfers that ended early; keys as in transfer_json.h
+//   "receive abandon"       the discarded transfer; keys and arguments as in transfer_json.h
 //   "export"                as "import"
 //   "clone"                 as "import", with other messages (fs/clone/clone_message.h)
 //   "attach"                as "import", with other messages (fs/attach/attach_message.h)

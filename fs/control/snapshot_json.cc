@@ -139,12 +139,7 @@ class SnapshotCommand {
     SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo made, snapshots_.RollBack(name, kept));
     return Json{{"snapshot", name}, {"kept", ToJson(made)}};
   }
-  // Makes the kernel forget the name, or that there was none, and the listing.
-  void Forget(const std::string& name) {
-    if (cache_ == nullptr) return;
-    cache_->ForgetName(kSnapshotDirectory, name);
-    cache_->ForgetInode(kSnapshotDirectory, /*listing=*/true);
-  }
+  void Forget(const std::string& name) { ForgetSnapshotName(cache_, name); }
 
   Snapshots& snapshots_;
   KernelCache* const cache_;
@@ -160,6 +155,12 @@ Status CheckSnapshotArguments(const Json& arguments) {
     return {StatusCode::kInvalidArgument, "the name of a snapshot must be UTF-8"};
   }
   return Status::Ok();
+}
+
+void ForgetSnapshotName(KernelCache* cache, const std::string& name) {
+  if (cache == nullptr) return;
+  cache->ForgetName(kSnapshotDirectory, name);
+  cache->ForgetInode(kSnapshotDirectory, /*listing=*/true);
 }
 
 Result<Json> RunSnapshotCommand(FileSystem& file_system, KernelCache* cache, const Json& arguments,

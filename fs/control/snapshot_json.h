@@ -33,6 +33,10 @@ namespace siltfs {
 // OK if the arguments can be sent without a change: all texts are UTF-8.
 Status CheckSnapshotArguments(const nlohmann::json& arguments);
 
+// Makes the kernel forget that there is no snapshot of this name, or another one. `cache` may be
+// null.
+void ForgetSnapshotName(KernelCache* cache, const std::string& name);
+
 // `cache`: the kernel's, which must learn of changed names; null if the store is not mounted.
 // `check`: called at intervals while sizes are measured, which end if it fails; may be empty.
 Result<nlohmann::json> RunSnapshotCommand(FileSystem& file_system, KernelCache* cache,

@@ -242,6 +242,26 @@ Status LocalStream::WriteAll(std::string_view text) {
   return Status::Ok();
 }
 
+Result<size_t> LocalStream::ReadSome(MutableByteView out) {
+  if (!buffer_.empty()) {
+    const size_t size = std::min(out.size(), buffer_.size());
+    std::copy_n(buffer_.begin(), size, out.begin());
+    buffer_.erase(0, size);
+    return size;
+  }
+  const ssize_t got = RetryInterrupted([&] { return recv(fd_.get(), out.data(), out.size(), 0); });
+  if (got >= 0) return static_cast<size_t>(got);
+  if (errno == ECONNRESET) return size_t{0};  // as in Receive
+  return TransferError("receive", path_);
+}
+
+Result<size_t> LocalStream::WriteSome(ByteView bytes) {
+  const ssize_t sent =
+      RetryInterrupted([&] { return send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL); });
+  if (sent < 0) return TransferError("send", path_);
+  return static_cast<size_t>(sent);
+}
+
 Status LocalStream::SendDescriptors(ByteView bytes,
                                     const std::vector<const Descriptor*>& descriptors) {
   iovec part{const_cast<uint8_t*>(bytes.data()), bytes.size()};

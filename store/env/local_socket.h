@@ -46,6 +46,11 @@ class LocalStream {
   // All bytes until the peer closes or finishes writing; kFileTooLarge beyond `limit` bytes.
   Result<std::string> ReadAll(size_t limit);
   Status WriteAll(std::string_view text);
+  // Receive and send what is possible without more waiting, but at least one byte; they return the
+  // number of bytes. 0 from ReadSome: the stream has ended. After kInterrupted no byte was
+  // transferred, so the call can be repeated.
+  Result<size_t> ReadSome(MutableByteView out);
+  Result<size_t> WriteSome(ByteView bytes);
   // Send and receive one message of fixed size, with descriptors. Received descriptors belong to
   // the caller. ReceiveDescriptors returns nullopt at the end of the stream, kInvalidArgument if a
   // message has more than `most` descriptors, and kAborted if the stream ends within

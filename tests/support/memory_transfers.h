@@ -11,7 +11,7 @@
 
 namespace siltfs::testing {
 
-class MemoryTransfers final : public SnapshotTransfers {
+class MemoryTransfers : public SnapshotTransfers {
  public:
   Result<SendOutcome> Send(const SendRequest&, ByteSink&, const std::function<Status()>&) override {
     return Unsupported();

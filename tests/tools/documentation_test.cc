@@ -111,6 +111,8 @@ TEST_CASE("The manual describes every command's options, and no others") {
                                     "snapshot diff",
                                     "snapshot rollback",
                                     "snapshot prune",
+                                    "send",
+                                    "receive",
                                     "index stat",
                                     "index dump",
                                     "index verify",
@@ -190,7 +192,8 @@ Names LongOnly(const Names& names) {
 TEST_CASE("Completion offers every long option, and no others") {
   for (const std::string command :
        {"mkfs", "mount", "umount", "sync", "stat", "settle", "gc", "scrub", "fsck", "import",
-        "index", "index stat", "index dump", "index verify", "index rebuild", "index plan"}) {
+        "send", "receive", "index", "index stat", "index dump", "index verify", "index rebuild",
+        "index plan"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
           LongOnly(OptionsInHelp(Help(command))));
@@ -208,7 +211,9 @@ TEST_CASE("Completion knows commands, mount options and values") {
   CHECK(complete("mkfs.siltfs --index-engine si", 2) == "silt ");
   CHECK(complete("mkfs.siltfs --chunk-a", 1) == "--chunk-avg ");
   CHECK(complete("siltfs f", 1) == "fsck ");
-  CHECK(complete("siltfs se", 1) == "settle ");
+  CHECK(complete("siltfs se", 1) == "settle send ");
+  CHECK(complete("siltfs send --t", 2) == "--two-way ");
+  CHECK(complete("siltfs rec", 1) == "receive ");
   CHECK(complete("siltfs sy", 1) == "sync ");
   CHECK(complete("siltfs sc", 1) == "scrub ");
   CHECK(complete("siltfs im", 1) == "import ");

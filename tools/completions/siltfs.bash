@@ -13,6 +13,8 @@ _siltfs_options() {
     "snapshot diff") echo --json --help ;;
     "snapshot rollback") echo --keep-as --json --help ;;
     "snapshot prune") echo --keep-last --keep-hourly --keep-daily --keep-weekly --keep-monthly --keep-yearly --dry-run --json --help ;;
+    send) echo --base --two-way --resume --json --help ;;
+    receive) echo --name --two-way --token --abandon --json --help ;;
     gc) echo --dry-run --json --help ;;
     fsck) echo --data --json --quiet --help ;;
     import) echo --reference --checksum --delete --exclude --one-file-system --dry-run --json --help ;;
@@ -43,7 +45,7 @@ _siltfs() {
     --trie) mapfile -t COMPREPLY < <(compgen -W "exact weak sparse" -- "$current"); return ;;
     --chunk-avg | --chunk-min | --chunk-max | --index-memory | --expected-chunks | --root-owner) return ;;
     --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
-    -C | --exclude | --keep-*) return ;;
+    -C | --exclude | --keep-* | --base | --resume | --name | --abandon) return ;;
     -o | --options)
       local done=""
       [[ $current == *,* ]] && done=${current%,*},
@@ -55,9 +57,9 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot index help version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive index help version" -- "$current")
   elif [[ $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == snapshot ]]; then

@@ -12,6 +12,7 @@
 
 #include "store/base/status.h"
 #include "store/env/env.h"
+#include "store/env/piped_streams.h"
 #include "tools/siltfs/exit_code.h"
 
 // Only files that declare options or make an App include CLI/CLI.hpp, which takes seconds to
@@ -29,6 +30,8 @@ struct Surroundings {
   bool err_is_terminal = false;
   // Returns why writing to `out` failed; if unset, the cause is unknown.
   std::function<std::string()> why_out_failed = {};
+  // Standard input and output, for commands whose data are a stream of bytes; null: there are none.
+  PipedStreams* pipes = nullptr;
   // RunSiltfs sets it if --json is among the arguments. Failures are then printed on `out`, too, as
   // JSON documents.
   bool json = false;
@@ -47,6 +50,8 @@ std::function<ExitCode()> ConfigureGc(CLI::App& app, Surroundings& surroundings)
 std::function<ExitCode()> ConfigureScrub(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureClone(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureSnapshot(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureSend(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureReceive(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureExport(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureImport(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureIndex(CLI::App& app, Surroundings& surroundings);

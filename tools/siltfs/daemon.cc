@@ -26,6 +26,8 @@
 #include "fs/control/server.h"
 #include "fs/control/snapshot_json.h"
 #include "fs/control/stats_json.h"
+#include "fs/control/transfer_json.h"
+#include "fs/control/transfer_session.h"
 #include "fs/export/export_session.h"
 #include "fs/fuse/fuse_binding.h"
 #include "fs/import/import_session.h"
@@ -192,6 +194,30 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                          return stopped() || state.Name() == control::kClosing;
                                        });
                                      }};
+  const auto ends = [&state](const std::function<bool()>& stopped) {
+    return [&state, &stopped] { return stopped() || state.Name() == control::kClosing; };
+  };
+  const control::Session send = {.check = [](const Json&) { return Status::Ok(); },
+                                 .greeting = {{"version", kTransferVersion}},
+                                 .run =
+                                     [&file_system, ends](LocalStream& stream, const Json&,
+                                                          const std::function<bool()>& stopped) {
+                                       return ServeSend(file_system, stream, ends(stopped));
+                                     }};
+  const control::Session receive = {
+      .check = [](const Json&) { return Status::Ok(); },
+      .greeting = {{"version", kTransferVersion}},
+      .run =
+          [&file_system, &mount, ends](LocalStream& stream, const Json&,
+                                       const std::function<bool()>& stopped) {
+            return ServeReceive(file_system, &mount, stream, ends(stopped));
+          }};
+  const auto unfinished = [&file_system](const Json&, const std::function<Status()>&) {
+    return Result<Json>(ListUnfinished(file_system));
+  };
+  const auto abandon = [&file_system](const Json& arguments, const std::function<Status()>&) {
+    return RunAbandon(file_system, arguments);
+  };
   const auto snapshot = [&file_system, &mount, &state](const Json& arguments,
                                                        const std::function<Status()>& check) {
     // The end of the mount first stops garbage collection, which may wait for a measurement.
@@ -212,11 +238,15 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                               {"scrub stop", stop_scrub},
                                               {"sync", sync}},
                                  .long_commands = {"settle", "gc", "gc dry run", "scrub", "sync"},
-                                 .with_arguments = {{"snapshot", snapshot}},
+                                 .with_arguments = {{"snapshot", snapshot},
+                                                    {kUnfinishedCommand, unfinished},
+                                                    {kAbandonCommand, abandon}},
                                  .sessions = {{"import", import},
                                               {"export", export_},
                                               {"clone", clone},
                                               {kDiffSession, diff},
+                                              {kSendSession, send},
+                                              {kReceiveSession, receive},
                                               {std::string(attach::kCommand), attach}}};
   auto started = control::Server::Start(made);
   const bool on_read_only_disk =

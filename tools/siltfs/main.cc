@@ -1,5 +1,6 @@
 #include <iostream>
 
+#include "store/env/piped_streams.h"
 #include "store/env/posix_env.h"
 #include "store/env/process.h"
 #include "store/env/standard_output.h"
@@ -11,10 +12,12 @@ int main(int argc, char** argv) {
   siltfs::StandardOutput output;
   // Symbolic links can be refused, because commands resolve the user's paths before they use them.
   const auto env = siltfs::NewPosixEnv({.links = siltfs::SymbolicLinks::kRefuse});
+  const auto pipes = siltfs::StandardPipes();
   siltfs::Surroundings surroundings{.env = *env,
                                     .out = output.stream(),
                                     .err = std::cerr,
                                     .err_is_terminal = siltfs::StandardErrorIsTerminal(),
-                                    .why_out_failed = [&output] { return output.failure(); }};
+                                    .why_out_failed = [&output] { return output.failure(); },
+                                    .pipes = pipes.get()};
   return siltfs::RunSiltfs(std::vector<std::string>(argv, argv + argc), surroundings);
 }

@@ -72,6 +72,9 @@ constexpr std::array kCommands = {
     Command{"clone", "Copy a file or a tree within a mounted store, without copying data",
             ConfigureNumbered<ConfigureClone>},
     Command{"snapshot", "Keep states of a store under names", ConfigureNumbered<ConfigureSnapshot>},
+    Command{"send", "Write a snapshot as a stream, for another store",
+            ConfigureNumbered<ConfigureSend>},
+    Command{"receive", "Make a snapshot from a stream", ConfigureNumbered<ConfigureReceive>},
     Command{"index", "Show, check, rebuild or plan the chunk index",
             ConfigureNumbered<ConfigureIndex>},
 };

@@ -1,4 +1,4 @@
-// What the subcommands of `siltfs snapshot` share.
+// What the subcommands of `siltfs snapshot`, `siltfs send` and `siltfs receive` share.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,9 @@
 #include <string>
 
 #include "fs/control/diff_session.h"
+#include "fs/control/transfer_json.h"
 #include "store/base/result.h"
+#include "store/env/piped_streams.h"
 #include "tools/siltfs/command.h"
 
 namespace siltfs {
@@ -21,6 +23,14 @@ class SnapshotPlace {
   // Visits the differences between two states. Returns their number as "changes".
   virtual Result<nlohmann::json> Diff(const WantedDiff& wanted,
                                       const std::function<Status(const PathChange&)>& visit) = 0;
+  // Transfers a snapshot through `pipes` (fs/control/transfer_session.h).
+  virtual Result<nlohmann::json> Send(const WantedSend& wanted, PipedStreams& pipes,
+                                      const std::function<Status()>& check) = 0;
+  virtual Result<nlohmann::json> Receive(const WantedReceive& wanted, PipedStreams& pipes,
+                                         const std::function<Status()>& check) = 0;
+  // The transfers that ended early (fs/control/transfer_json.h).
+  virtual Result<nlohmann::json> Unfinished() = 0;
+  virtual Result<nlohmann::json> Abandon(const std::string& name) = 0;
   // Makes everything that programs have written so far part of the next snapshot.
   virtual Status Sync() = 0;
 };
@@ -28,10 +38,11 @@ class SnapshotPlace {
 enum class SnapshotAccess : uint8_t { kRead, kChange };
 
 // Calls `use` with the store at this path. If the store is not mounted, it is opened, and closed
-// afterwards; with kRead nothing is written.
+// afterwards; with kRead nothing is written. `command` is for messages.
 Result<nlohmann::json> WithSnapshots(
     Env& env, const std::string& place, SnapshotAccess access,
-    const std::function<Result<nlohmann::json>(SnapshotPlace&)>& use);
+    const std::function<Result<nlohmann::json>(SnapshotPlace&)>& use,
+    const std::string& command = "siltfs snapshot");
 
 std::function<ExitCode()> ConfigureSnapshotDiff(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureSnapshotPrune(CLI::App& app, Surroundings& surroundings);

@@ -1,6 +1,10 @@
-// The store that `siltfs snapshot` works on.
+// The store that `siltfs snapshot`, `siltfs send` and `siltfs receive` work on.
+#include <memory>
+#include <utility>
+
 #include "fs/control/client.h"
 #include "fs/control/snapshot_json.h"
+#include "fs/control/transfer_session.h"
 #include "fs/interface/file_system.h"
 #include "fs/interface/snapshots.h"
 #include "store/env/mountpoint.h"
@@ -32,6 +36,26 @@ class MountedPlace final : public SnapshotPlace {
       return Status(StatusCode::kNeedsNewer, "the daemon of the mount is of another version");
     return ReceiveDiff(*session.stream, wanted, visit);
   }
+  Result<Json> Send(const WantedSend& wanted, PipedStreams& pipes,
+                    const std::function<Status()>& check) override {
+    SILTFS_RETURN_IF_ERROR(CheckSnapshotArguments(
+        Json::array({wanted.snapshot, wanted.base.value_or(""), wanted.resume})));
+    SILTFS_ASSIGN_OR_RETURN(const auto stream, OpenTransfer(kSendSession));
+    return SendThrough(*stream, wanted, pipes, check);
+  }
+  Result<Json> Receive(const WantedReceive& wanted, PipedStreams& pipes,
+                       const std::function<Status()>& check) override {
+    SILTFS_RETURN_IF_ERROR(CheckSnapshotArguments(Json::array({wanted.name})));
+    SILTFS_ASSIGN_OR_RETURN(const auto stream, OpenTransfer(kReceiveSession));
+    return ReceiveThrough(*stream, wanted, pipes, check);
+  }
+  Result<Json> Unfinished() override { return control::Ask(address_, kUnfinishedCommand); }
+  Result<Json> Abandon(const std::string& name) override {
+    const Json arguments = {{"name", name}};
+    SILTFS_RETURN_IF_ERROR(CheckSnapshotArguments(arguments));
+    return control::AskWith(address_, {.command = kAbandonCommand, .arguments = arguments},
+                            control::Patience::WhileItRuns());
+  }
   Status Sync() override {
     // The kernel would wait forever for a daemon that does not answer, so it is asked first.
     SILTFS_ASSIGN_OR_RETURN(const auto live, LiveMountOf(address_));
@@ -40,6 +64,13 @@ class MountedPlace final : public SnapshotPlace {
   }
 
  private:
+  Result<std::unique_ptr<LocalStream>> OpenTransfer(const char* session_name) {
+    SILTFS_ASSIGN_OR_RETURN(auto session, control::OpenSession(address_, session_name));
+    if (session.greeting.value("version", uint64_t{0}) != kTransferVersion)
+      return Status(StatusCode::kNeedsNewer, "the daemon of the mount is of another version");
+    return std::move(session.stream);
+  }
+
   const control::DaemonAddress address_;
 };
 
@@ -63,6 +94,22 @@ class OpenedPlace final : public SnapshotPlace {
       return Status(StatusCode::kAborted, std::string(compared.cause()));
     SILTFS_RETURN_IF_ERROR(compared);
     return Json{{"changes", changes}};
+  }
+  Result<Json> Send(const WantedSend& wanted, PipedStreams& pipes,
+                    const std::function<Status()>& check) override {
+    const auto out = pipes.Output(check);
+    const auto answers = wanted.two_way ? pipes.Input(check) : nullptr;
+    return RunSend(file_system_, wanted, *out, answers.get(), check);
+  }
+  Result<Json> Receive(const WantedReceive& wanted, PipedStreams& pipes,
+                       const std::function<Status()>& check) override {
+    const auto in = pipes.Input(check);
+    const auto answers = wanted.two_way ? pipes.Output(check) : nullptr;
+    return RunReceive(file_system_, nullptr, wanted, *in, answers.get(), check);
+  }
+  Result<Json> Unfinished() override { return ListUnfinished(file_system_); }
+  Result<Json> Abandon(const std::string& name) override {
+    return RunAbandon(file_system_, {{"name", name}});
   }
   Status Sync() override { return Status::Ok(); }
 
@@ -99,7 +146,8 @@ Result<Json> UseUnmounted(Env& env, const std::string& store, SnapshotAccess acc
 }  // namespace
 
 Result<Json> WithSnapshots(Env& env, const std::string& path, SnapshotAccess access,
-                           const std::function<Result<Json>(SnapshotPlace&)>& use) {
+                           const std::function<Result<Json>(SnapshotPlace&)>& use,
+                           const std::string& command) {
   SILTFS_ASSIGN_OR_RETURN(const auto mounted, FindMount(path));
   if (mounted) {
     MountedPlace place(*mounted);
@@ -108,8 +156,8 @@ Result<Json> WithSnapshots(Env& env, const std::string& path, SnapshotAccess acc
   SILTFS_ASSIGN_OR_RETURN(const std::string store, StoreAt(path));
   auto outcome = OpenWhenFree(store, [&] { return UseUnmounted(env, store, access, use); });
   if (outcome.ok()) return outcome;
-  return ExplainReadOnlyMedium(ExplainLock(std::move(outcome).status(), store, "siltfs snapshot"),
-                               store, "siltfs snapshot opens the store for writing");
+  return ExplainReadOnlyMedium(ExplainLock(std::move(outcome).status(), store, command), store,
+                               command + " opens the store for writing");
 }
 
 }  // namespace siltfs
