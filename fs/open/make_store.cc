@@ -61,7 +61,7 @@ Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
   SILTFS_RETURN_IF_ERROR(CheckIndexChoice(options.index_engine, options.index_parameters));
   SILTFS_RETURN_IF_ERROR(CheckMetadataEngine(options.metadata_engine));
   Superblock superblock;
-  superblock.ro_compat_features = kRoCompatSecondaryCopies | kRoCompatSnapshots;
+  superblock.ro_compat_features = kKnownRoCompatFeatures;
   superblock.created_ns = env.NowNanoseconds();
   superblock.chunk_min = options.chunk_min;
   superblock.chunk_avg = options.chunk_avg;

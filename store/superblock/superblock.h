@@ -37,7 +37,10 @@ inline constexpr uint64_t kRoCompatSecondaryCopies = 1;
 // Metadata may have snapshots: each commit must keep the records that they show, and garbage
 // collection the chunks.
 inline constexpr uint64_t kRoCompatSnapshots = 2;
-inline constexpr uint64_t kKnownRoCompatFeatures = kRoCompatSecondaryCopies | kRoCompatSnapshots;
+// Metadata may have received snapshots, whose records are not live files.
+inline constexpr uint64_t kRoCompatLineages = 4;
+inline constexpr uint64_t kKnownRoCompatFeatures =
+    kRoCompatSecondaryCopies | kRoCompatSnapshots | kRoCompatLineages;
 // kIncompatEngines: the superblock names a metadata engine or has parameters of the index engine.
 // Code that ignores these fields would open the store with another engine and erase them.
 inline constexpr uint64_t kIncompatEngines = 1;

@@ -87,7 +87,7 @@ TEST_CASE("An unknown feature forbids writing, all access or nothing, depending 
   Superblock superblock = MakeSuperblock();
   REQUIRE_OK(CheckFeatures(superblock, StoreAccess::kReadWrite));  // compat forbids nothing
 
-  superblock.ro_compat_features = 4;
+  superblock.ro_compat_features = 8;
   REQUIRE_CODE(CheckFeatures(superblock, StoreAccess::kReadWrite), kNeedsNewer);
   REQUIRE_OK(CheckFeatures(superblock, StoreAccess::kReadOnly));
 
