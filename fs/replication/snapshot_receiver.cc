@@ -41,11 +41,12 @@ int64_t& At(Counters& counters, Counter which) { return counters[static_cast<siz
 
 SnapshotReceiver::SnapshotReceiver(const StoreContext& store, SnapshotTrees& trees,
                                    const ReceiveRequest& request, ByteSource& in,
-                                   std::function<Status()> settle, std::function<Status()> check)
+                                   std::function<Status()> restore_heads,
+                                   std::function<Status()> check)
     : store_(store),
       trees_(trees),
       request_(request),
-      settle_(std::move(settle)),
+      restore_heads_(std::move(restore_heads)),
       check_(std::move(check)),
       reader_(in),
       chunks_(store.chunks()) {
@@ -151,7 +152,7 @@ Status SnapshotReceiver::ChooseLineage() {
   const auto found = all.find(lineage_);
   if (found != all.end() && found->second.changed) {
     SILTFS_RETURN_IF_ERROR(lineages().SetLineage(lineage_, LineageRecord{.changed = true}));
-    SILTFS_RETURN_IF_ERROR(settle_());
+    SILTFS_RETURN_IF_ERROR(restore_heads_());
   }
   return lineages().SetLineage(lineage_, record_);
 }
@@ -262,7 +263,7 @@ Result<NumberedSnapshot> SnapshotReceiver::Publish(const StreamEnd& end) {
       lineages()
           .SetLineage(lineage_, LineageRecord{.changed = true})
           .IgnoreError("the failure of the check is reported");
-      settle_().IgnoreError("the next mount repeats it");
+      restore_heads_().IgnoreError("the next mount repeats it");
     }
     return std::move(checked).status();
   }

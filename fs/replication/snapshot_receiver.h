@@ -25,9 +25,10 @@ namespace siltfs {
 
 class SnapshotReceiver {
  public:
-  // `settle` makes lineages whose incoming snapshot was discarded usable again.
+  // `restore_heads` makes lineages whose incoming snapshot was discarded usable again.
   SnapshotReceiver(const StoreContext& store, SnapshotTrees& trees, const ReceiveRequest& request,
-                   ByteSource& in, std::function<Status()> settle, std::function<Status()> check);
+                   ByteSource& in, std::function<Status()> restore_heads,
+                   std::function<Status()> check);
 
   // Receives the stream. If this fails, tells a sender that waits for answers why.
   Result<NumberedSnapshot> Receive();
@@ -56,7 +57,7 @@ class SnapshotReceiver {
   const StoreContext& store_;
   SnapshotTrees& trees_;
   const ReceiveRequest& request_;
-  const std::function<Status()> settle_;
+  const std::function<Status()> restore_heads_;
   const std::function<Status()> check_;
   StreamReader reader_;
   std::optional<StreamWriter> answers_;

@@ -8,7 +8,7 @@
 
 #include "fs/diff/tree_diff.h"
 #include "fs/interface/snapshot_inode.h"
-#include "fs/snapshots/lineage_settling.h"
+#include "fs/snapshots/head_restore.h"
 #include "fs/snapshots/routed_file_system.h"
 
 namespace siltfs {
@@ -268,7 +268,7 @@ bool SnapshotOps::HasRemoved() const {
 }
 
 Status SnapshotOps::ReleaseRemoved() {
-  SILTFS_RETURN_IF_ERROR(SettleLineages());
+  SILTFS_RETURN_IF_ERROR(RestoreHeads());
   for (const NumberedSnapshot& snapshot : Port().Snapshots()) {
     if (!snapshot.record.removing) continue;
     Status released = Release(snapshot.number);
@@ -282,13 +282,13 @@ Status SnapshotOps::ReleaseRemoved() {
     }
     SILTFS_RETURN_IF_ERROR(released);
   }
-  return SettleLineages();
+  return RestoreHeads();
 }
 
-Status SnapshotOps::SettleLineages() {
+Status SnapshotOps::RestoreHeads() {
   for (const auto& [lineage, record] : LineagePort().AllLineages()) {
-    SILTFS_RETURN_IF_ERROR(SettleLineage(Port(), LineagePort(), lineage, kVersionsPerWrite,
-                                         [this] { return job_.CheckRunning(); }));
+    SILTFS_RETURN_IF_ERROR(RestoreHead(Port(), LineagePort(), lineage, kVersionsPerWrite,
+                                       [this] { return job_.CheckRunning(); }));
   }
   return Status::Ok();
 }

@@ -60,7 +60,7 @@ class SnapshotOps final : public Snapshots {
   Status ReleaseRemoved() SILTFS_REQUIRES(job_.run_mutex());
   Status Release(uint64_t number) SILTFS_REQUIRES(job_.run_mutex());
   // Makes the head of each lineage what its newest snapshot shows.
-  Status SettleLineages() SILTFS_REQUIRES(job_.run_mutex());
+  Status RestoreHeads() SILTFS_REQUIRES(job_.run_mutex());
   bool HasRemoved() const;
   SnapshotPort& Port() const { return *store_.metadata().snapshots(); }
   siltfs::LineagePort& LineagePort() const { return *store_.metadata().lineages(); }

@@ -211,7 +211,7 @@ TEST_CASE("Completion knows commands, mount options and values") {
   CHECK(complete("mkfs.siltfs --index-engine si", 2) == "silt ");
   CHECK(complete("mkfs.siltfs --chunk-a", 1) == "--chunk-avg ");
   CHECK(complete("siltfs f", 1) == "fsck ");
-  CHECK(complete("siltfs se", 1) == "settle send ");
+  CHECK(complete("siltfs sen", 1) == "send ");
   CHECK(complete("siltfs send --t", 2) == "--two-way ");
   CHECK(complete("siltfs rec", 1) == "receive ");
   CHECK(complete("siltfs sy", 1) == "sync ");

@@ -1,4 +1,4 @@
-#include "fs/snapshots/lineage_settling.h"
+#include "fs/snapshots/head_restore.h"
 
 #include <algorithm>
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace siltfs {
 
-Status SettleLineage(SnapshotPort& snapshots, LineagePort& lineages, LineageNumber lineage,
-                     size_t most, const std::function<Status()>& check) {
+Status RestoreHead(SnapshotPort& snapshots, LineagePort& lineages, LineageNumber lineage,
+                   size_t most, const std::function<Status()>& check) {
   const Lineages all = lineages.AllLineages();
   const auto found = all.find(lineage);
   if (found == all.end() || !found->second.changed || found->second.incoming) return Status::Ok();

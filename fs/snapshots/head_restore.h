@@ -17,7 +17,7 @@ namespace siltfs {
 
 // Does nothing if the lineage is unchanged, or if a snapshot is incoming. Removes a lineage that
 // has no snapshots. Each write has at most `most` changes, and `check` is called between them.
-Status SettleLineage(SnapshotPort& snapshots, LineagePort& lineages, LineageNumber lineage,
-                     size_t most, const std::function<Status()>& check);
+Status RestoreHead(SnapshotPort& snapshots, LineagePort& lineages, LineageNumber lineage,
+                   size_t most, const std::function<Status()>& check);
 
 }  // namespace siltfs
