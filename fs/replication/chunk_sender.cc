@@ -15,8 +15,10 @@ constexpr size_t kMostChunks = 1u << 15;
 constexpr uint64_t kMostBytes = 64u << 20;
 // Chunks that are compressed again are sent in blocks of about this many uncompressed bytes.
 constexpr size_t kPlainBytes = 512u << 10;
-// A stored block is sent as it is if at least this share of it is wanted.
+// A stored block is sent as it is if at least this share of it is wanted. It is not even read if
+// fewer bytes of it are wanted.
 constexpr uint64_t kLeastWantedPercent = 97;
+constexpr uint64_t kLeastStoredBytes = 32u << 10;
 constexpr int kLevel = 3;  // of zstd
 
 bool SameBlock(const ChunkReader::Place& a, const ChunkReader::Place& b) {
@@ -115,7 +117,7 @@ Result<bool> ChunkSender::SendStored(std::span<const Wanted> wanted) {
   if (!place || wanted.front().reference.node) return false;
   uint64_t bytes = 0;
   for (const Wanted& w : wanted) bytes += w.reference.length;
-  if (bytes * 100 < uint64_t{place->plain_bytes} * kLeastWantedPercent) return false;
+  if (bytes < kLeastStoredBytes) return false;
   auto stored = chunks_.ReadStored(*place);
   if (!stored.ok()) {
     stored.status().IgnoreError("the chunks are looked up again, and the failure is reported");

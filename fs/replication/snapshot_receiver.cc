@@ -8,9 +8,12 @@
 #include <variant>
 #include <vector>
 
+#include "fs/records/directory_entry.h"
+#include "fs/records/inode_record.h"
 #include "fs/replication/received_check.h"
 #include "fs/versions/lineage_view.h"
 #include "fs/versions/record_form.h"
+#include "fs/versions/snapshot_view.h"
 #include "fs/versions/version_keeper.h"
 #include "store/env/env.h"
 #include "store/env/files.h"
@@ -198,12 +201,27 @@ Status SnapshotReceiver::GoOn(const LineageRecord& record) {
           "`siltfs receive --token`"};
 }
 
-Status SnapshotReceiver::VerifyReferences(const KvSnapshot& head, const StreamRecord& record) {
+Result<std::optional<std::string>> SnapshotReceiver::BaseValue(const std::string& key) const {
+  if (!base_ || !IsRecordKey(key)) return std::optional<std::string>();
+  return MakeSnapshotView(store_.metadata().CommittedSnapshot(), BoundsOf(*base_))->Get(key);
+}
+
+Status SnapshotReceiver::ApplyPatch(StreamRecord& record, const std::string& base) {
+  if (!record.value || uint64_t{record.prefix} + record.suffix > base.size())
+    return {StatusCode::kCorruption, "the stream has a patch that does not fit its base"};
+  record.value =
+      base.substr(0, record.prefix) + *record.value + base.substr(base.size() - record.suffix);
+  return Status::Ok();
+}
+
+Status SnapshotReceiver::VerifyReferences(const KvSnapshot& head, const StreamRecord& record,
+                                          const std::optional<std::string>& base) {
   if (!record.value) return Status::Ok();
   switch (static_cast<Table>(record.key[0])) {
     case Table::kInode: {
       SILTFS_ASSIGN_OR_RETURN(const InodeRecord after, InodeRecord::Decode(*record.value));
       if (!after.IsRegular()) return Status::Ok();
+      if (base) return chunks_.VerifyInode(base, after);
       SILTFS_ASSIGN_OR_RETURN(const auto before, head.Get(record.key));
       return chunks_.VerifyInode(before, after);
     }
@@ -214,20 +232,58 @@ Status SnapshotReceiver::VerifyReferences(const KvSnapshot& head, const StreamRe
   }
 }
 
+Status SnapshotReceiver::AddCookies(const KvSnapshot& head, const StreamRecord& record,
+                                    std::vector<Mutation>& removed,
+                                    std::vector<Mutation>& added) const {
+  uint64_t directory = 0;
+  if (record.key[0] != static_cast<char>(Table::kDirectoryEntry) ||
+      !IsVersionedKey(record.key, directory))
+    return Status::Ok();
+  const std::string name = record.key.substr(InodeKey(0).size());
+  SILTFS_ASSIGN_OR_RETURN(const auto old_value, head.Get(record.key));
+  if (old_value) {
+    SILTFS_ASSIGN_OR_RETURN(const NameEntry old, NameEntry::Decode(*old_value));
+    std::string key = DirectoryCookieKey(directory, old.cookie);
+    SILTFS_ASSIGN_OR_RETURN(const auto cookie, head.Get(key));
+    const auto entry = cookie ? CookieEntry::Decode(*cookie)
+                              : Result<CookieEntry>(Status(StatusCode::kNotFound, "none"));
+    // A name of an earlier batch may have taken over the cookie.
+    if (entry.ok() && entry->name == name) removed.push_back({std::move(key), std::nullopt});
+  }
+  if (!record.value) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const NameEntry now, NameEntry::Decode(*record.value));
+  added.push_back(
+      {DirectoryCookieKey(directory, now.cookie), CookieEntry{now.inode, now.type, name}.Encode()});
+  return Status::Ok();
+}
+
 Status SnapshotReceiver::Apply(const StreamRecords& message) {
   const auto head = MakeLineageView(store_.metadata().CommittedSnapshot(), lineage_);
+  // All removals of cookies come before all additions, because names may exchange their cookies.
   std::vector<Mutation> changes;
+  std::vector<Mutation> added;
   uint64_t bytes = 0;
-  for (const StreamRecord& record : message.records) {
+  for (const StreamRecord& sent : message.records) {
+    StreamRecord record = sent;
+    std::optional<std::string> base;
+    if (record.IsPatch()) {
+      SILTFS_ASSIGN_OR_RETURN(base, BaseValue(record.patched));
+      SILTFS_RETURN_IF_ERROR(ApplyPatch(record, base.value_or(std::string())));
+      // Only the recipe of an inode says which chunks are there.
+      if (record.patched[0] != static_cast<char>(Table::kInode)) base.reset();
+    }
     uint64_t inode = 0;
     const bool intact =
         record.value ? IsRecord(record.key, *record.value) : IsRecordKey(record.key);
-    if (!intact || !IsVersionedKey(record.key, inode) || inode >= begin_.inode_limit)
+    if (!intact || !IsVersionedKey(record.key, inode) || inode >= begin_.inode_limit ||
+        record.key[0] == static_cast<char>(Table::kDirectoryCookie))
       return {StatusCode::kCorruption, "the stream has a malformed record"};
-    SILTFS_RETURN_IF_ERROR(VerifyReferences(*head, record));
+    SILTFS_RETURN_IF_ERROR(VerifyReferences(*head, record, base));
+    SILTFS_RETURN_IF_ERROR(AddCookies(*head, record, changes, added));
     bytes += record.key.size() + (record.value ? record.value->size() : 0);
-    changes.push_back({record.key, record.value});
+    added.push_back({std::move(record.key), std::move(record.value)});
   }
+  std::ranges::move(added, std::back_inserter(changes));
   SILTFS_RETURN_IF_ERROR(chunks_.Finish());
   SILTFS_RETURN_IF_ERROR(store_.CheckRoom(kRoomFactor * bytes));
   // The chunks must be durable before the records that refer to them.

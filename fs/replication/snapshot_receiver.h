@@ -12,6 +12,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fs/inodes/store_context.h"
 #include "fs/interface/snapshot_transfers.h"
@@ -46,7 +47,16 @@ class SnapshotReceiver {
   // Goes on with an incoming snapshot, at the position of the stream.
   Status GoOn(const LineageRecord& record);
   Status Apply(const StreamRecords& message);
-  Status VerifyReferences(const KvSnapshot& head, const StreamRecord& record);
+  // The value that the base has for the key.
+  Result<std::optional<std::string>> BaseValue(const std::string& key) const;
+  // Makes the value of a patch whole.
+  static Status ApplyPatch(StreamRecord& record, const std::string& base);
+  // `base`: of a patch. The base has the chunks of this record.
+  Status VerifyReferences(const KvSnapshot& head, const StreamRecord& record,
+                          const std::optional<std::string>& base);
+  // Adds the changes of the cookie that belongs to a name.
+  Status AddCookies(const KvSnapshot& head, const StreamRecord& record,
+                    std::vector<Mutation>& removed, std::vector<Mutation>& added) const;
   Result<NumberedSnapshot> Publish(const StreamEnd& end);
   Result<StreamMessage> Next();
   Status Answer(const StreamMessage& message);

@@ -5,6 +5,7 @@
 
 #include "fs/mark/node_set.h"
 #include "fs/recipe/recipe_difference.h"
+#include "fs/records/directory_entry.h"
 #include "fs/records/overlay_extent.h"
 #include "fs/records/schema.h"
 #include "fs/versions/version_key.h"
@@ -18,11 +19,39 @@ constexpr uint64_t kStepsBetweenChecks = 256;
 bool IsInodeKey(std::string_view key) { return key[0] == static_cast<char>(Table::kInode); }
 bool IsOverlayKey(std::string_view key) { return key[0] == static_cast<char>(Table::kOverlay); }
 
-// The recipe of an inode that has a name; otherwise an empty one.
+uint64_t InodeOf(std::string_view key) {
+  uint64_t inode = 0;
+  IsVersionedKey(key, inode);
+  return inode;
+}
+
 Result<Recipe> RecipeOf(const std::optional<std::string>& value) {
   if (!value) return Recipe{};
   SILTFS_ASSIGN_OR_RETURN(InodeRecord record, InodeRecord::Decode(*value));
-  return record.links > 0 ? std::move(record.recipe) : Recipe{};
+  return std::move(record.recipe);
+}
+
+// The record with its new value as a patch of `base`, if this is shorter. Often only times differ.
+StreamRecord PatchOf(const RecordChange& change, const std::string& base_key,
+                     const std::string& base) {
+  constexpr size_t kLeastSaving = 32;
+  const std::string& after = *change.after;
+  const size_t most = std::min(base.size(), after.size());
+  size_t prefix = 0;
+  while (prefix < most && base[prefix] == after[prefix]) ++prefix;
+  size_t suffix = 0;
+  while (suffix < most - prefix &&
+         base[base.size() - 1 - suffix] == after[after.size() - 1 - suffix])
+    ++suffix;
+  StreamRecord record;
+  record.key = change.key;
+  record.value = after;
+  if (prefix + suffix < kLeastSaving) return record;
+  record.value = after.substr(prefix, after.size() - prefix - suffix);
+  record.patched = base_key;
+  record.prefix = static_cast<uint32_t>(prefix);
+  record.suffix = static_cast<uint32_t>(suffix);
+  return record;
 }
 
 }  // namespace
@@ -35,7 +64,8 @@ SnapshotSender::SnapshotSender(ChunkStore& chunks, ChunkNamer& namer, Options op
       writer_(out),
       sender_(chunks, namer, writer_),
       position_(options_.begin.position),
-      named_(changes_.after(), hidden_) {
+      named_(changes_.after(), hidden_),
+      named_before_(changes_.before(), hidden_) {
   if (answers != nullptr) {
     answers_.emplace(*answers);
     sender_.Ask(*answers_);
@@ -153,13 +183,50 @@ Status SnapshotSender::SendChange(const RecordChange& change) {
         return sender_.Add({chunk.name, static_cast<uint32_t>(chunk.length), false});
       }};
   SILTFS_RETURN_IF_ERROR(ForEachReference(change, send));
-  batch_bytes_ += change.key.size() + (change.after ? change.after->size() : 0) + 8;
-  batch_.records.push_back({std::string(change.key), change.after});
+  StreamRecord record;
+  record.key = change.key;
+  record.value = change.after;
+  if (IsInodeKey(change.key) && change.after) {
+    std::string base_key;
+    SILTFS_ASSIGN_OR_RETURN(const auto base, Predecessor(change, base_key));
+    if (base) record = PatchOf(change, base_key, *base);
+  }
+  batch_bytes_ += record.key.size() + (record.value ? record.value->size() : 0) + 8;
+  batch_.records.push_back(std::move(record));
   if (!IsInodeKey(change.key) || !change.before || !change.after) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(const InodeRecord before, InodeRecord::Decode(*change.before));
   uint64_t inode = 0;
   if (before.links > 0 || !IsVersionedKey(change.key, inode)) return Status::Ok();
   return SendWhole(inode);
+}
+
+void SnapshotSender::NoteReplaced(const RecordChange& change) {
+  constexpr size_t kMostReplaced = 1u << 18;
+  if (change.key[0] != static_cast<char>(Table::kDirectoryEntry) || !change.before ||
+      !change.after || replaced_.size() >= kMostReplaced)
+    return;
+  const auto before = NameEntry::Decode(*change.before);
+  const auto after = NameEntry::Decode(*change.after);
+  if (before.ok() && after.ok() && before->inode != after->inode)
+    replaced_.emplace(after->inode, before->inode);
+}
+
+Result<std::optional<std::string>> SnapshotSender::Predecessor(const RecordChange& change,
+                                                               std::string& key) {
+  std::optional<std::string> value = change.before;
+  key = change.key;
+  uint64_t inode = 0;
+  if (!value && IsVersionedKey(change.key, inode)) {
+    const auto replaced = replaced_.find(inode);
+    if (replaced == replaced_.end()) return value;
+    key = InodeKey(replaced->second);
+    SILTFS_ASSIGN_OR_RETURN(value, changes_.before().Get(key));
+  }
+  if (!value) return value;
+  // The receiver has no record of a file without a name.
+  SILTFS_ASSIGN_OR_RETURN(const bool has_name, named_before_.Contains(InodeOf(key)));
+  if (!has_name) value.reset();
+  return value;
 }
 
 Status SnapshotSender::SendWhole(uint64_t inode) {
@@ -183,16 +250,24 @@ Status SnapshotSender::SendBatch(std::string_view next) {
   return writer_.Write(std::exchange(batch_, {}));
 }
 
+Status NamedInodes::Learn(uint64_t inode, std::string_view value) {
+  SILTFS_ASSIGN_OR_RETURN(const InodeRecord record, InodeRecord::Decode(value));
+  inode_ = inode;
+  contained_ = record.links > 0 && std::ranges::none_of(hidden_, [&](const HiddenRange& range) {
+                 return range.Contains(inode);
+               });
+  return Status::Ok();
+}
+
 Result<bool> NamedInodes::Contains(uint64_t inode) {
   if (inode == inode_) return contained_;
-  inode_ = inode;
-  contained_ = false;
-  if (std::ranges::any_of(hidden_, [&](const HiddenRange& range) { return range.Contains(inode); }))
-    return false;
   SILTFS_ASSIGN_OR_RETURN(const auto value, state_.Get(InodeKey(inode)));
-  if (!value) return false;
-  SILTFS_ASSIGN_OR_RETURN(const InodeRecord record, InodeRecord::Decode(*value));
-  contained_ = record.links > 0;
+  if (value) {
+    SILTFS_RETURN_IF_ERROR(Learn(inode, *value));
+  } else {
+    inode_ = inode;
+    contained_ = false;
+  }
   return contained_;
 }
 
@@ -200,7 +275,10 @@ Result<bool> SnapshotSender::Prepare(RecordChange& change) {
   uint64_t inode = 0;
   if (!IsVersionedKey(change.key, inode))
     return Status(StatusCode::kCorruption, "the key of a record is malformed");
+  if (change.key[0] == static_cast<char>(Table::kDirectoryCookie)) return false;
+  NoteReplaced(change);
   if (!change.after) return true;
+  if (IsInodeKey(change.key)) SILTFS_RETURN_IF_ERROR(named_.Learn(inode, *change.after));
   SILTFS_ASSIGN_OR_RETURN(const bool sent, named_.Contains(inode));
   if (sent) return true;
   change.after.reset();
@@ -210,7 +288,9 @@ Result<bool> SnapshotSender::Prepare(RecordChange& change) {
 Status SnapshotSender::ForEachReference(const RecordChange& change, const NewReferences& visit) {
   if (!change.after) return Status::Ok();
   if (IsInodeKey(change.key)) {
-    SILTFS_ASSIGN_OR_RETURN(const Recipe before, RecipeOf(change.before));
+    std::string key;
+    SILTFS_ASSIGN_OR_RETURN(const auto base, Predecessor(change, key));
+    SILTFS_ASSIGN_OR_RETURN(const Recipe before, RecipeOf(base));
     SILTFS_ASSIGN_OR_RETURN(const Recipe after, RecipeOf(change.after));
     return ForEachNewReference(chunks_, before, after, visit);
   }

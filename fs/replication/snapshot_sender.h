@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "fs/chunks/chunk_store.h"
@@ -35,6 +36,8 @@ class NamedInodes {
       : state_(state), hidden_(hidden) {}
 
   Result<bool> Contains(uint64_t inode);
+  // Spares the next Contains its lookup. `value`: the inode's record in the state.
+  Status Learn(uint64_t inode, std::string_view value);
 
  private:
   const KvSnapshot& state_;
@@ -65,11 +68,17 @@ class SnapshotSender {
   // Sends a change: collects its chunks and its record.
   Status SendChange(const RecordChange& change);
   Status SendBatch(std::string_view next);
-  // Changes the record to what the receiver shall have; false if the receiver needs nothing.
+  // Whether the record is sent: not if it follows from others, and not if the receiver has no such
+  // record. Changes it to what the receiver shall have.
   Result<bool> Prepare(RecordChange& change);
   // Sends the other records of a file that had no name in the base. Its records that have not
   // changed are no changes, but the receiver does not have them.
   Status SendWhole(uint64_t inode);
+  // Remembers which file has replaced which other one under the same name.
+  void NoteReplaced(const RecordChange& change);
+  // The record of the file that the changed one resembles: the same file in the base, or the one
+  // that it has replaced. Sets `key` to its key.
+  Result<std::optional<std::string>> Predecessor(const RecordChange& change, std::string& key);
   // Calls `visit` for the chunks and nodes of the new value that are not in the old one.
   Status ForEachReference(const RecordChange& change, const NewReferences& visit);
   Status Step();
@@ -81,12 +90,15 @@ class SnapshotSender {
   std::optional<StreamReader> answers_;
   ChunkSender sender_;
   std::vector<HiddenRange> hidden_;  // inodes of clones that are not finished
+  // Files that have replaced others, by inode. At most kMostReplaced are remembered.
+  std::unordered_map<uint64_t, uint64_t> replaced_;
   std::string position_;
   StreamRecords batch_;
   size_t batch_bytes_ = 0;
   uint64_t records_ = 0;
   uint64_t steps_ = 0;
-  NamedInodes named_;  // in the snapshot
+  NamedInodes named_;         // in the snapshot
+  NamedInodes named_before_;  // in the base
 };
 
 }  // namespace siltfs

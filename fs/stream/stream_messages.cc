@@ -32,11 +32,13 @@ constexpr uint8_t kCompressed = 2;
 constexpr size_t kChunkBytes = ChunkName::kSize + 3 + 1;
 static_assert(RecipeEntry::kMaxChunkLength < 1u << 24);
 // A record has two lengths and a key of at least one byte. So the records of a message in memory
-// have at most eight times its size.
+// have at most 13 times its size.
 constexpr size_t kMinRecordBytes = 4 + 1 + 4;
-static_assert(sizeof(StreamRecord) <= 8 * kMinRecordBytes);
+static_assert(sizeof(StreamRecord) <= 13 * kMinRecordBytes);
 // Stands for the length of a value that the snapshot does not have.
 constexpr uint32_t kNoValue = 0xffffffff;
+// Of a patch, before its lengths.
+constexpr uint32_t kPatch = 0xfffffffe;
 
 Status Malformed() { return {StatusCode::kCorruption, "a message of the stream is malformed"}; }
 
@@ -88,11 +90,16 @@ Encoder Encode(const StreamRecords& records) {
   out.U32(static_cast<uint32_t>(records.records.size()));
   for (const StreamRecord& record : records.records) {
     EncodeText(record.key, out);
-    if (record.value) {
-      EncodeText(*record.value, out);
-    } else {
+    if (!record.value) {
       out.U32(kNoValue);
+      continue;
     }
+    if (record.IsPatch()) {
+      out.U32(kPatch);
+      EncodeText(record.patched, out);
+      out.U32(record.prefix).U32(record.suffix);
+    }
+    EncodeText(*record.value, out);
   }
   return out;
 }
@@ -201,7 +208,14 @@ bool Decode(Decoder& in, StreamRecords& records) {
     StreamRecord& record = records.records.emplace_back();
     record.key = DecodeText(in);
     if (record.key.empty()) return false;
-    const uint32_t length = in.U32();
+    uint32_t length = in.U32();
+    if (length == kPatch) {
+      record.patched = DecodeText(in);
+      record.prefix = in.U32();
+      record.suffix = in.U32();
+      length = in.U32();
+      if (!record.IsPatch() || length >= kPatch) return false;
+    }
     if (length != kNoValue) record.value = std::string(AsText(in.Raw(length)));
   }
   return true;

@@ -57,9 +57,15 @@ struct StreamBlock {
 };
 
 struct StreamRecord {
-  std::string key;                   // of the metadata (fs/records/schema.h); not empty
-  std::optional<std::string> value;  // empty: the snapshot has no such key
+  std::string key;                        // of the metadata (fs/records/schema.h); not empty
+  std::optional<std::string> value = {};  // empty: the snapshot has no such key
+  // Of the value that the base has for `patched`: so many bytes of its beginning come before
+  // `value`, and so many of its end behind it.
+  std::string patched = {};
+  uint32_t prefix = 0;
+  uint32_t suffix = 0;
 
+  bool IsPatch() const { return prefix > 0 || suffix > 0; }
   bool operator==(const StreamRecord&) const = default;
 };
 

@@ -65,7 +65,8 @@ std::vector<Bytes> FuzzSeeds() {
     all.push_back(SampleMessage(random, type, 4));
     seeds.push_back(JoinInput({0}, EncodeStreamMessage(all.back())));
   }
-  all.push_back(StreamRecords{.records = {{"key", std::string(200, 'v')}}, .position = "p"});
+  const StreamRecord patch{.key = "k", .value = "v", .patched = "p", .prefix = 3, .suffix = 4};
+  all.push_back(StreamRecords{.records = {{"key", std::string(200, 'v')}, patch}, .position = "p"});
   const std::string text = WriteAll(all);
   for (const uint8_t choice : {kFrames, static_cast<uint8_t>(kFrames | kShortReads)})
     seeds.push_back(JoinInput({choice}, AsBytes(text).subspan(kPrefix.size())));

@@ -394,7 +394,10 @@ void Forge(StreamRecords& records, Random& random) {
   const size_t other = random.Below(records.records.size());
   StreamRecord& record = records.records[at];
   const StreamRecord& source = records.records[other];
-  switch (random.Below(7)) {
+  switch (random.Below(8)) {
+    case 7:
+      (random.OneIn(2) ? record.prefix : record.suffix) += static_cast<uint32_t>(random.Below(40));
+      break;
     case 0:
       records.records.erase(records.records.begin() + static_cast<ptrdiff_t>(at));
       break;

@@ -69,15 +69,22 @@ TEST_CASE("The bytes of messages are those of the format's description") {
   const StreamBlock block{
       .nodes = true, .compressed = true, .chunks = {chunk}, .payload = {0xde, 0xad}};
   CHECK(Hex(EncodeStreamMessage(block)) == "0203" + chunks + "dead");
-  const StreamRecords records{.records = {{"ab", "c"}, {"d", {}}}, .position = "p"};
+  const StreamRecord patch{.key = "e", .value = "f", .patched = "g", .prefix = 7, .suffix = 8};
+  const StreamRecords records{.records = {{"ab", "c"}, {"d", {}}, patch}, .position = "p"};
   CHECK(Hex(EncodeStreamMessage(records)) ==
         "03"
         "0100000070"
-        "02000000"
+        "03000000"
         "020000006162"
         "0100000063"
         "0100000064"
-        "ffffffff");
+        "ffffffff"
+        "0100000065"
+        "feffffff"
+        "0100000067"
+        "07000000"
+        "08000000"
+        "0100000066");
   CHECK(Hex(EncodeStreamMessage(StreamOffer{.chunks = {chunk}})) == "04" + chunks);
   CHECK(Hex(EncodeStreamMessage(StreamEnd{.records = 1, .chunks = 2})) ==
         "05" + number("01") + number("02"));
