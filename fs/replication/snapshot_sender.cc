@@ -9,12 +9,15 @@
 #include "fs/records/overlay_extent.h"
 #include "fs/records/schema.h"
 #include "fs/versions/version_key.h"
+#include "store/base/checksum.h"
 
 namespace siltfs {
 namespace {
 
 constexpr size_t kBatchBytes = 2u << 20;
 constexpr uint64_t kStepsBetweenChecks = 256;
+// The most files for which something is remembered. Each takes some 50 bytes.
+constexpr size_t kMostRemembered = 1u << 18;
 
 bool IsInodeKey(std::string_view key) { return key[0] == static_cast<char>(Table::kInode); }
 bool IsOverlayKey(std::string_view key) { return key[0] == static_cast<char>(Table::kOverlay); }
@@ -120,6 +123,7 @@ Status SnapshotSender::FindChunksOfBase() {
         SILTFS_RETURN_IF_ERROR(Step());
         SILTFS_ASSIGN_OR_RETURN(const bool needed, Prepare(change));
         if (needed) SILTFS_RETURN_IF_ERROR(ForEachReference(change, add));
+        if (needed) SILTFS_RETURN_IF_ERROR(NoteRecipe(change));
         return true;
       });
   SILTFS_RETURN_IF_ERROR(collected);
@@ -150,8 +154,8 @@ Status SnapshotSender::ForEachReferenceOfBase(
       SILTFS_ASSIGN_OR_RETURN(const bool has_name, named.Contains(inode));
       if (!has_name) continue;
       SILTFS_RETURN_IF_ERROR(Step());
-      SILTFS_RETURN_IF_ERROR(ForEachReference(
-          {.key = records->key(), .after = std::string(records->value())}, references));
+      if (table == Table::kInode) SILTFS_RETURN_IF_ERROR(FindRecipe(inode, records->value()));
+      SILTFS_RETURN_IF_ERROR(VisitReferences(records->key(), records->value(), {}, references));
     }
     SILTFS_RETURN_IF_ERROR(records->status());
   }
@@ -200,10 +204,27 @@ Status SnapshotSender::SendChange(const RecordChange& change) {
   return SendWhole(inode);
 }
 
+Status SnapshotSender::NoteRecipe(const RecordChange& change) {
+  if (!IsInodeKey(change.key) || change.before || !change.after ||
+      same_recipe_.size() >= kMostRemembered)
+    return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const Recipe recipe, RecipeOf(change.after));
+  if (recipe.size() > 0) same_recipe_.emplace(Checksum(recipe.Encode()), 0);
+  return Status::Ok();
+}
+
+Status SnapshotSender::FindRecipe(uint64_t inode, std::string_view value) {
+  if (same_recipe_.empty()) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const InodeRecord record, InodeRecord::Decode(value));
+  if (record.recipe.size() == 0) return Status::Ok();
+  const auto same = same_recipe_.find(Checksum(record.recipe.Encode()));
+  if (same != same_recipe_.end() && same->second == 0) same->second = inode;
+  return Status::Ok();
+}
+
 void SnapshotSender::NoteReplaced(const RecordChange& change) {
-  constexpr size_t kMostReplaced = 1u << 18;
   if (change.key[0] != static_cast<char>(Table::kDirectoryEntry) || !change.before ||
-      !change.after || replaced_.size() >= kMostReplaced)
+      !change.after || replaced_.size() >= kMostRemembered)
     return;
   const auto before = NameEntry::Decode(*change.before);
   const auto after = NameEntry::Decode(*change.after);
@@ -217,9 +238,16 @@ Result<std::optional<std::string>> SnapshotSender::Predecessor(const RecordChang
   key = change.key;
   uint64_t inode = 0;
   if (!value && IsVersionedKey(change.key, inode)) {
+    uint64_t found = 0;
+    if (!same_recipe_.empty() && change.after) {
+      SILTFS_ASSIGN_OR_RETURN(const Recipe recipe, RecipeOf(change.after));
+      const auto same = same_recipe_.find(Checksum(recipe.Encode()));
+      if (same != same_recipe_.end()) found = same->second;
+    }
     const auto replaced = replaced_.find(inode);
-    if (replaced == replaced_.end()) return value;
-    key = InodeKey(replaced->second);
+    if (found == 0 && replaced != replaced_.end()) found = replaced->second;
+    if (found == 0) return value;
+    key = InodeKey(found);
     SILTFS_ASSIGN_OR_RETURN(value, changes_.before().Get(key));
   }
   if (!value) return value;
@@ -287,15 +315,23 @@ Result<bool> SnapshotSender::Prepare(RecordChange& change) {
 
 Status SnapshotSender::ForEachReference(const RecordChange& change, const NewReferences& visit) {
   if (!change.after) return Status::Ok();
+  Recipe before;
   if (IsInodeKey(change.key)) {
     std::string key;
     SILTFS_ASSIGN_OR_RETURN(const auto base, Predecessor(change, key));
-    SILTFS_ASSIGN_OR_RETURN(const Recipe before, RecipeOf(base));
-    SILTFS_ASSIGN_OR_RETURN(const Recipe after, RecipeOf(change.after));
-    return ForEachNewReference(chunks_, before, after, visit);
+    SILTFS_ASSIGN_OR_RETURN(before, RecipeOf(base));
   }
-  if (!IsOverlayKey(change.key)) return Status::Ok();
-  SILTFS_ASSIGN_OR_RETURN(const OverlayExtent extent, OverlayExtent::Decode(*change.after));
+  return VisitReferences(change.key, *change.after, before, visit);
+}
+
+Status SnapshotSender::VisitReferences(std::string_view key, std::string_view value,
+                                       const Recipe& before, const NewReferences& visit) {
+  if (IsInodeKey(key)) {
+    SILTFS_ASSIGN_OR_RETURN(const Recipe recipe, RecipeOf(std::string(value)));
+    return ForEachNewReference(chunks_, before, recipe, visit);
+  }
+  if (!IsOverlayKey(key)) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const OverlayExtent extent, OverlayExtent::Decode(value));
   for (const ChunkSlice& slice : extent.slices)
     SILTFS_RETURN_IF_ERROR(visit.chunk(RecipeEntry::Chunk(slice.name, slice.chunk_length)));
   return Status::Ok();

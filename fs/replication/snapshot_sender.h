@@ -76,11 +76,17 @@ class SnapshotSender {
   Status SendWhole(uint64_t inode);
   // Remembers which file has replaced which other one under the same name.
   void NoteReplaced(const RecordChange& change);
-  // The record of the file that the changed one resembles: the same file in the base, or the one
-  // that it has replaced. Sets `key` to its key.
+  // Remembers the recipe of a new file, so that the walk over the base finds the same one.
+  Status NoteRecipe(const RecordChange& change);
+  Status FindRecipe(uint64_t inode, std::string_view value);
+  // The record of a file of the base that the changed one resembles: the same file, one with the
+  // same content, such as the source of a clone, or the one that it has replaced. Sets `key` to its
+  // key.
   Result<std::optional<std::string>> Predecessor(const RecordChange& change, std::string& key);
   // Calls `visit` for the chunks and nodes of the new value that are not in the old one.
   Status ForEachReference(const RecordChange& change, const NewReferences& visit);
+  Status VisitReferences(std::string_view key, std::string_view value, const Recipe& before,
+                         const NewReferences& visit);
   Status Step();
 
   ChunkStore& chunks_;
@@ -90,8 +96,10 @@ class SnapshotSender {
   std::optional<StreamReader> answers_;
   ChunkSender sender_;
   std::vector<HiddenRange> hidden_;  // inodes of clones that are not finished
-  // Files that have replaced others, by inode. At most kMostReplaced are remembered.
+  // Files that have replaced others, by inode.
   std::unordered_map<uint64_t, uint64_t> replaced_;
+  // By the checksum of its recipe: a file of the base with this recipe, or 0. Of new files.
+  std::unordered_map<uint64_t, uint64_t> same_recipe_;
   std::string position_;
   StreamRecords batch_;
   size_t batch_bytes_ = 0;
