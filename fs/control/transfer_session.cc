@@ -250,6 +250,7 @@ Result<Json> SendThrough(LocalStream& stream, const WantedSend& wanted, PipedStr
   }
   auto result = ReadResult(stream, to, check);
   if (!result.ok() && !pumped.ok()) return pumped;
+  pumped.IgnoreError("the snapshot was sent");
   return result;
 }
 

@@ -191,22 +191,27 @@ both_ways() { # SNAPSHOT RECEIVER [SEND OPTION...]
   timeout 120 "$siltfs" send "$1" --two-way --json "${@:3}" <"$work/answers" 2>"$work/sent" |
     timeout 120 "$siltfs" receive "$2" --two-way --json >"$work/answers" 2>"$work/json"
 }
-noise 5M six >"$mnt2/six"
-"$siltfs" sync "$mnt2"
-noise 5M six >"$mnt/six"
 noise 30K seven >"$mnt/seven"
 "$siltfs" snapshot create "$mnt" six >/dev/null
-both_ways "$all/six" "$mnt2" --base five || fail "$(cat "$work/sent" "$work/json")"
-holds '.snapshot == "six" and .plain_bytes < 1000000'
-[[ $(jq '.plain_bytes < 1000000 and .stream_bytes < 1000000' "$work/sent") == true ]] ||
+# Without a base, as when the receiver has deleted the common snapshots.
+both_ways "$all/six" "$mnt2" || fail "$(cat "$work/sent" "$work/json")"
+holds '.snapshot == "six" and .records > 300 and .plain_bytes < 500000'
+[[ $(jq '.plain_bytes < 500000 and .stream_bytes < 500000' "$work/sent") == true ]] ||
   fail "sent: $(cat "$work/sent")"
 same_trees "$all/six/" "$all2/six/"
 
 step "a two-way transfer that ended early is continued by itself"
 noise 6M eight >"$mnt/eight"
 "$siltfs" snapshot create "$mnt" eight >/dev/null
+# Unlike head, this passes on at once what it has read.
+cat >"$work/first-bytes" <<'END'
+import os, sys
+rest = int(sys.argv[1])
+while rest > 0 and (some := os.read(0, min(rest, 65536))):
+    rest -= os.write(1, some)
+END
 ! timeout 120 "$siltfs" send "$all/eight" --base six --two-way <"$work/answers" 2>"$work/err" |
-  head -c 3000000 |
+  python3 "$work/first-bytes" 3000000 |
   timeout 120 "$siltfs" receive "$mnt2" --two-way >"$work/answers" 2>"$work/err" ||
   fail "a cut stream is complete"
 [[ ! -e $all2/eight ]] || fail "there is a part of a snapshot"
@@ -229,14 +234,13 @@ receive 12 "$mnt2" --name hostile < <(printf 'SILTSNAP\xff\xff' && noise 1000 x)
 size=$(stat -c %s "$work/one.stream")
 for at in 12 30 100 $((size / 4)) $((size / 2)) $((size - 10)); do
   cp "$work/one.stream" "$stream"
-  byte=$(tail -c +$((at + 1)) "$stream" | head -c 1 | od -An -tu1)
+  byte=$(od -An -tu1 -j "$at" -N 1 "$stream")
   printf '%b' "\\x$(printf %x $((byte ^ 16)))" | dd of="$stream" bs=1 seek="$at" conv=notrunc status=none
   code=0
   timeout 120 "$siltfs" receive "$disk/store4" <"$stream" >/dev/null 2>"$work/err" || code=$?
   ((code == 13 || code == 1)) || fail "a flip at $at ends with $code: $(cat "$work/err")"
   [[ -z $(snapshots_of "$disk/store4") ]] || fail "a flip at $at: there is a snapshot"
 done
-receive 13 "$disk/store4" < <(cat "$work/one.stream" && echo more)
 [[ $(ls "$all2") == "$before" ]] || fail "the listing is $(ls "$all2")"
 check_store "$disk/store4"
 rm -r "$disk/store4"
@@ -251,6 +255,11 @@ says "No space left"
 says "Broken pipe"
 
 step "a signal ends both commands"
+# Before that a signal ends the process without a message.
+blocks_sigterm() { # PROCESS
+  [[ $(readlink "/proc/$1/exe") == "$siltfs" ]] &&
+    ((0x$(awk '/^SigBlk:/ { print $2 }' "/proc/$1/status") & 1 << 14))
+}
 mkfifo "$work/pipe"
 for command in "send $all/eight" "send $all/eight --base six" "receive $mnt2"; do
   exec 5<>"$work/pipe"
@@ -260,7 +269,7 @@ for command in "send $all/eight" "send $all/eight --base six" "receive $mnt2"; d
   *) "$siltfs" $command <&5 >/dev/null 2>"$work/err" & ;;
   esac
   process=$!
-  until grep -q pipe "/proc/$process/wchan" 2>/dev/null || [[ $(cat "/proc/$process/wchan") == *poll* ]]; do :; done
+  until blocks_sigterm "$process"; do :; done
   kill -TERM "$process"
   code=0
   wait "$process" || code=$?
@@ -272,7 +281,8 @@ step "an unmount ends a transfer"
 exec 5<>"$work/pipe"
 "$siltfs" receive "$mnt2" <&5 >/dev/null 2>"$work/err" &
 process=$!
-until [[ $(cat "/proc/$process/wchan") == *poll* ]]; do :; done
+# The third thread copies the input to the daemon.
+until (($(find "/proc/$process/task" -mindepth 1 -maxdepth 1 | wc -l) == 3)); do :; done
 "$siltfs" umount "$mnt2"
 code=0
 wait "$process" || code=$?

@@ -266,7 +266,7 @@ TEST_CASE("Requests for transfers are decoded as they were encoded") {
     REQUIRE_OK(decoded);
     CHECK(*decoded == wanted);
   }
-  for (const std::string& line :
+  for (const std::string line :
        {"", "[]", "{}", "null", R"({"two_way":true)", R"({"snapshot":"s"})",
         R"({"snapshot":1,"two_way":true})", R"({"snapshot":"s","two_way":1})",
         R"({"snapshot":"s","two_way":true,"base":null})",
@@ -274,7 +274,7 @@ TEST_CASE("Requests for transfers are decoded as they were encoded") {
     CAPTURE(line);
     REQUIRE_CODE(DecodeWantedSend(line), kInvalidArgument);
   }
-  for (const std::string& line :
+  for (const std::string line :
        {"", "[]", "{}", R"({"two_way":0})", R"({"name":1,"two_way":true})"}) {
     CAPTURE(line);
     REQUIRE_CODE(DecodeWantedReceive(line), kInvalidArgument);
@@ -482,7 +482,6 @@ TEST_CASE_METHOD(Fixture, "A daemon that stops ends transfers at once") {
   SECTION("that wait for bytes") {
     ReceiveForever(StatusCode::kAborted);
     auto received = std::async(std::launch::async, [&] { return Receive({}); });
-    std::promise<void> begun;
     REQUIRE_OK(in.Write(AsBytes("some"), Fine));
     while (!in.text().empty()) std::this_thread::yield();
     server->StopCommands();

@@ -271,6 +271,44 @@ TEST_CASE("a timeout ends the wait for a silent peer") {
   REQUIRE_CODE(pair.client->WriteAll(std::string(8 << 20, 'x')), kInterrupted);
 }
 
+TEST_CASE("some bytes are read and written, and nothing is lost when a wait ends") {
+  Pair pair;
+  REQUIRE_OK(pair.client->SetTimeout(milliseconds(20)));
+  REQUIRE_OK(pair.server->SetTimeout(milliseconds(20)));
+  REQUIRE_OK(pair.client->WriteAll("line\nrest"));
+  REQUIRE(Line(*pair.server) == "line");
+  Bytes bytes(3);
+  std::string read;
+  // What was received together with the line comes first.
+  while (read.size() < 4) {
+    const auto got = pair.server->ReadSome(bytes);
+    REQUIRE_OK(got);
+    read += AsText(ByteView(bytes).first(*got));
+  }
+  CHECK(read == "rest");
+  REQUIRE_CODE(pair.server->ReadSome(bytes), kInterrupted);
+
+  const std::string text(1 << 20, 'x');
+  size_t written = 0;
+  while (true) {
+    const auto some = pair.client->WriteSome(AsBytes(text));
+    if (some.status().Is(StatusCode::kInterrupted)) break;
+    REQUIRE_OK(some);
+    written += *some;
+  }
+  REQUIRE(written > 0);
+  REQUIRE_OK(pair.client->FinishWriting());
+  Bytes large(100'000);
+  for (size_t size = 1; size > 0; written -= size) {
+    const auto got = pair.server->ReadSome(large);
+    REQUIRE_OK(got);
+    size = *got;
+  }
+  CHECK(written == 0);
+  pair.client.reset();
+  REQUIRE_CODE(pair.server->WriteSome(AsBytes("anyone?")), kIoError);
+}
+
 TEST_CASE("each side knows the user and the process of its peer") {
   Pair pair;
   REQUIRE(pair.server->PeerUid().value() == getuid());
