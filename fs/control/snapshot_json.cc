@@ -32,6 +32,8 @@ Json ToJson(const SnapshotInfo& snapshot) {
           {"files", snapshot.files},
           {"directories", snapshot.directories},
           {"logical_bytes", snapshot.logical_bytes},
+          {"received_from",
+           snapshot.received_from.empty() ? Json(nullptr) : Json(snapshot.received_from)},
           {"mounted", snapshot.shown}};
 }
 

@@ -10,8 +10,10 @@
 //   {"action":"rollback","name":N,"keep_as":M}   {"snapshot":N,"kept":the snapshot M}; only for a
 //                                                store that is not mounted
 //
-// A snapshot is {"name","number","time","created","commit","files","directories","logical_bytes"}.
-// "time" is as in ISO 8601, in UTC; "created" is the same in seconds since 1970. If "sizes" is
+// A snapshot is {"name","number","time","created","commit","files","directories","logical_bytes",
+// "received_from","mounted"}. "time" is as in ISO 8601, in UTC; "created" is the same in seconds
+// since 1970. "received_from" is the UUID of the store that has made the snapshot, or null if it is
+// this one. "mounted" says whether it is in use, so that it cannot be deleted. If "sizes" is
 // true, a snapshot also has {"new_bytes","freed_bytes"}. These take a walk through all metadata
 // (Snapshots::Measure). Without "sizes" there is no walk.
 //

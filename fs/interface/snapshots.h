@@ -31,7 +31,9 @@ struct SnapshotInfo {
   uint64_t files = 0;   // inodes that are not directories
   uint64_t directories = 0;
   uint64_t logical_bytes = 0;  // of regular files: sizes without holes
-  bool shown = false;          // by a file system that Show has returned, so it cannot be removed
+  // The UUID of the store that has made it; empty if it is this one.
+  std::string received_from = {};
+  bool shown = false;  // by a file system that Show has returned, so it cannot be removed
 };
 
 // A snapshot and the space that it takes: uncompressed bytes of distinct chunks, recipe nodes

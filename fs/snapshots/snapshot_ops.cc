@@ -10,6 +10,7 @@
 #include "fs/interface/snapshot_inode.h"
 #include "fs/snapshots/head_restore.h"
 #include "fs/snapshots/routed_file_system.h"
+#include "store/segment/store_uuid.h"
 
 namespace siltfs {
 namespace {
@@ -30,7 +31,10 @@ SnapshotInfo InfoOf(const NumberedSnapshot& snapshot) {
           .commit = record.commit,
           .files = count(record.files),
           .directories = count(record.directories),
-          .logical_bytes = count(record.logical_bytes)};
+          .logical_bytes = count(record.logical_bytes),
+          .received_from = record.lineage == kLiveLineage
+                               ? std::string()
+                               : StoreUuid::FromBytes(record.source.store).ToText()};
 }
 
 int64_t& At(Counters& counters, Counter which) { return counters[static_cast<size_t>(which)]; }

@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 #include <ostream>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/siltfs/json_output.h"
@@ -25,16 +28,32 @@ struct Arguments {
   bool json = false;
 };
 
+// The rules count the snapshots of each store that they come from by themselves. Otherwise the
+// snapshots of one store would take the places of another one's.
+std::vector<std::vector<std::string>> ChooseAmong(const Json& snapshots,
+                                                  const PrunePolicy& policy) {
+  std::map<std::string, std::vector<size_t>> by_origin;
+  for (size_t i = 0; i < snapshots.size(); ++i)
+    by_origin[snapshots[i].value("received_from", Json()).dump()].push_back(i);
+  std::vector<std::vector<std::string>> kept(snapshots.size());
+  for (const auto& [origin, places] : by_origin) {
+    std::vector<int64_t> times;
+    for (const size_t place : places)
+      times.push_back(snapshots[place].at("created").get<int64_t>());
+    auto chosen = ChooseKept(times, policy);
+    for (size_t i = 0; i < places.size(); ++i) kept[places[i]] = std::move(chosen[i]);
+  }
+  return kept;
+}
+
 Result<Json> Prune(SnapshotPlace& place, const Arguments& arguments) {
   SILTFS_ASSIGN_OR_RETURN(const Json listed, place.Run({{"action", "list"}}));
-  std::vector<int64_t> times;
-  for (const Json& snapshot : listed.at("snapshots"))
-    times.push_back(snapshot.at("created").get<int64_t>());
-  const auto kept = ChooseKept(times, arguments.policy);
+  const Json& snapshots = listed.at("snapshots");
+  const auto kept = ChooseAmong(snapshots, arguments.policy);
   Json outcome = {
       {"kept", Json::array()}, {"deleted", Json::array()}, {"dry_run", arguments.dry_run}};
-  for (size_t i = 0; i < times.size(); ++i) {
-    Json snapshot = listed.at("snapshots")[i];
+  for (size_t i = 0; i < snapshots.size(); ++i) {
+    Json snapshot = snapshots[i];
     // A mounted snapshot cannot be deleted. A later run deletes it.
     const bool mounted = snapshot.value("mounted", false);
     if (!kept[i].empty() || mounted) {
