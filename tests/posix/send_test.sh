@@ -107,10 +107,10 @@ step "the same snapshot again, and a name that is taken"
 receive 1 "$mnt2" <"$work/one.stream"
 says "one"
 "$siltfs" snapshot create "$mnt2" taken >/dev/null
-"$siltfs" snapshot list "$mnt2" --no-sizes --json >"$out"
+run_json 0 snapshot list "$mnt2" --no-sizes
 holds '[.snapshots[] | [.name, (.received_from != null)]] == [["one", true], ["taken", false]]'
 # Own and received snapshots do not compete for a place.
-"$siltfs" snapshot prune "$mnt2" --keep-last 1 --dry-run --json >"$out"
+run_json 0 snapshot prune "$mnt2" --keep-last 1 --dry-run
 holds '([.kept[].name] | sort) == ["one", "taken"] and .deleted == []'
 receive 1 "$mnt2" --name taken <"$work/one.stream"
 
