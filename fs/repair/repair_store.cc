@@ -18,6 +18,7 @@
 #include "fs/recovery/segment_replacement.h"
 #include "fs/repair/check_findings.h"
 #include "fs/repair/content_repair.h"
+#include "fs/repair/lineage_repair.h"
 #include "fs/repair/metadata_rebuild.h"
 #include "fs/repair/metadata_repair.h"
 #include "fs/repair/repair_session.h"
@@ -341,14 +342,19 @@ Result<bool> Repair::RepairInside(const CheckFindings& found) {
 }
 
 Result<bool> Repair::RepairSnapshotsOf(const CheckFindings& found) {
-  if (!all() || !found.HasAnyOf({"snapshot-record", "snapshot-version"})) return false;
+  if (!all()) return false;
+  uint64_t lineages = 0;
+  if (found.Has("lineage-record")) {
+    SILTFS_ASSIGN_OR_RETURN(lineages, RepairLineages(*session_->kv));
+  }
+  if (!found.HasAnyOf({"snapshot-record", "snapshot-version"})) return lineages > 0;
   SILTFS_ASSIGN_OR_RETURN(const VersionRepairResult result,
                           RepairVersions(*session_->kv, env_.NowNanoseconds()));
   std::vector<LostRange> lost;
   for (const VersionRepairResult::Lost& version : result.lost)
     lost.push_back({.inode = version.inode, .snapshot = version.snapshot});
   SILTFS_RETURN_IF_ERROR(NoteLost(std::move(lost)));
-  return result.changes > 0;
+  return result.changes > 0 || lineages > 0;
 }
 
 Result<bool> Repair::RepairMetadataOf(const CheckFindings& found) {

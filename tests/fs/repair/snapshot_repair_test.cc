@@ -4,11 +4,13 @@
 
 #include "fs/interface/snapshots.h"
 #include "fs/records/directory_entry.h"
+#include "fs/records/lineage.h"
 #include "fs/records/overlay_extent.h"
 #include "fs/records/schema.h"
 #include "fs/records/segment_record.h"
 #include "store/base/coding.h"
 #include "tests/fs/check/snapshot_store.h"
+#include "tests/fs/core/snapshot_streams.h"
 #include "tests/fs/repair/repaired_store.h"
 
 namespace siltfs::testing {
@@ -166,6 +168,66 @@ TEST_CASE("a damaged record of a snapshot is repaired, and the snapshot stays") 
     RequireSnapshotsRepaired(store, {"snapshot-record"});
   }
   store.RequireFiles();
+  RequireRemovable(store);
+}
+
+// Sends "monday" to the store itself, which receives it as "received".
+void ReceiveMonday(SnapshotStore& store) {
+  FileSystem& fs = store.checked().fixture().Open();
+  REQUIRE_OK(Receive(fs, Send(fs, {.snapshot = "monday"}), "received"));
+  store.checked().fixture().Close();
+}
+
+TEST_CASE("a damaged record of a lineage is repaired, and the received snapshot stays") {
+  SnapshotStore store;
+  CheckedStore& checked = store.checked();
+  ReceiveMonday(store);
+  RequireCodes(store.Check(true), {});
+  SECTION("a malformed record") {
+    checked.Put(LineageKey(1), "?");
+    RequireSnapshotsRepaired(store, {"lineage-record"});
+  }
+  SECTION("no record") {
+    checked.Remove(LineageKey(1));
+    RequireSnapshotsRepaired(store, {"lineage-record"});
+  }
+  SECTION("an impossible number") {
+    checked.Put(LineageKey(kLineageLimit), LineageRecord{}.Encode());
+    RequireSnapshotsRepaired(store, {"lineage-record"});
+  }
+  SECTION("records of inodes that no lineage has") {
+    const std::string stray = InodeKey(InLineage(7, 5));
+    checked.EditMetadata([&](KvStore& kv) {
+      const auto value = kv.Get(InodeKey(store.same));
+      REQUIRE_OK(value);
+      REQUIRE_OK(kv.Write({{stray, **value}}));
+    });
+    RequireSnapshotsRepaired(store, {"lineage-record"});
+    FileSystem& fs = checked.fixture().Open();
+    REQUIRE_OK(fs.snapshots().AwaitRemovals());
+    checked.fixture().Close();
+    checked.EditMetadata([&](KvStore& kv) { CHECK(kv.Get(stray)->has_value() == false); });
+  }
+  store.RequireFiles();
+  CHECK(store.Read("received") == store.monday);
+  RequireRemovable(store);
+}
+
+TEST_CASE("a received snapshot whose records do not agree is reported, and can be deleted") {
+  SnapshotStore store;
+  CheckedStore& checked = store.checked();
+  ReceiveMonday(store);
+  checked.Remove(InodeKey(InLineage(1, store.same)));
+  const Codes codes = {"received-snapshot"};
+  RequireCodes(store.Check(), codes);
+  const RepairReport report = Repair(checked, RepairMode::kAll, false);
+  CHECK(report.left == 1);
+  store.RequireFiles();
+  FileSystem& fs = checked.fixture().Open();
+  REQUIRE_OK(fs.snapshots().Remove("received"));
+  REQUIRE_OK(fs.snapshots().AwaitRemovals());
+  checked.fixture().Close();
+  RequireCodes(store.Check(true), {});
   RequireRemovable(store);
 }
 

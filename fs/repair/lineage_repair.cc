@@ -1,0 +1,66 @@
+#include "fs/repair/lineage_repair.h"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fs/records/lineage.h"
+#include "fs/records/snapshot_record.h"
+#include "fs/versions/version_key.h"
+
+namespace siltfs {
+namespace {
+
+// The lineages of which there are records of inodes.
+Status FindLineages(const KvSnapshot& metadata, std::set<LineageNumber>& found) {
+  for (const Table table : kTablesOfInodes) {
+    std::string at = RangeOfLineage(table, kLiveLineage).end;
+    while (true) {
+      SILTFS_ASSIGN_OR_RETURN(const auto entry, metadata.FirstIn(at, RangeOf(table).end));
+      if (!entry) break;
+      uint64_t inode = 0;
+      if (!IsVersionedKey(entry->key, inode)) {
+        at = entry->key + '\0';
+        continue;
+      }
+      found.insert(LineageOf(inode));
+      at = RangeOfLineage(table, LineageOf(inode)).end;
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<uint64_t> RepairLineages(KvStore& kv) {
+  const auto metadata = kv.Snapshot();
+  std::set<LineageNumber> needed;
+  SILTFS_RETURN_IF_ERROR(FindLineages(*metadata, needed));
+  SILTFS_ASSIGN_OR_RETURN(const auto snapshots, ReadIntactSnapshots(*metadata));
+  for (const NumberedSnapshot& snapshot : snapshots) {
+    if (snapshot.record.lineage != kLiveLineage) needed.insert(snapshot.record.lineage);
+  }
+  std::vector<Mutation> changes;
+  const KeyRange range = RangeOf(Table::kLineage);
+  const auto iterator = metadata->NewIteratorBelow(range.end);
+  for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
+    const auto number = ParseInodeKey(Table::kLineage, iterator->key());
+    const bool usable = number && *number != kLiveLineage && *number < kLineageLimit;
+    if (usable && LineageRecord::Decode(iterator->value()).ok()) {
+      needed.erase(*number);
+    } else if (usable) {
+      needed.insert(*number);
+    } else {
+      changes.push_back({std::string(iterator->key()), std::nullopt});
+    }
+  }
+  SILTFS_RETURN_IF_ERROR(iterator->status());
+  for (const LineageNumber lineage : needed)
+    changes.push_back({LineageKey(lineage), LineageRecord{.changed = true}.Encode()});
+  const uint64_t count = changes.size();
+  if (count > 0) SILTFS_RETURN_IF_ERROR(kv.Write(changes));
+  return count;
+}
+
+}  // namespace siltfs
