@@ -86,6 +86,8 @@ Result<NumberedSnapshot> SnapshotReceiver::ReceiveAll() {
       if (!answers_) return Unexpected();
       SILTFS_RETURN_IF_ERROR(Answer(chunks_.Choose(*offer)));
     } else if (const auto* end = std::get_if<StreamEnd>(&message)) {
+      // A sender that waits for an answer keeps its stream open.
+      if (!answers_) SILTFS_RETURN_IF_ERROR(reader_.ExpectEnd());
       SILTFS_ASSIGN_OR_RETURN(NumberedSnapshot made, Publish(*end));
       SILTFS_RETURN_IF_ERROR(Answer(StreamReady{}));
       return made;

@@ -21,6 +21,7 @@
 #include "store/base/random.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_segments.h"
 
 namespace siltfs::testing {
 
@@ -87,6 +88,7 @@ using List = std::vector<std::string>;
 inline void RequireSound(Env& env, const std::string& path) {
   CheckOptions options;
   options.store = path;
+  options.segments = SealedSegments(env);
   std::vector<std::string> findings;
   options.on_finding = [&findings](const Finding& finding) {
     findings.push_back(finding.code + ": " + finding.message);

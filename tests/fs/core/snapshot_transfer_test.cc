@@ -193,6 +193,7 @@ TEST_CASE("transfers that cannot be made are refused") {
   const std::string first = Send(*a.fs, {.snapshot = "first"});
   const std::string second = Send(*a.fs, {.snapshot = "second", .base = "first"});
   REQUIRE_CODE(Receive(*b.fs, second).status(), kAborted);  // the base is missing
+  REQUIRE_CODE(Receive(*b.fs, first + "x").status(), kCorruption);
   REQUIRE_OK(Receive(*b.fs, first));
   REQUIRE_CODE(Receive(*b.fs, first).status(), kAlreadyExists);
   REQUIRE_OK(b.fs->snapshots().Create("second"));
