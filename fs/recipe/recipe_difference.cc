@@ -12,17 +12,23 @@ namespace siltfs {
 namespace {
 
 using Children = std::vector<RecipeChild>;
-using Names = std::unordered_set<ChunkName>;
 
-Names NamesOf(const Children& children) {
-  Names names;
-  for (const RecipeChild& child : children) names.insert(child.name);
-  return names;
-}
+struct HashOfName {
+  template <typename Item>
+  size_t operator()(const Item& item) const {
+    return std::hash<ChunkName>()(item.name);
+  }
+};
 
-void RemoveKnown(Children& children, const Names& known) {
-  std::erase_if(children,
-                [&known](const RecipeChild& child) { return known.contains(child.name); });
+// References are equal only if all their fields are: of two references to one node, one may have
+// wrong sums.
+using ChildSet = std::unordered_set<RecipeChild, HashOfName>;
+using EntrySet = std::unordered_set<RecipeEntry, HashOfName>;
+
+ChildSet SetOf(const Children& children) { return {children.begin(), children.end()}; }
+
+void RemoveKnown(Children& children, const ChildSet& known) {
+  std::erase_if(children, [&known](const RecipeChild& child) { return known.contains(child); });
 }
 
 void Append(Children& to, const Children& children) {
@@ -62,18 +68,17 @@ class DifferenceWalk {
     for (unsigned level = std::max(old_.height, recipe_.height); level-- > 0;) {
       Append(old_level_, RootChildren(old_, level));
       Append(new_level_, RootChildren(recipe_, level));
-      const Names old_names = NamesOf(old_level_);
-      RemoveKnown(old_level_, NamesOf(new_level_));
-      RemoveKnown(new_level_, old_names);
+      const ChildSet old_nodes = SetOf(old_level_);
+      RemoveKnown(old_level_, SetOf(new_level_));
+      RemoveKnown(new_level_, old_nodes);
       SILTFS_RETURN_IF_ERROR(ReadNew(static_cast<uint8_t>(level)));
       // Nodes of the old recipe are needed only to compare the next level with them.
       const bool more = !new_level_.empty() || recipe_.height <= level;
       if (level > 0 && more) SILTFS_RETURN_IF_ERROR(ReadOld(static_cast<uint8_t>(level)));
     }
-    Names known;
-    for (const RecipeEntry& entry : old_.entries) known.insert(entry.name);
+    EntrySet known(old_.entries.begin(), old_.entries.end());
     for (const RecipeEntry& entry : recipe_.entries) {
-      if (!entry.is_hole() && known.insert(entry.name).second)
+      if (!entry.is_hole() && known.insert(entry).second)
         SILTFS_RETURN_IF_ERROR(visitor_.chunk(entry));
     }
     return Status::Ok();
@@ -81,9 +86,9 @@ class DifferenceWalk {
 
  private:
   Status ReadNew(uint8_t level) {
-    Names met;
+    ChildSet met;
     for (const RecipeChild& child : std::exchange(new_level_, {})) {
-      if (!met.insert(child.name).second) continue;
+      if (!met.insert(child).second) continue;
       SILTFS_ASSIGN_OR_RETURN(const bool enter, visitor_.node(child, level));
       if (!enter) continue;
       SILTFS_ASSIGN_OR_RETURN(const RecipeNode node, ReadNode(nodes_, child, level));
@@ -96,9 +101,9 @@ class DifferenceWalk {
   }
 
   Status ReadOld(uint8_t level) {
-    Names met;
+    ChildSet met;
     for (const RecipeChild& child : std::exchange(old_level_, {})) {
-      if (!met.insert(child.name).second) continue;
+      if (!met.insert(child).second) continue;
       SILTFS_ASSIGN_OR_RETURN(const RecipeNode node, ReadNode(nodes_, child, level));
       Append(old_level_, node.children);
     }

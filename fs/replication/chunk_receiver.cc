@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "fs/mark/subtree_set.h"
 #include "fs/recipe/recipe_difference.h"
 #include "fs/records/overlay_extent.h"
 #include "store/segment/segment_format.h"
@@ -112,8 +113,9 @@ Status ChunkReceiver::VerifyInode(const std::optional<std::string>& before,
     old = std::move(record.recipe);
   }
   const NewReferences references = {
-      .node = [this](const RecipeChild& node, uint8_t) -> Result<bool> {
-        if (!verified_.Insert(node.name)) return false;
+      .node = [this](const RecipeChild& node, uint8_t level) -> Result<bool> {
+        // The sums of a reference to a verified node may be wrong.
+        if (!verified_.Insert(SubtreeSet::KeyOf(node, level))) return false;
         if (IsKnown(node.name, node.node_bytes)) return true;
         const Status stored =
             chunks_.Require({&node.name, 1}, {&node.node_bytes, 1}, SegmentKind::kRecipeNodes);

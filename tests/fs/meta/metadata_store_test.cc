@@ -330,7 +330,7 @@ TEST_CASE("Without a quiet interval a pause commits nothing") {
   clock.Advance(std::chrono::minutes(59));
   // The commit thread reads the clock when it gets work. If it committed after the pause, this
   // commit would be the second one.
-  REQUIRE_OK(store->Commit(Apply(*store, {Put("l", "v")})));
+  REQUIRE_OK(store->Commit(Apply(*store, {Put("al", "v")})));
   REQUIRE(disk.writes() == 1);
 }
 
@@ -470,10 +470,10 @@ TEST_CASE("An operation that joined a commit is in it, even if its mutations com
   store->SetDeferredChanges(&late);
   const auto number = store->Join();
   REQUIRE_OK(number);
-  late.Keep(*number, Put("late", "v"));
+  late.Keep(*number, Put("added late", "v"));
   REQUIRE_OK(store->Commit(*number));
   REQUIRE(late.told_ == std::vector<uint64_t>{*number});
-  REQUIRE(disk.contents().at("late") == "v");
+  REQUIRE(disk.contents().at("added late") == "v");
   REQUIRE(store->counters()[0] == 1);
   REQUIRE_CODE(store->ApplyTo(*number, {Put("later", "v")}, {}), kInvalidArgument);
   REQUIRE(disk.contents().count("later") == 0);
@@ -503,7 +503,7 @@ TEST_CASE("An operation that joins while a closed group gets its deferred change
   late.store_ = store.get();
   store->SetDeferredChanges(&late);
   const auto number = store->Join();
-  late.Keep(*number, Put("late", "v"));
+  late.Keep(*number, Put("added late", "v"));
   uint64_t next = 0;
   late.meanwhile_ = [&] {
     if (next != 0) return;
@@ -513,7 +513,7 @@ TEST_CASE("An operation that joins while a closed group gets its deferred change
   };
   REQUIRE_OK(store->Commit(*number));
   REQUIRE(next == *number + 1);
-  REQUIRE(disk.contents().count("late") == 1);
+  REQUIRE(disk.contents().count("added late") == 1);
   REQUIRE(disk.contents().count("next") == 0);
   REQUIRE_OK(store->CommitAll());
   REQUIRE(disk.contents().count("next") == 1);
@@ -538,12 +538,12 @@ TEST_CASE("A commit that was retried after a full disk has its deferred changes"
   late.store_ = store.get();
   store->SetDeferredChanges(&late);
   const auto number = store->Join();
-  late.Keep(*number, Put("late", "v"));
+  late.Keep(*number, Put("added late", "v"));
   participant.FailWith(StatusCode::kNoSpace);
   REQUIRE_CODE(store->Commit(*number), kNoSpace);
   participant.FailWith(StatusCode::kOk);
   REQUIRE_OK(store->Commit(*number));
-  REQUIRE(disk.contents().at("late") == "v");
+  REQUIRE(disk.contents().at("added late") == "v");
   REQUIRE(store->counters()[0] == 1);
 }
 
