@@ -17,9 +17,11 @@
 
 #include <rocksdb/db.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fs/kv/kv_store.h"
