@@ -107,6 +107,11 @@ struct CloneRequest {
   std::function<Status(const CloneTotals& totals)> on_progress = {};
   // The number of files with several names that are known in memory at a time.
   size_t most_links = 1u << 18;
+  // The bytes of records that are collected in memory before they are written.
+  size_t batch_bytes = 8u << 20;
+  // The number of directories that were found and not read yet. The clone reads breadth first if
+  // there are not more.
+  size_t most_directories = 1u << 17;
 };
 
 struct CloneOutcome {

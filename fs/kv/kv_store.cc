@@ -1,6 +1,25 @@
 #include "fs/kv/kv_store.h"
 
 namespace siltfs {
+namespace {
+
+// Writes each run at once.
+class WrittenLoad final : public KvLoad {
+ public:
+  explicit WrittenLoad(KvStore& store) : store_(store) {}
+
+  Status Add(const KvRun& run) override {
+    return store_.WriteFrom([&run](MutationSink& sink) {
+      for (const KvRecord& record : run) sink.Put(record.key, record.value);
+    });
+  }
+  Status Load() override { return Status::Ok(); }
+
+ private:
+  KvStore& store_;
+};
+
+}  // namespace
 
 void PassTo(MutationSink& sink, const std::vector<Mutation>& mutations) {
   for (const Mutation& mutation : mutations) {
@@ -34,6 +53,10 @@ Result<std::optional<KvEntry>> KvSnapshot::LastIn(std::string_view begin,
 
 Status KvStore::Write(const std::vector<Mutation>& mutations) {
   return WriteFrom([&mutations](MutationSink& sink) { PassTo(sink, mutations); });
+}
+
+Result<std::unique_ptr<KvLoad>> KvStore::NewLoad() {
+  return std::unique_ptr<KvLoad>(std::make_unique<WrittenLoad>(*this));
 }
 
 }  // namespace siltfs

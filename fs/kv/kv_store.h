@@ -34,6 +34,9 @@ struct KvStoreOptions {
   // (sync_ledger.h). Empty: the store is opened without this file. Damage in a log may then look
   // like the end that a crash has torn.
   std::string ledger_path = {};
+  // The first bytes of the keys that loads have (KvLoad). The engine may need to know them to make
+  // loads fast.
+  std::string loaded_bytes = {};
 };
 
 // A key set to a value, or removed.
@@ -86,6 +89,33 @@ class KvSnapshot {
   virtual Result<std::optional<KvEntry>> LastIn(std::string_view begin, std::string_view end) const;
 };
 
+// A key and its value, which belong to the caller.
+struct KvRecord {
+  std::string_view key;
+  std::string_view value;
+};
+
+// Records in strictly ascending order of their keys.
+using KvRun = std::vector<KvRecord>;
+
+// Many records that are added to a store. This is faster than writes of them, and does not keep
+// other writes waiting for long. Until Load has succeeded, the store has none, some or all of the
+// records, also after a crash. So the caller must be able to remove them. Without a call of Load,
+// the destructor discards the records that the store does not have yet. Not thread-safe; it must be
+// destroyed before CloseCleanly.
+class KvLoad {
+ public:
+  virtual ~KvLoad() = default;
+  // Takes records whose keys were never written, and that begin with the same byte. It is fastest
+  // if a run begins behind the end of the last run with this first byte. After a failure, no calls
+  // may follow.
+  virtual Status Add(const KvRun& run) = 0;
+  // Adds all records that the store does not have yet, like a Write. On return, all records are
+  // durable. Snapshots that were made before may show them, too. At most one call. kNoSpace also if
+  // the disk was full at a time since the load began.
+  virtual Status Load() = 0;
+};
+
 class KvStore {
  public:
   virtual ~KvStore() = default;
@@ -97,6 +127,8 @@ class KvStore {
   // copy a large group into a list first. `fill` may be called more than once and must pass the
   // same mutations each time.
   virtual Status WriteFrom(const std::function<void(MutationSink&)>& fill) = 0;
+  // Begins a load. Without an implementation of the engine, each Add is a Write.
+  virtual Result<std::unique_ptr<KvLoad>> NewLoad();
   // Reads all stored data and verifies its checksums. kCorruption if a checksum differs; OK if the
   // engine keeps no checksums.
   virtual Status VerifyChecksums() const { return Status::Ok(); }

@@ -17,6 +17,11 @@ bool IsOwnKey(std::string_view key) {
          ParseInodeKey(Table::kLineage, key).has_value();
 }
 
+Status Refused(std::string_view key) {
+  return {StatusCode::kInvalidArgument,
+          "key \"" + std::string(key) + "\" is written by commits alone"};
+}
+
 }  // namespace
 
 // Adds as unsigned numbers, which wrap around. With signed numbers, a damaged counter could cause
@@ -60,10 +65,14 @@ Result<Counters> LoadCounters(const KvStore& kv, uint64_t last_commit) {
 
 Status RefuseOwnKeys(const std::vector<Mutation>& mutations) {
   for (const Mutation& mutation : mutations) {
-    if (IsOwnKey(mutation.key)) {
-      return Status(StatusCode::kInvalidArgument,
-                    "key \"" + mutation.key + "\" is written by commits alone");
-    }
+    if (IsOwnKey(mutation.key)) return Refused(mutation.key);
+  }
+  return Status::Ok();
+}
+
+Status RefuseOwnKeys(const KvRun& run) {
+  for (const KvRecord& record : run) {
+    if (IsOwnKey(record.key)) return Refused(record.key);
   }
   return Status::Ok();
 }

@@ -23,5 +23,6 @@ std::string EncodeCounters(const Counters& counters);
 
 // kInvalidArgument if a mutation has a key that only MetadataStore itself writes.
 Status RefuseOwnKeys(const std::vector<Mutation>& mutations);
+Status RefuseOwnKeys(const KvRun& run);
 
 }  // namespace siltfs

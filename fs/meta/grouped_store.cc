@@ -158,13 +158,51 @@ Status GroupedStore::WriteThrough(const std::vector<Mutation>& mutations) {
   return WriteNow(mutations);
 }
 
-Status GroupedStore::WriteNow(const std::vector<Mutation>& mutations,
+class GroupedStore::PublishedLoad final : public KvLoad {
+ public:
+  PublishedLoad(GroupedStore& store, std::unique_ptr<KvLoad> load)
+      : store_(store), load_(std::move(load)) {}
+  // The engine may have written records before Load. Shows them to readers.
+  ~PublishedLoad() override {
+    load_.reset();
+    const MutexLock write_lock(store_.kv_write_mutex_);
+    std::shared_ptr<const KvSnapshot> snapshot = store_.kv_->Snapshot();
+    const MutexLock lock(store_.mutex_);
+    store_.snapshot_.swap(snapshot);
+  }
+  PublishedLoad(const PublishedLoad&) = delete;
+  PublishedLoad& operator=(const PublishedLoad&) = delete;
+
+  Status Add(const KvRun& run) override {
+    SILTFS_RETURN_IF_ERROR(RefuseOwnKeys(run));
+    return load_->Add(run);
+  }
+  Status Load() override {
+    MutexLock write_lock(store_.kv_write_mutex_);
+    return store_.WriteNow([this] { return load_->Load(); });
+  }
+
+ private:
+  GroupedStore& store_;
+  std::unique_ptr<KvLoad> load_;
+};
+
+Result<std::unique_ptr<KvLoad>> GroupedStore::NewLoad() {
+  {
+    MutexLock lock(mutex_);
+    SILTFS_RETURN_IF_ERROR(Writable());
+  }
+  SILTFS_ASSIGN_OR_RETURN(auto load, kv_->NewLoad());
+  return std::unique_ptr<KvLoad>(std::make_unique<PublishedLoad>(*this, std::move(load)));
+}
+
+Status GroupedStore::WriteNow(const std::function<Status()>& write,
                               std::shared_ptr<const SnapshotState> snapshots) {
   {
     MutexLock lock(mutex_);
     SILTFS_RETURN_IF_ERROR(Writable());
   }
-  const Status written = kv_->Write(mutations);
+  const Status written = write();
   std::shared_ptr<const KvSnapshot> snapshot = written.ok() ? kv_->Snapshot() : nullptr;
   MutexLock lock(mutex_);
   if (written.ok()) {

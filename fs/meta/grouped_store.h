@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,6 +70,7 @@ class GroupedStore final : public MetadataStore, public SnapshotPort, public Lin
   Status Commit(uint64_t number) override;
   Status CommitAll() override;
   Status WriteThrough(const std::vector<Mutation>& mutations) override;
+  Result<std::unique_ptr<KvLoad>> NewLoad() override;
   uint64_t last_commit() const override;
   Status failure() const override;
   uint64_t DiskBytes() const override { return kv_->DiskBytes(); }
@@ -99,6 +101,9 @@ class GroupedStore final : public MetadataStore, public SnapshotPort, public Lin
   Result<NumberedSnapshot> AddReceived(SnapshotRecord record) override;
 
  private:
+  // Publishes the snapshot with the records of a load.
+  class PublishedLoad;
+
   using Time = CommitPace::Time;
 
   static Time SteadyClock() { return std::chrono::steady_clock::now().time_since_epoch(); }
@@ -124,6 +129,11 @@ class GroupedStore final : public MetadataStore, public SnapshotPort, public Lin
       SILTFS_REQUIRES(kv_write_mutex_) SILTFS_EXCLUDES(mutex_);
   // Writes outside of commits, and publishes the new snapshot, and `snapshots` unless it is null.
   Status WriteNow(const std::vector<Mutation>& mutations,
+                  std::shared_ptr<const SnapshotState> snapshots = nullptr)
+      SILTFS_REQUIRES(kv_write_mutex_) SILTFS_EXCLUDES(mutex_) {
+    return WriteNow([&] { return kv_->Write(mutations); }, std::move(snapshots));
+  }
+  Status WriteNow(const std::function<Status()>& write,
                   std::shared_ptr<const SnapshotState> snapshots = nullptr)
       SILTFS_REQUIRES(kv_write_mutex_) SILTFS_EXCLUDES(mutex_);
   // Writes a change of the snapshots' records.

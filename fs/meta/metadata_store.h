@@ -171,6 +171,11 @@ class MetadataStore : public CommitPort {
   virtual Status CommitAll() = 0;
   Status CommitNow() final;
 
+  // Begins a load of many records (KvLoad). Operations must never write their keys before the load
+  // has ended. Load is like WriteThrough. After the destructor, CommittedSnapshot has all records
+  // of the load that the store has. The result must be destroyed before Close.
+  virtual Result<std::unique_ptr<KvLoad>> NewLoad() = 0;
+
   virtual uint64_t last_commit() const = 0;  // number of the last durable commit
   virtual Status failure() const = 0;  // the failure that made the store read-only; OK if none
   virtual uint64_t DiskBytes() const = 0;

@@ -43,6 +43,7 @@ class SnapshotMetadata final : public MetadataStore {
   void SetParticipant(CommitParticipant*) override {}
   void SetDeferredChanges(DeferredChanges*) override {}
   Status WriteThrough(const std::vector<Mutation>&) override { return ReadOnly(); }
+  Result<std::unique_ptr<KvLoad>> NewLoad() override { return ReadOnly(); }
   Status WaitForRoom() override { return ReadOnly(); }
   Result<uint64_t> Apply(std::vector<Mutation>, const Counters&) override { return ReadOnly(); }
   Result<uint64_t> Join() override { return ReadOnly(); }

@@ -2,12 +2,16 @@
 
 #include "fs/meta/open_kv_store.h"
 #include "fs/open/store_layout.h"
+#include "fs/records/schema.h"
 #include "store/superblock/superblock.h"
 
 namespace siltfs {
 
 KvStoreOptions MetadataOptionsOf(const std::string& store, KvStoreOptions::Mode mode) {
-  return {.path = MetadataPath(store), .mode = mode, .ledger_path = LedgerPath(store)};
+  return {.path = MetadataPath(store),
+          .mode = mode,
+          .ledger_path = LedgerPath(store),
+          .loaded_bytes = FirstBytesOfInodes()};
 }
 
 Result<std::unique_ptr<KvStore>> OpenStoreMetadata(Env& env, const Superblock& superblock,

@@ -57,7 +57,7 @@ Result<std::shared_ptr<const KvSnapshot>> CloneOps::StateOf(const SnapshotInode&
 }
 
 Result<CloneOutcome> CloneOps::CloneFrom(const KvSnapshot& state, const CloneRequest& request) {
-  HiddenWriter writer(store_, *ids_, inodes_.hidden());
+  HiddenWriter writer(store_, *ids_, inodes_.hidden(), request.batch_bytes);
   TreeCopy copy(state, request, store_.Now(), writer, request.most_links);
   SILTFS_ASSIGN_OR_RETURN(const TreeCopy::Root root, copy.Copy());
   SILTFS_RETURN_IF_ERROR(store_.metadata().snapshots()->PublishHidden(

@@ -35,7 +35,7 @@ Status ClonedLinks::Add(uint64_t inode, uint64_t copy, uint32_t links) {
 }
 
 Status ClonedLinks::Spill() {
-  for (const auto& [inode, link] : links_) writer_.Put(writer_.LinkKey(inode), link.Encode());
+  for (const auto& [inode, link] : links_) writer_.PutLink(inode, link.Encode());
   links_.clear();
   spilled_ = true;
   return writer_.FlushAndWait();
@@ -60,7 +60,7 @@ Status ClonedLinks::Finish(
     if (!key) return Status(StatusCode::kCorruption, "metadata holds a malformed link record");
     SILTFS_ASSIGN_OR_RETURN(const HiddenLink link, HiddenLink::Decode(iterator->value()));
     if (link.names != link.links) SILTFS_RETURN_IF_ERROR(visit(key->number, link));
-    writer_.Remove(std::string(iterator->key()));
+    writer_.RemoveLink(std::string(iterator->key()));
     if (writer_.IsFull()) SILTFS_RETURN_IF_ERROR(writer_.Flush());
   }
   return iterator->status();

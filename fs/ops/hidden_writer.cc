@@ -1,6 +1,7 @@
 #include "fs/ops/hidden_writer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "fs/records/schema.h"
@@ -13,15 +14,21 @@ namespace {
 constexpr uint64_t kFirstRange = 16;
 constexpr uint64_t kLargestRange = 1u << 16;
 constexpr uint64_t kGrowth = 16;
-// Approximate bytes of a mutation in a batch, besides its key and value.
-constexpr size_t kMutationBytes = 24;
+// Fewer records are written and not loaded, because a load has a cost of its own: it syncs several
+// files.
+constexpr size_t kLeastLoad = 1u << 20;
+// A load of more records would keep commits waiting for too long, because it syncs too many files.
+constexpr size_t kMostLoad = 256u << 20;
 // The disk must have room for this multiple of a batch: its log, its table, and merged tables.
 constexpr uint64_t kRoomFactor = 4;
+// A load writes no log, and its tables are compressed.
+constexpr uint64_t kRoomFactorOfLoad = 1;
 
 }  // namespace
 
 HiddenWriter::~HiddenWriter() {
   WaitForWrite().IgnoreError("what was written is removed");
+  load_.reset();
   if (!published_) RemoveAll();
 }
 
@@ -32,19 +39,34 @@ Result<uint64_t> HiddenWriter::NextNumber() {
     SILTFS_ASSIGN_OR_RETURN(next_, ids_.NextInodes(count));
     ranges_.push_back({next_, next_ + count});
     hidden_.Add(ranges_.back());
-    Put(HiddenRangeKey(next_), ranges_.back().EncodeEnd());
+    batch_.Add(batch_.notes, {HiddenRangeKey(next_), ranges_.back().EncodeEnd()});
   }
   return next_++;
 }
 
-void HiddenWriter::Put(std::string key, std::string value) {
-  bytes_ += key.size() + value.size() + kMutationBytes;
-  batch_.push_back({std::move(key), std::move(value)});
+void HiddenWriter::Batch::Add(std::vector<Mutation>& list, Mutation mutation) {
+  other_bytes += mutation.key.size() + (mutation.value ? mutation.value->size() : 0);
+  other_bytes += sizeof(Mutation);
+  list.push_back(std::move(mutation));
 }
 
-void HiddenWriter::Remove(std::string key) {
-  bytes_ += key.size() + kMutationBytes;
-  batch_.push_back({std::move(key), std::nullopt});
+void HiddenWriter::Batch::Clear() {
+  notes.clear();
+  records.Clear();
+  replaced.clear();
+  other_bytes = 0;
+}
+
+void HiddenWriter::Replace(std::string key, std::string value) {
+  batch_.Add(batch_.replaced, {std::move(key), std::move(value)});
+}
+
+void HiddenWriter::PutLink(uint64_t inode, std::string value) {
+  batch_.Add(batch_.notes, {LinkKey(inode), std::move(value)});
+}
+
+void HiddenWriter::RemoveLink(std::string key) {
+  batch_.Add(batch_.notes, {std::move(key), std::nullopt});
 }
 
 Status HiddenWriter::WaitForWrite() {
@@ -54,20 +76,56 @@ Status HiddenWriter::WaitForWrite() {
   return written;
 }
 
+bool HiddenWriter::IsLoaded(const Batch& batch) const {
+  return load_ != nullptr || batch.records.bytes() >= std::min(kLeastLoad, batch_bytes_);
+}
+
 Status HiddenWriter::Flush() {
   SILTFS_RETURN_IF_ERROR(WaitForWrite());
-  if (batch_.empty()) return Status::Ok();
-  SILTFS_RETURN_IF_ERROR(store_.CheckRoom(kRoomFactor * bytes_));
-  writing_.clear();
+  if (batch_.bytes() == 0) return Status::Ok();
+  const uint64_t factor = IsLoaded(batch_) ? kRoomFactorOfLoad : kRoomFactor;
+  SILTFS_RETURN_IF_ERROR(store_.CheckRoom(factor * batch_.bytes()));
   std::swap(writing_, batch_);
-  bytes_ = 0;
   thread_ = std::thread([this] {
-    // Sorted keys go faster into the tables in memory. Mutations of one key keep their order.
-    std::stable_sort(writing_.begin(), writing_.end(),
-                     [](const Mutation& a, const Mutation& b) { return a.key < b.key; });
-    written_ = store_.metadata().WriteThrough(writing_);
+    written_ = Write(writing_);
+    writing_.Clear();
   });
   return Status::Ok();
+}
+
+// The order matters: after a crash there must be no inode without its range, and a record can be
+// replaced only after it was loaded.
+Status HiddenWriter::Write(Batch& batch) {
+  MetadataStore& metadata = store_.metadata();
+  std::vector<Mutation> mutations = std::move(batch.notes);
+  if (IsLoaded(batch)) {
+    if (!mutations.empty()) SILTFS_RETURN_IF_ERROR(metadata.WriteThrough(mutations));
+    mutations.clear();
+    if (load_ == nullptr) {
+      SILTFS_ASSIGN_OR_RETURN(load_, metadata.NewLoad());
+    }
+    load_bytes_ += batch.records.bytes();
+    for (const KvRun& run : batch.records.Runs()) SILTFS_RETURN_IF_ERROR(load_->Add(run));
+    if (load_bytes_ >= kMostLoad || !batch.replaced.empty()) SILTFS_RETURN_IF_ERROR(Load());
+  } else {
+    for (const KvRun& run : batch.records.Runs()) {
+      for (const KvRecord& record : run)
+        mutations.push_back({std::string(record.key), std::string(record.value)});
+    }
+  }
+  std::ranges::move(batch.replaced, std::back_inserter(mutations));
+  return mutations.empty() ? Status::Ok() : metadata.WriteThrough(mutations);
+}
+
+Status HiddenWriter::Load() {
+  const std::unique_ptr<KvLoad> load = std::move(load_);
+  load_bytes_ = 0;
+  return load == nullptr ? Status::Ok() : load->Load();
+}
+
+Status HiddenWriter::Finish() {
+  SILTFS_RETURN_IF_ERROR(FlushAndWait());
+  return Load();
 }
 
 Status HiddenWriter::FlushAndWait() {

@@ -80,10 +80,10 @@ Result<TreeCopy::Root> TreeCopy::Copy() {
   SILTFS_RETURN_IF_ERROR(CopyParts(request_.source, root.number, root.record));
   if (root.record.IsDirectory()) {
     root.record.parent = request_.parent;
-    path_.push_back({.source = request_.source,
-                     .copy = root.number,
-                     .entries = root.record.entries,
-                     .next_cookie = kFirstCookie});
+    AddDirectory({.source = request_.source,
+                  .copy = root.number,
+                  .entries = root.record.entries,
+                  .next_cookie = kFirstCookie});
     SILTFS_RETURN_IF_ERROR(CopyDirectories());
   } else {
     root.record.links = 1;
@@ -93,43 +93,58 @@ Result<TreeCopy::Root> TreeCopy::Copy() {
     record.links = link.names;
     record.parent = 0;  // its names in the copy are in directories that are not known here
     record.ctime = record.btime = now_;
-    writer_.Put(InodeKey(link.copy), record.Encode());
+    writer_.Replace(InodeKey(link.copy), record.Encode());
     return FlushIfFull();
   }));
-  SILTFS_RETURN_IF_ERROR(writer_.FlushAndWait());
+  SILTFS_RETURN_IF_ERROR(writer_.Finish());
   if (request_.on_progress) SILTFS_RETURN_IF_ERROR(request_.on_progress(totals_));
   return root;
 }
 
 Status TreeCopy::CopyDirectories() {
-  bool in_place = false;  // the cursor is at the next entry of the last directory of path_
-  while (!path_.empty()) {
-    Directory& directory = path_.back();
-    if (!in_place) cookies_->Seek(DirectoryCookieKey(directory.source, directory.next_cookie));
-    in_place = true;
+  uint64_t at = 0;  // the directory at whose next entry the cursor is
+  while (Directory* const directory = NextToRead()) {
+    if (directory->source != at)
+      cookies_->Seek(DirectoryCookieKey(directory->source, directory->next_cookie));
+    at = directory->source;
     SILTFS_RETURN_IF_ERROR(cookies_->status());
     const auto key = cookies_->Valid() ? ParseNumberedKey(Table::kDirectoryCookie, cookies_->key())
                                        : std::nullopt;
-    if (!key || key->inode != directory.source) {
-      if (directory.found != directory.entries)
-        return Contradiction(directory.source, "has another number of entries than it states");
-      path_.pop_back();
-      in_place = false;
+    if (!key || key->inode != directory->source) {
+      if (directory->found != directory->entries)
+        return Contradiction(directory->source, "has another number of entries than it states");
+      levels_.back().reading.reset();
+      at = 0;
       continue;
     }
     SILTFS_ASSIGN_OR_RETURN(const CookieEntry entry, CookieEntry::Decode(cookies_->value()));
-    ++directory.found;
-    directory.next_cookie = key->number + 1;
-    const size_t depth = path_.size();
-    SILTFS_RETURN_IF_ERROR(CopyEntry(directory, key->number, entry));
-    if (path_.size() == depth) {
-      cookies_->Next();
-    } else {
-      in_place = false;
-    }
+    ++directory->found;
+    directory->next_cookie = key->number + 1;
+    SILTFS_RETURN_IF_ERROR(CopyEntry(*directory, key->number, entry));
+    cookies_->Next();
     SILTFS_RETURN_IF_ERROR(FlushIfFull());
   }
   return Status::Ok();
+}
+
+TreeCopy::Directory* TreeCopy::NextToRead() {
+  while (!levels_.empty()) {
+    Level& level = levels_.back();
+    if (!level.reading && !level.waiting.empty()) {
+      level.reading = level.waiting.front();
+      level.waiting.pop_front();
+      --waiting_;
+    }
+    if (level.reading) return &*level.reading;
+    levels_.pop_back();
+  }
+  return nullptr;
+}
+
+void TreeCopy::AddDirectory(const Directory& found) {
+  if (levels_.empty() || waiting_ >= request_.most_directories) levels_.emplace_back();
+  levels_.back().waiting.push_back(found);
+  ++waiting_;
 }
 
 Status TreeCopy::CopyEntry(Directory& directory, uint64_t cookie, const CookieEntry& entry) {
@@ -139,7 +154,7 @@ Status TreeCopy::CopyEntry(Directory& directory, uint64_t cookie, const CookieEn
   SILTFS_RETURN_IF_ERROR(found.status());
   InodeRecord record = *found;
   if (record.type() != entry.type) return Contradiction(entry.inode, "has a name of another type");
-  const uint64_t parent = directory.copy;  // a push to path_ may move `directory`
+  const uint64_t parent = directory.copy;  // AddDirectory may move `directory`
   std::optional<uint64_t> copy;
   const bool linked = !record.IsDirectory() && record.links > 1;
   if (linked) {
@@ -153,10 +168,10 @@ Status TreeCopy::CopyEntry(Directory& directory, uint64_t cookie, const CookieEn
       // Each directory has one parent. So a walk that checks it meets no directory below itself.
       if (record.parent != directory.source || entry.inode == request_.source)
         return Contradiction(entry.inode, "is a directory with another parent");
-      path_.push_back({.source = entry.inode,
-                       .copy = *copy,
-                       .entries = record.entries,
-                       .next_cookie = kFirstCookie});
+      AddDirectory({.source = entry.inode,
+                    .copy = *copy,
+                    .entries = record.entries,
+                    .next_cookie = kFirstCookie});
     }
     record.parent = parent;
     writer_.Put(InodeKey(*copy), record.Encode());

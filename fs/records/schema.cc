@@ -33,6 +33,12 @@ std::optional<SegmentId> ParseSegmentId(Table table, std::string_view key) {
 
 }  // namespace
 
+std::string FirstBytesOfInodes() {
+  std::string bytes;
+  for (const Table table : kTablesOfInodes) bytes += static_cast<char>(table);
+  return bytes;
+}
+
 std::string InodeKey(uint64_t inode) { return StartKey(Table::kInode, inode).Take(); }
 
 std::string DirectoryEntryKey(uint64_t directory, std::string_view name) {

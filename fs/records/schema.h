@@ -48,6 +48,9 @@ enum class Table : char {
 inline constexpr std::array kTablesOfInodes = {
     Table::kDirectoryEntry, Table::kInode, Table::kDirectoryCookie, Table::kOverlay, Table::kXattr};
 
+// The first bytes of the keys of kTablesOfInodes.
+std::string FirstBytesOfInodes();
+
 std::string InodeKey(uint64_t inode);
 std::string DirectoryEntryKey(uint64_t directory, std::string_view name);
 std::string DirectoryCookieKey(uint64_t directory, uint64_t cookie);

@@ -6,6 +6,7 @@
 #include "fs/meta/open_kv_store.h"
 #include "fs/open/store_layout.h"
 #include "fs/open/store_metadata.h"
+#include "fs/records/schema.h"
 #include "fs/repair/record_rebuild.h"
 #include "store/env/files.h"
 #include "store/superblock/superblock.h"
@@ -97,7 +98,8 @@ class Rebuild {
   Status Make() {
     const KvStoreOptions kv_options = {.path = NewMetadataPath(store_),
                                        .mode = KvStoreOptions::Mode::kCreate,
-                                       .ledger_path = NewLedgerPath(store_)};
+                                       .ledger_path = NewLedgerPath(store_),
+                                       .loaded_bytes = FirstBytesOfInodes()};
     SILTFS_ASSIGN_OR_RETURN(const auto kv, engine_->open(env_, kv_options));
     SILTFS_RETURN_IF_ERROR(Fill(*kv));
     SILTFS_RETURN_IF_ERROR(kv->CloseCleanly());

@@ -356,6 +356,14 @@ class EnvFileSystem final : public rocksdb::FileSystem {
     return ToRocksDb(status);
   }
 
+  // Moves the file. RocksDB links a table that was prepared for a load into its own names, syncs
+  // the directory, and removes the first name only after the load. But a table that is moved needs
+  // no first name: if the load fails, the table is not needed.
+  IOStatus LinkFile(const std::string& from, const std::string& to, const IOOptions& /*options*/,
+                    IODebugContext* /*debug*/) override {
+    return ToRocksDb(env_.Rename(from, to));
+  }
+
   IOStatus LockFile(const std::string& path, const IOOptions& /*options*/, rocksdb::FileLock** lock,
                     IODebugContext* /*debug*/) override {
     auto held = env_.LockFile(path);

@@ -11,8 +11,11 @@
 #include <rocksdb/write_batch.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
+#include "fs/rocksdb/key_partitioner.h"
+#include "fs/rocksdb/prepared_tables.h"
 #include "fs/rocksdb/rocksdb_env.h"
 #include "fs/rocksdb/rocksdb_resume.h"
 #include "fs/rocksdb/sync_ledger.h"
@@ -261,13 +264,34 @@ class RocksDbStore final : public KvStore {
     return std::make_shared<RocksDbSnapshot>(database_);
   }
   Status WriteFrom(const std::function<void(MutationSink&)>& fill) override;
+  Result<std::unique_ptr<KvLoad>> NewLoad() override;
   Status VerifyChecksums() const override;
   uint64_t LoggedChanges() const override;
   uint64_t DiskBytes() const override;
   Status CloseCleanly() override;
 
  private:
+  class TableLoad final : public KvLoad {
+   public:
+    TableLoad(RocksDbStore& store, uint64_t number)
+        : store_(store),
+          tables_(*store.database_->db, store.database_->env, store.database_->path, number) {}
+
+    Status Add(const KvRun& run) override {
+      return StatusFrom(tables_.Add(run), store_.database_->path);
+    }
+    Status Load() override { return store_.Ingest(tables_); }
+
+   private:
+    RocksDbStore& store_;
+    PreparedTables tables_;
+  };
+
+  Status CheckWritable() const;
+  Status Ingest(PreparedTables& tables);
   Status WriteBatch(rocksdb::WriteBatch& batch) SILTFS_REQUIRES(mutex_);
+  // Keeps a failure after which nothing may be written, and returns the status.
+  Status KeepFailure(Status written) SILTFS_REQUIRES(mutex_);
   Status PrepareToWrite() SILTFS_REQUIRES(mutex_);
   Status KeepMemoryOccupied() SILTFS_REQUIRES(mutex_);
   // Converts RocksDB's answer. A full disk is recorded, because Resume is needed after it.
@@ -286,15 +310,30 @@ class RocksDbStore final : public KvStore {
   Status WaitUntilNone(const std::string& property) SILTFS_REQUIRES(mutex_);
 
   const std::shared_ptr<Database> database_;
+  std::atomic<uint64_t> loads_{0};
   Mutex mutex_;  // one write at a time: its result decides how the next write is made
   Status failure_ SILTFS_GUARDED_BY(mutex_);  // set once: all later writes fail
+  // Whether Resume was called. After that, RocksDB 7.8 takes over no tables: it still believes that
+  // it is stopped, and an assertion of IngestExternalFiles fails. So loads are then written.
+  bool resumed_ SILTFS_GUARDED_BY(mutex_) = false;
 };
 
-Status RocksDbStore::WriteFrom(const std::function<void(MutationSink&)>& fill) {
-  if (database_->read_only) {
-    return Status(StatusCode::kReadOnly, "the metadata store was opened read-only")
-        .At(database_->path);
+Status RocksDbStore::CheckWritable() const {
+  if (!database_->read_only) return Status::Ok();
+  return Status(StatusCode::kReadOnly, "the metadata store was opened read-only")
+      .At(database_->path);
+}
+
+Status RocksDbStore::KeepFailure(Status written) {
+  if (!written.ok() && !written.Is(StatusCode::kNoSpace)) {
+    failure_ = written;
+    failure_.IgnoreError("kept for later writes");
   }
+  return written;
+}
+
+Status RocksDbStore::WriteFrom(const std::function<void(MutationSink&)>& fill) {
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
   SizeSink size;
   fill(size);
   BatchSink sink(size.bytes());
@@ -302,12 +341,30 @@ Status RocksDbStore::WriteFrom(const std::function<void(MutationSink&)>& fill) {
   if (!sink.status().ok()) return StatusFrom(sink.status(), database_->path);
   MutexLock lock(mutex_);
   if (!failure_.ok()) return failure_;
-  Status written = WriteBatch(sink.batch());
-  if (!written.ok() && !written.Is(StatusCode::kNoSpace)) {
-    failure_ = written;
-    failure_.IgnoreError("kept for later writes");
-  }
-  return written;
+  return KeepFailure(WriteBatch(sink.batch()));
+}
+
+Result<std::unique_ptr<KvLoad>> RocksDbStore::NewLoad() {
+  SILTFS_RETURN_IF_ERROR(CheckWritable());
+  MutexLock lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  SILTFS_RETURN_IF_ERROR(ResumeIfFull());
+  if (resumed_) return KvStore::NewLoad();
+  return std::unique_ptr<KvLoad>(std::make_unique<TableLoad>(*this, ++loads_));
+}
+
+Status RocksDbStore::Ingest(PreparedTables& tables) {
+  SILTFS_RETURN_IF_ERROR(StatusFrom(tables.Finish(), database_->path));
+  MutexLock lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  SILTFS_RETURN_IF_ERROR(KeepFailure(PrepareToWrite()));
+  if (resumed_)
+    return Status(StatusCode::kNoSpace, "the disk was full during a load").At(database_->path);
+  const rocksdb::Status answer = tables.Ingest();
+  // Unlike Heed, do not cause a Resume. After a full disk RocksDB needs one only if the listener
+  // knows the error.
+  if (answer.IsNoSpace()) return StatusFrom(answer, database_->path);
+  return KeepFailure(Heed(answer));
 }
 
 // Ensures that there is data in memory to flush, because Resume begins a new log only if there is
@@ -361,6 +418,7 @@ Status RocksDbStore::ResumeIfFull() {
   if (SpaceIsShort(database_->write_buffer_bytes)) return StatusFrom(known, database_->path);
   SILTFS_ASSIGN_OR_RETURN(const rocksdb::Status error, TakeErrorToResumeAfter());
   // Flushes the memory and starts a new log, so that no write follows the torn end of the old one.
+  resumed_ = true;
   const rocksdb::Status resumed = ResumeOrGiveUp(*database_->db);
   if (resumed.IsShutdownInProgress()) {
     return Status(StatusCode::kIoError,
@@ -534,6 +592,8 @@ rocksdb::Options DatabaseOptions(const KvStoreOptions& options, Database& databa
   db.target_file_size_base = kBuffersPerTable * database.write_buffer_bytes;
   db.compression = rocksdb::kLZ4Compression;
   db.bottommost_compression = rocksdb::kZSTD;
+  if (!options.loaded_bytes.empty())
+    db.sst_partitioner_factory = NewKeyPartitioner(options.loaded_bytes);
   db.table_factory.reset(rocksdb::NewBlockBasedTableFactory(TableOptions()));
   return db;
 }
@@ -608,6 +668,8 @@ Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const KvStoreOptions
     return Status(StatusCode::kNotFound, "no metadata store here: there is no CURRENT")
         .At(options.path);
   }
+  if (options.mode == KvStoreOptions::Mode::kOpen)
+    SILTFS_RETURN_IF_ERROR(PreparedTables::RemoveLeft(env, options.path));
   // First open without the ledger's lengths, because the ledger may be damaged, and a whole
   // MANIFEST can be read to its end.
   auto opened = OpenOnce(env, options, {});

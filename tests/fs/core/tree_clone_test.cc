@@ -153,6 +153,36 @@ TEST_CASE_METHOD(Fixture, "a clone has the content, attributes and links of its 
   CHECK(CloseAndCount().directories == 7);
 }
 
+TEST_CASE_METHOD(Fixture,
+                 "a clone is the same, however few records and directories are in memory") {
+  MakeTree();
+  InodeNumber deep = At("tree");
+  for (int i = 0; i < 5; ++i) {
+    for (int j = 0; j < 3; ++j) MakeDir(*fs, deep, fmt::format("d{}", j));
+    File(deep, "file", RandomBytes(static_cast<uint64_t>(100 + i), 20));
+    deep = At(fmt::format("tree{}", std::string("/d1/d1/d1/d1/d1").substr(0, 3 * (i + 1u))));
+  }
+  REQUIRE_OK(fs->Unlink(kRootInode, "outside"));
+  const std::string source = Describe("tree");
+  int number = 0;
+  for (const size_t bytes : {size_t{1}, size_t{700}, size_t{20'000}, size_t{8} << 20}) {
+    for (const size_t directories : {size_t{0}, size_t{1}, size_t{4}, size_t{1'000}}) {
+      CAPTURE(bytes, directories);
+      CloneRequest request{.source = At("tree"), .parent = kRootInode};
+      const std::string name = fmt::format("clone{}", ++number);
+      request.name = name;
+      request.batch_bytes = bytes;
+      request.most_directories = directories;
+      REQUIRE_OK(fs->entries().Clone(request));
+      CHECK(Describe(name) == source);
+    }
+  }
+  store.Reopen();
+  fs = &store.fs();
+  for (; number > 0; --number) CHECK(Describe(fmt::format("clone{}", number)) == source);
+  CHECK(CloseAndCount().files == 17 * 12);
+}
+
 TEST_CASE_METHOD(Fixture, "a file with names outside of the tree has the number of names inside") {
   MakeTree();
   Clone("tree", "clone");
@@ -174,11 +204,15 @@ TEST_CASE_METHOD(Fixture, "links are kept, however few files with several names 
     if (i % 3 == 0) Link("tree/" + name, out, name);
     if (i % 5 == 0) Link("tree/" + name, b, name + "too");
   }
+  const size_t batch_bytes = GENERATE(as<size_t>(), 1'000, 8u << 20);
   for (const size_t most : {1, 3, 7, 1000}) {
-    CAPTURE(most);
+    CAPTURE(most, batch_bytes);
     const std::string name = fmt::format("clone{}", most);
-    REQUIRE_OK(
-        fs->entries().Clone({.source = a, .parent = kRootInode, .name = name, .most_links = most}));
+    REQUIRE_OK(fs->entries().Clone({.source = a,
+                                    .parent = kRootInode,
+                                    .name = name,
+                                    .most_links = most,
+                                    .batch_bytes = batch_bytes}));
     for (int i = 0; i < 40; ++i) {
       const std::string file = fmt::format("{}/f{}", name, i);
       CAPTURE(i);
@@ -329,6 +363,22 @@ TEST_CASE_METHOD(Fixture,
   };
   REQUIRE_CODE(fs->entries().Clone(request), kInterrupted);
   CHECK(calls == 1);
+  // The same while records are loaded, and after that.
+  for (const uint64_t last : {1, 2, 4, 100}) {
+    request.batch_bytes = 1'000;
+    calls = 0;
+    request.on_progress = [&](const CloneTotals&) {
+      CHECK(store.Stats().files == 7);
+      CHECK(ListNames(*fs, kRootInode) == std::vector<std::string>{"tree", "outside"});
+      return ++calls == last ? stop : Status::Ok();
+    };
+    if (last == 100) {
+      request.on_progress = [&](const CloneTotals& totals) {
+        return totals.directories == 3 ? stop : Status::Ok();
+      };
+    }
+    REQUIRE_CODE(fs->entries().Clone(request), kInterrupted);
+  }
   request.on_progress = {};
   request.admit = [](const ClonedInode& inode) {
     return inode.uid == 12 ? Status(StatusCode::kNotPermitted, "no") : Status::Ok();

@@ -378,6 +378,31 @@ TEST_CASE("A write-through is durable and visible at once, without the groups") 
   REQUIRE(Read(store->Pin(), "k") == "v");
 }
 
+TEST_CASE("A load's records are durable and visible after Load, and what is left without it, too") {
+  MemoryDisk disk;
+  const auto store = OpenOn(disk);
+  const std::map<std::string, std::string> records = {{"l1", "a"}, {"l2", "b"}};
+  for (const bool loaded : {false, true}) {
+    const std::string last = loaded ? "l2" : "l1";
+    auto load = store->NewLoad();
+    REQUIRE_OK(load);
+    REQUIRE_OK((*load)->Add({{last, records.at(last)}}));
+    if (loaded) {
+      REQUIRE_OK((*load)->Load());
+      REQUIRE(Read(*store, last) == records.at(last));
+    }
+    load->reset();
+    REQUIRE(disk.contents().at(last) == records.at(last));
+    REQUIRE(store->CommittedSnapshot()->Get(last)->value() == records.at(last));
+  }
+  const auto refused = store->NewLoad();
+  REQUIRE_OK(refused);
+  REQUIRE_CODE((*refused)->Add({{kCountersKey, "x"}}), kInvalidArgument);
+  disk.FailAllWrites({StatusCode::kIoError});
+  REQUIRE_CODE(store->WriteThrough({Put("range", "1")}), kIoError);
+  REQUIRE_CODE(store->NewLoad(), kReadOnly);
+}
+
 TEST_CASE("Concurrent write-throughs and commits never undo a value that a reader has seen") {
   MemoryDisk disk;
   MetadataOptions options = Unhurried();
