@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fs/records/lineage.h"
 #include "fs/records/schema.h"
 
 namespace siltfs {
@@ -48,6 +49,10 @@ Status IdAllocator::EndMount(SegmentId next_segment) {
 
 Result<uint64_t> IdAllocator::NextInodes(uint64_t count) {
   MutexLock lock(mutex_);
+  if (next_inode_ >= kInodesPerLineage - count) {
+    return Status(StatusCode::kNoSpace,
+                  "the store has used up its inode numbers, so it cannot have new files");
+  }
   if (claimed_.inode_limit - next_inode_ < count) {
     IdRanges ranges = claimed_;
     ranges.inode_limit += std::max(kInodeRange, count);

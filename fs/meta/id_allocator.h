@@ -46,7 +46,8 @@ class IdAllocator {
   Status EndMount(SegmentId next_segment);
 
   Result<uint64_t> NextInode() { return NextInodes(1); }
-  // Hands out `count` consecutive numbers, and returns the first one.
+  // Hands out `count` consecutive numbers, and returns the first one. kNoSpace if a number would
+  // not be below kInodesPerLineage (fs/records/lineage.h).
   Result<uint64_t> NextInodes(uint64_t count);
   // The number that NextInode would return: all numbers that were handed out are below it. Over the
   // mounts of a store it never falls.

@@ -24,6 +24,8 @@ namespace {
 // The disk must have room for this multiple of a batch: its log, its table, and merged tables.
 constexpr uint64_t kRoomFactor = 4;
 constexpr const char* kSortDirectory = "sort";
+// A position is a key of metadata and some bytes. It is kept in the lineage's record.
+constexpr size_t kMostPositionBytes = 4096;
 
 Status Unexpected() {
   return {StatusCode::kCorruption, "the stream has a message that does not belong there"};
@@ -146,7 +148,7 @@ Status SnapshotReceiver::ChooseLineage() {
   record_ = {.changed = true,
              .incoming = IncomingSnapshot{.id = begin_.snapshot,
                                           .base = begin_.base,
-                                          .name = begin_.name,
+                                          .name = IsName(begin_.name) ? begin_.name : name_,
                                           .inode_limit = begin_.inode_limit,
                                           .position = {}}};
   if (!begin_.base) {
@@ -260,6 +262,8 @@ Status SnapshotReceiver::AddCookies(const KvSnapshot& head, const StreamRecord& 
 }
 
 Status SnapshotReceiver::Apply(const StreamRecords& message) {
+  if (message.position.size() > kMostPositionBytes)
+    return {StatusCode::kCorruption, "the stream has an impossible position"};
   const auto head = MakeLineageView(store_.metadata().CommittedSnapshot(), lineage_);
   // All removals of cookies come before all additions, because names may exchange their cookies.
   std::vector<Mutation> changes;

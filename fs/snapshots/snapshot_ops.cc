@@ -263,6 +263,16 @@ Status SnapshotOps::AwaitRemovals() {
   return ReleaseRemoved();
 }
 
+uint64_t SnapshotOps::BytesOfLastOfLineage(uint64_t number) const {
+  const std::vector<NumberedSnapshot> all = Port().Snapshots();
+  const auto removed = std::ranges::find(all, number, &NumberedSnapshot::number);
+  if (removed == all.end() || removed->record.lineage == kLiveLineage) return 0;
+  const bool last = std::ranges::none_of(all, [&](const NumberedSnapshot& other) {
+    return other.number != number && other.record.lineage == removed->record.lineage;
+  });
+  return last ? static_cast<uint64_t>(std::max<int64_t>(removed->record.logical_bytes, 0)) : 0;
+}
+
 bool SnapshotOps::HasRemoved() const {
   const std::vector<NumberedSnapshot> all = Port().Snapshots();
   return std::ranges::any_of(all, [](const auto& snapshot) { return snapshot.record.removing; }) ||
@@ -303,7 +313,7 @@ Status SnapshotOps::Release(uint64_t number) {
     SILTFS_RETURN_IF_ERROR(job_.CheckRunning());
     SILTFS_ASSIGN_OR_RETURN(more, Port().ReleaseSome(release, kVersionsPerWrite));
   }
-  store_.chunks().NoteReleased(release.content_bytes());
+  store_.chunks().NoteReleased(release.content_bytes() + BytesOfLastOfLineage(number));
   return Port().EndRemoval(number);
 }
 

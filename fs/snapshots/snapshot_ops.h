@@ -62,6 +62,9 @@ class SnapshotOps final : public Snapshots {
   // Makes the head of each lineage what its newest snapshot shows.
   Status RestoreHeads() SILTFS_REQUIRES(job_.run_mutex());
   bool HasRemoved() const;
+  // If this is the only snapshot of its lineage, whose head is removed with it, the size of its
+  // files; else 0.
+  uint64_t BytesOfLastOfLineage(uint64_t number) const;
   SnapshotPort& Port() const { return *store_.metadata().snapshots(); }
   siltfs::LineagePort& LineagePort() const { return *store_.metadata().lineages(); }
 
