@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,8 @@ class LineageCheck {
     SILTFS_RETURN_IF_ERROR(FindStrays());
     for (const auto& [lineage, record] : lineages_) {
       const NumberedSnapshot* newest = NewestOf(lineage);
+      if (newest == nullptr && !record.changed && !HasRemoved(lineage))
+        SayRecord(fmt::format("lineage {} has no snapshots, and nothing will remove it", lineage));
       // Otherwise the head is between two states, until the transfer or the next mount goes on.
       if (newest != nullptr && !record.changed) SILTFS_RETURN_IF_ERROR(CheckHead(*newest));
     }
@@ -72,6 +75,12 @@ class LineageCheck {
     return newest;
   }
 
+  bool HasRemoved(LineageNumber lineage) const {
+    return std::ranges::any_of(snapshots_, [lineage](const NumberedSnapshot& snapshot) {
+      return snapshot.record.lineage == lineage && snapshot.record.removing;
+    });
+  }
+
   // Reports records of lineages that do not exist.
   Status FindStrays() {
     for (const Table table : kTablesOfInodes) {
@@ -88,7 +97,7 @@ class LineageCheck {
         const LineageNumber lineage = LineageOf(inode);
         if (!lineages_.contains(lineage))
           SayRecord(fmt::format("there are records of lineage {}, which does not exist", lineage));
-        lineages_[lineage];
+        lineages_.try_emplace(lineage, LineageRecord{.changed = true});
         at = RangeOfLineage(table, lineage).end;
       }
     }

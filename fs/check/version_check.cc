@@ -10,13 +10,13 @@
 #include <set>
 #include <utility>
 
-#include "fs/versions/record_form.h"
 #include "fs/interface/file_system.h"
 #include "fs/meta/id_allocator.h"
 #include "fs/open/store_layout.h"
 #include "fs/records/inode_record.h"
 #include "fs/records/schema.h"
 #include "fs/versions/lineage_view.h"
+#include "fs/versions/record_form.h"
 #include "fs/versions/snapshot_view.h"
 #include "fs/versions/version_key.h"
 #include "store/base/checksum.h"
@@ -116,8 +116,9 @@ class VersionCheck {
     if (number >= next_)
       SayRecord(fmt::format("the number of snapshot {} was never allocated", number));
     const uint64_t highest = record.lineage != kLiveLineage ? kInodesPerLineage
-                             : context_.records_known       ? HighestInodeLimit(context_.ids)
-                                                            : std::numeric_limits<uint64_t>::max();
+                             : context_.records_known
+                                 ? std::min(HighestInodeLimit(context_.ids), kInodesPerLineage)
+                                 : kInodesPerLineage;
     uint64_t& lowest = highest_limits_[record.lineage];
     if (record.inode_limit <= kRootInode || record.inode_limit < lowest ||
         record.inode_limit > highest) {

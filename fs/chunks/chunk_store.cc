@@ -156,6 +156,7 @@ Status ChunkStore::Require(std::span<const ChunkName> names, std::span<const uin
   for (size_t i = 0; i < names.size(); ++i) {
     if (have[i]) continue;
     const auto got = Get(names[i], lengths[i]);
+    if (!got.ok() && !got.status().Is(StatusCode::kCorruption)) return got.status();
     if (!got.ok() || got->bytes.size() != lengths[i]) {
       return {StatusCode::kNotFound,
               fmt::format("the store does not have the chunk {}", names[i].ToHex())};

@@ -98,6 +98,7 @@ class GroupedStore final : public MetadataStore, public SnapshotPort, public Lin
   Status SetLineage(LineageNumber lineage, const std::optional<LineageRecord>& record) override;
   Status WriteHead(LineageNumber lineage, const std::vector<Mutation>& records,
                    const LineageRecord& record) override;
+  Status EndHeadRestore(LineageNumber lineage, uint64_t restored) override;
   Result<NumberedSnapshot> AddReceived(SnapshotRecord record) override;
 
  private:

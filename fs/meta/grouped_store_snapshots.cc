@@ -209,7 +209,21 @@ Status GroupedStore::WriteHead(LineageNumber lineage, const std::vector<Mutation
   });
 }
 
+Status GroupedStore::EndHeadRestore(LineageNumber lineage, uint64_t restored) {
+  return EditSnapshots([&](SnapshotState& state, std::vector<Mutation>& mutations) {
+    const auto own = BoundsOf(state.all(), lineage);
+    const auto found = state.lineages().find(lineage);
+    // The snapshot may have been removed meanwhile. Then another restore follows.
+    if (found != state.lineages().end() && !found->second.incoming && !own.empty() &&
+        own.back().number == restored)
+      state.SetLineage(lineage, LineageRecord{}, mutations);
+    return Status::Ok();
+  });
+}
+
 Result<NumberedSnapshot> GroupedStore::AddReceived(SnapshotRecord record) {
+  // A snapshot of the live files that is being made may need the last number.
+  const MutexLock making(making_mutex_);
   {
     MutexLock lock(mutex_);
     if (IsWanted(record.name))

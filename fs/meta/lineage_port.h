@@ -28,6 +28,9 @@ class LineagePort {
   // tables of inodes without the lineage. The newest snapshot of the lineage keeps what it shows.
   virtual Status WriteHead(LineageNumber lineage, const std::vector<Mutation>& records,
                            const LineageRecord& record) = 0;
+  // Ends a restore of the head to what this snapshot shows: the lineage is unchanged. Does nothing
+  // if the snapshot is not the newest one any more, or if a snapshot is incoming.
+  virtual Status EndHeadRestore(LineageNumber lineage, uint64_t restored) = 0;
   // Makes the head of the lineage a snapshot with this record, but for its number. The lineage is
   // then unchanged, and nothing is incoming. kAlreadyExists if another snapshot has the name.
   virtual Result<NumberedSnapshot> AddReceived(SnapshotRecord record) = 0;

@@ -33,7 +33,7 @@ Status FindLineages(const KvSnapshot& metadata, std::set<LineageNumber>& found) 
 
 }  // namespace
 
-Result<uint64_t> RepairLineages(KvStore& kv) {
+Result<uint64_t> RepairLineages(KvStore& kv, bool all) {
   const auto metadata = kv.Snapshot();
   std::set<LineageNumber> needed;
   SILTFS_RETURN_IF_ERROR(FindLineages(*metadata, needed));
@@ -47,7 +47,9 @@ Result<uint64_t> RepairLineages(KvStore& kv) {
   for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
     const auto number = ParseInodeKey(Table::kLineage, iterator->key());
     const bool usable = number && *number != kLiveLineage && *number < kLineageLimit;
-    if (usable && LineageRecord::Decode(iterator->value()).ok()) {
+    const auto record = LineageRecord::Decode(iterator->value());
+    const bool lost = record.ok() && (all || (!record->changed && !needed.contains(*number)));
+    if (usable && record.ok() && !lost) {
       needed.erase(*number);
     } else if (usable) {
       needed.insert(*number);

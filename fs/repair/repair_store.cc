@@ -343,18 +343,22 @@ Result<bool> Repair::RepairInside(const CheckFindings& found) {
 
 Result<bool> Repair::RepairSnapshotsOf(const CheckFindings& found) {
   if (!all()) return false;
-  uint64_t lineages = 0;
-  if (found.Has("lineage-record")) {
-    SILTFS_ASSIGN_OR_RETURN(lineages, RepairLineages(*session_->kv));
+  const bool records = found.Has("snapshot-record");
+  uint64_t changes = 0;
+  if (found.HasAnyOf({"snapshot-record", "snapshot-version"})) {
+    SILTFS_ASSIGN_OR_RETURN(const VersionRepairResult result,
+                            RepairVersions(*session_->kv, env_.NowNanoseconds()));
+    std::vector<LostRange> lost;
+    for (const VersionRepairResult::Lost& version : result.lost)
+      lost.push_back({.inode = version.inode, .snapshot = version.snapshot});
+    SILTFS_RETURN_IF_ERROR(NoteLost(std::move(lost)));
+    changes += result.changes;
   }
-  if (!found.HasAnyOf({"snapshot-record", "snapshot-version"})) return lineages > 0;
-  SILTFS_ASSIGN_OR_RETURN(const VersionRepairResult result,
-                          RepairVersions(*session_->kv, env_.NowNanoseconds()));
-  std::vector<LostRange> lost;
-  for (const VersionRepairResult::Lost& version : result.lost)
-    lost.push_back({.inode = version.inode, .snapshot = version.snapshot});
-  SILTFS_RETURN_IF_ERROR(NoteLost(std::move(lost)));
-  return result.changes > 0 || lineages > 0;
+  if (records || found.Has("lineage-record")) {
+    SILTFS_ASSIGN_OR_RETURN(const uint64_t lineages, RepairLineages(*session_->kv, records));
+    changes += lineages;
+  }
+  return changes > 0;
 }
 
 Result<bool> Repair::RepairMetadataOf(const CheckFindings& found) {

@@ -11,7 +11,6 @@
 #include <string>
 #include <utility>
 
-#include "fs/versions/record_form.h"
 #include "fs/check/version_check.h"
 #include "fs/interface/file_system.h"
 #include "fs/meta/metadata_store.h"
@@ -19,6 +18,7 @@
 #include "fs/records/segment_record.h"
 #include "fs/records/snapshot_record.h"
 #include "fs/versions/lineage_view.h"
+#include "fs/versions/record_form.h"
 #include "fs/versions/version_keeper.h"
 #include "store/base/coding.h"
 
@@ -88,7 +88,7 @@ class SnapshotRepair {
     SILTFS_ASSIGN_OR_RETURN(const auto ids, metadata_->Get(kIdRangesKey));
     const auto ranges = ids ? IdRanges::Decode(*ids)
                             : Result<IdRanges>(Status(StatusCode::kNotFound, "no id ranges"));
-    if (ranges.ok()) highest_limit_ = HighestInodeLimit(*ranges);
+    if (ranges.ok()) highest_limit_ = std::min(HighestInodeLimit(*ranges), kInodesPerLineage);
     SILTFS_ASSIGN_OR_RETURN(const auto commit, metadata_->Get(kCommitNumberKey));
     if (commit) last_commit_ = Decoder(AsBytes(*commit)).U64();
     // Names of whole records have priority over names that the repair makes.
@@ -152,7 +152,7 @@ class SnapshotRepair {
   const std::shared_ptr<const KvSnapshot> metadata_;
   const int64_t now_;
   Batch batch_;
-  uint64_t highest_limit_ = std::numeric_limits<uint64_t>::max();
+  uint64_t highest_limit_ = kInodesPerLineage;
   std::map<LineageNumber, uint64_t> lowest_limits_;
   uint64_t last_commit_ = 0;
   std::set<std::string> taken_;

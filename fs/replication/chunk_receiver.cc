@@ -22,6 +22,8 @@ void ChunkReceiver::BeginBatch() {
 
 void ChunkReceiver::EndBatch() {
   known_.clear();
+  // Without the Use, nodes of earlier batches stay only as long as the head refers to them.
+  verified_.emplace(NodeSet::kWholeNames);
   use_.reset();
 }
 
@@ -115,7 +117,7 @@ Status ChunkReceiver::VerifyInode(const std::optional<std::string>& before,
   const NewReferences references = {
       .node = [this](const RecipeChild& node, uint8_t level) -> Result<bool> {
         // The sums of a reference to a verified node may be wrong.
-        if (!verified_.Insert(SubtreeSet::KeyOf(node, level))) return false;
+        if (!verified_->Insert(SubtreeSet::KeyOf(node, level))) return false;
         if (IsKnown(node.name, node.node_bytes)) return true;
         const Status stored =
             chunks_.Require({&node.name, 1}, {&node.node_bytes, 1}, SegmentKind::kRecipeNodes);

@@ -59,7 +59,7 @@ class ChunkReceiver {
   std::vector<uint32_t> needed_lengths_;
   // References (SubtreeSet::KeyOf) to nodes that are verified with everything below them, of
   // earlier batches too.
-  NodeSet verified_{NodeSet::kWholeNames};
+  std::optional<NodeSet> verified_{NodeSet::kWholeNames};
   uint64_t received_ = 0;
   uint64_t plain_bytes_ = 0;
 };

@@ -34,6 +34,7 @@ Status ChunkSender::Add(const Reference& reference) {
 }
 
 std::optional<ChunkReader::Place> ChunkSender::Find(const ChunkName& name) {
+  const ChunkStore::Use use(chunks_);
   std::optional<ChunkReader::Place> place;
   chunks_.Locate({&name, 1}, last_, {&place, 1});
   return place;
@@ -59,7 +60,10 @@ Status ChunkSender::Flush() {
   std::vector<ChunkName> names;
   for (const Reference& reference : window_) names.push_back(reference.name);
   std::vector<std::optional<ChunkReader::Place>> places(names.size());
-  chunks_.Locate(names, last_, places);
+  {
+    const ChunkStore::Use use(chunks_);
+    chunks_.Locate(names, last_, places);
+  }
   for (size_t i = 0; i < window_.size(); ++i) {
     if (sent_before_.Add(window_[i].name, places[i] ? &*places[i] : nullptr))
       wanted.push_back({window_[i], places[i]});
@@ -118,7 +122,10 @@ Result<bool> ChunkSender::SendStored(std::span<const Wanted> wanted) {
   uint64_t bytes = 0;
   for (const Wanted& w : wanted) bytes += w.reference.length;
   if (bytes < kLeastStoredBytes) return false;
-  auto stored = chunks_.ReadStored(*place);
+  auto stored = [&] {
+    const ChunkStore::Use use(chunks_);
+    return chunks_.ReadStored(*place);
+  }();
   if (!stored.ok()) {
     stored.status().IgnoreError("the chunks are looked up again, and the failure is reported");
     return false;
@@ -148,11 +155,13 @@ Status ChunkSender::SendDecoded(const Wanted& wanted) {
   Location location{kNoSegment, 0, 0};
   if (wanted.place)
     location = {wanted.place->segment, wanted.place->ordinal, wanted.place->block_offset};
+  if (collected_.nodes != reference.node || !collecting_.Fits(reference.length) ||
+      collecting_.plain_bytes() + reference.length > kPlainBytes)
+    SILTFS_RETURN_IF_ERROR(SendCollected());
+  // Not while something is written, because the receiver may be slow.
+  const ChunkStore::Use use(chunks_);
   SILTFS_ASSIGN_OR_RETURN(const ChunkBytes found,
                           chunks_.GetAt(location, reference.name, reference.length, cursor_));
-  if (collected_.nodes != reference.node || !collecting_.Fits(found.bytes.size()) ||
-      collecting_.plain_bytes() + found.bytes.size() > kPlainBytes)
-    SILTFS_RETURN_IF_ERROR(SendCollected());
   collected_.nodes = reference.node;
   StreamChunk chunk{.name = reference.name, .length = reference.length};
   while (chunk.salt < UINT8_MAX &&

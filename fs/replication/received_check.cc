@@ -246,12 +246,15 @@ class ReceivedCheck {
 
   Status JudgeDirectory(const Sums& sums, const std::optional<InodeRecord>& before,
                         const InodeRecord& after) {
+    if (before && after.next_cookie < before->next_cookie)
+      SILTFS_RETURN_IF_ERROR(JudgeCookies(sums.inode, after));
     if (sums.inode == kRootInode) return Status::Ok();
     // A new name was compared with the parent (LookAtName).
     if ((!before || before->parent != after.parent) && sums.new_names == 0)
       return Fault(fmt::format("directory {} has no name in its parent", sums.inode));
-    // Each cycle has a directory whose parent has a higher number than the directory itself.
-    if (after.parent < sums.inode) return Status::Ok();
+    // The base has no cycle. So a cycle has a directory that was moved, or only new directories,
+    // one of which has a lower number than its parent.
+    if (before ? before->parent == after.parent : after.parent < sums.inode) return Status::Ok();
     uint64_t at = after.parent;
     for (uint64_t depth = 0; at != kRootInode; ++depth) {
       SILTFS_RETURN_IF_ERROR(Step());
@@ -260,6 +263,16 @@ class ReceivedCheck {
         return Fault(fmt::format("directory {} cannot be reached from the root", sums.inode));
       at = above->parent;
     }
+    return Status::Ok();
+  }
+
+  // The next cookie has fallen, as by a rollback at the sender.
+  Status JudgeCookies(uint64_t directory, const InodeRecord& record) {
+    const KeyRange range = RangeOf(Table::kDirectoryCookie, directory);
+    SILTFS_ASSIGN_OR_RETURN(const auto last, changes_.after().LastIn(range.begin, range.end));
+    const auto place = last ? ParseNumberedKey(Table::kDirectoryCookie, last->key) : std::nullopt;
+    if (place && place->number >= record.next_cookie)
+      return Fault(fmt::format("a cookie of directory {} is impossible", directory));
     return Status::Ok();
   }
 
@@ -290,8 +303,12 @@ class ReceivedCheck {
   }
 
   void Count(const InodeRecord& record, int64_t sign) {
+    // Sizes of a hostile stream may overflow the sums, which then are wrong, but defined.
     const auto add = [&](Counter counter, int64_t value) {
-      counters_[static_cast<size_t>(counter)] += sign * value;
+      int64_t& sum = counters_[static_cast<size_t>(counter)];
+      const auto difference =
+          sign > 0 ? static_cast<uint64_t>(value) : -static_cast<uint64_t>(value);
+      sum = static_cast<int64_t>(static_cast<uint64_t>(sum) + difference);
     };
     add(record.IsDirectory() ? Counter::kDirectories : Counter::kFiles, 1);
     if (!record.IsRegular()) return;

@@ -24,6 +24,9 @@ namespace {
 // The disk must have room for this multiple of a batch: its log, its table, and merged tables.
 constexpr uint64_t kRoomFactor = 4;
 constexpr const char* kSortDirectory = "sort";
+// Of the records of a message, with their patches applied. Patches are short, and a stream may have
+// many of them.
+constexpr uint64_t kMostBatchBytes = 4 * kMaxStreamMessageBytes;
 // A position is a key of metadata and some bytes. It is kept in the lineage's record.
 constexpr size_t kMostPositionBytes = 4096;
 
@@ -38,6 +41,18 @@ const NumberedSnapshot* FindSource(const std::vector<NumberedSnapshot>& all, con
       return &snapshot;
   }
   return nullptr;
+}
+
+bool IsInodeKey(std::string_view key) {
+  return !key.empty() && key[0] == static_cast<char>(Table::kInode);
+}
+
+// Whether the record is none of an extended attribute, or one that a file system accepts.
+bool IsPossibleXattr(const StreamRecord& record) {
+  const auto name = ParseXattrName(record.key);
+  if (!name) return true;
+  return name->size() <= kMaxNameBytes && name->find('\0') == name->npos &&
+         (!record.value || record.value->size() <= kMaxXattrValueBytes);
 }
 
 int64_t& At(Counters& counters, Counter which) { return counters[static_cast<size_t>(which)]; }
@@ -157,10 +172,15 @@ Status SnapshotReceiver::ChooseLineage() {
   }
   const Lineages all = lineages().AllLineages();
   const auto found = all.find(lineage_);
-  if (found != all.end() && found->second.changed) {
+  const bool changed = found != all.end() && found->second.changed;
+  const auto existing = snapshots().Snapshots();
+  // The limits of inodes must not fall, not even behind a snapshot that is being removed.
+  const bool removing = std::ranges::any_of(existing, [this](const NumberedSnapshot& snapshot) {
+    return snapshot.record.removing && snapshot.record.lineage == lineage_;
+  });
+  if (changed)
     SILTFS_RETURN_IF_ERROR(lineages().SetLineage(lineage_, LineageRecord{.changed = true}));
-    SILTFS_RETURN_IF_ERROR(restore_heads_());
-  }
+  if (changed || removing) SILTFS_RETURN_IF_ERROR(restore_heads_());
   return lineages().SetLineage(lineage_, record_);
 }
 
@@ -273,20 +293,22 @@ Status SnapshotReceiver::Apply(const StreamRecords& message) {
     StreamRecord record = sent;
     std::optional<std::string> base;
     if (record.IsPatch()) {
+      if (!IsInodeKey(record.key) || !IsInodeKey(record.patched))
+        return {StatusCode::kCorruption, "the stream has a patch of another record than an inode"};
       SILTFS_ASSIGN_OR_RETURN(base, BaseValue(record.patched));
       SILTFS_RETURN_IF_ERROR(ApplyPatch(record, base.value_or(std::string())));
-      // Only the recipe of an inode says which chunks are there.
-      if (record.patched[0] != static_cast<char>(Table::kInode)) base.reset();
     }
     uint64_t inode = 0;
     const bool intact =
         record.value ? IsRecord(record.key, *record.value) : IsRecordKey(record.key);
-    if (!intact || !IsVersionedKey(record.key, inode) || inode >= begin_.inode_limit ||
-        record.key[0] == static_cast<char>(Table::kDirectoryCookie))
+    if (!intact || !IsPossibleXattr(record) || !IsVersionedKey(record.key, inode) ||
+        inode >= begin_.inode_limit || record.key[0] == static_cast<char>(Table::kDirectoryCookie))
       return {StatusCode::kCorruption, "the stream has a malformed record"};
     SILTFS_RETURN_IF_ERROR(VerifyReferences(*head, record, base));
     SILTFS_RETURN_IF_ERROR(AddCookies(*head, record, changes, added));
     bytes += record.key.size() + (record.value ? record.value->size() : 0);
+    if (bytes > kMostBatchBytes)
+      return {StatusCode::kCorruption, "the stream has too many records in one message"};
     added.push_back({std::move(record.key), std::move(record.value)});
   }
   std::ranges::move(added, std::back_inserter(changes));

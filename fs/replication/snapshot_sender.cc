@@ -61,7 +61,7 @@ StreamRecord PatchOf(const RecordChange& change, const std::string& base_key,
 
 SnapshotSender::SnapshotSender(ChunkStore& chunks, ChunkNamer& namer, Options options,
                                ByteSink& out, ByteSource* answers)
-    : chunks_(chunks),
+    : nodes_(chunks),
       options_(std::move(options)),
       changes_(options_.states),
       writer_(out),
@@ -195,8 +195,10 @@ Status SnapshotSender::SendChange(const RecordChange& change) {
     SILTFS_ASSIGN_OR_RETURN(const auto base, Predecessor(change, base_key));
     if (base) record = PatchOf(change, base_key, *base);
   }
-  batch_bytes_ += record.key.size() + (record.value ? record.value->size() : 0) + 8;
+  batch_bytes_ += change.key.size() + (change.after ? change.after->size() : 0) + 8;
   batch_.records.push_back(std::move(record));
+  if (IsInodeKey(change.key) && change.before && !change.after)
+    return SendGone(InodeOf(change.key));
   if (!IsInodeKey(change.key) || !change.before || !change.after) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(const InodeRecord before, InodeRecord::Decode(*change.before));
   uint64_t inode = 0;
@@ -255,6 +257,21 @@ Result<std::optional<std::string>> SnapshotSender::Predecessor(const RecordChang
   SILTFS_ASSIGN_OR_RETURN(const bool has_name, named_before_.Contains(InodeOf(key)));
   if (!has_name) value.reset();
   return value;
+}
+
+Status SnapshotSender::SendGone(uint64_t inode) {
+  SILTFS_ASSIGN_OR_RETURN(const auto kept, changes_.after().Get(InodeKey(inode)));
+  if (!kept) return Status::Ok();  // the removals are changes of their own
+  for (const Table table : {Table::kOverlay, Table::kXattr}) {
+    const KeyRange range = RangeOf(table, inode);
+    const auto records = changes_.before().NewIteratorBelow(range.end);
+    for (records->Seek(range.begin); records->Valid(); records->Next()) {
+      SILTFS_RETURN_IF_ERROR(
+          SendChange({.key = records->key(), .before = std::string(records->value())}));
+    }
+    SILTFS_RETURN_IF_ERROR(records->status());
+  }
+  return Status::Ok();
 }
 
 Status SnapshotSender::SendWhole(uint64_t inode) {
@@ -328,7 +345,7 @@ Status SnapshotSender::VisitReferences(std::string_view key, std::string_view va
                                        const Recipe& before, const NewReferences& visit) {
   if (IsInodeKey(key)) {
     SILTFS_ASSIGN_OR_RETURN(const Recipe recipe, RecipeOf(std::string(value)));
-    return ForEachNewReference(chunks_, before, recipe, visit);
+    return ForEachNewReference(nodes_, before, recipe, visit);
   }
   if (!IsOverlayKey(key)) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(const OverlayExtent extent, OverlayExtent::Decode(value));

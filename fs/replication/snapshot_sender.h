@@ -46,6 +46,24 @@ class NamedInodes {
   bool contained_ = false;
 };
 
+// Reads nodes with a Use for each call: the sender waits for the receiver in between.
+class UsedNodes final : public NodeStore {
+ public:
+  explicit UsedNodes(ChunkStore& chunks) : chunks_(chunks) {}
+
+  Result<ChunkName> PutNode(ByteView) override {
+    return Status(StatusCode::kReadOnly, "a sender puts no nodes");
+  }
+  Result<std::shared_ptr<const Bytes>> GetNode(const ChunkName& name,
+                                               uint32_t node_bytes) override {
+    const ChunkStore::Use use(chunks_);
+    return chunks_.GetNode(name, node_bytes);
+  }
+
+ private:
+  ChunkStore& chunks_;
+};
+
 class SnapshotSender {
  public:
   struct Options {
@@ -74,6 +92,9 @@ class SnapshotSender {
   // Sends the other records of a file that had no name in the base. Its records that have not
   // changed are no changes, but the receiver does not have them.
   Status SendWhole(uint64_t inode);
+  // Sends the removal of the other records of a file that has no name any more, but was open when
+  // the snapshot was made. They are no changes.
+  Status SendGone(uint64_t inode);
   // Remembers which file has replaced which other one under the same name.
   void NoteReplaced(const RecordChange& change);
   // Remembers the recipe of a new file, so that the walk over the base finds the same one.
@@ -89,7 +110,7 @@ class SnapshotSender {
                          const NewReferences& visit);
   Status Step();
 
-  ChunkStore& chunks_;
+  UsedNodes nodes_;
   const Options options_;
   const StateChanges changes_;
   StreamWriter writer_;

@@ -20,7 +20,7 @@ Status RestoreHead(SnapshotPort& snapshots, LineagePort& lineages, LineageNumber
     SILTFS_RETURN_IF_ERROR(check());
     SILTFS_ASSIGN_OR_RETURN(more, snapshots.RestoreSome(restore, most));
   }
-  if (!own.empty()) return lineages.SetLineage(lineage, LineageRecord{});
+  if (!own.empty()) return lineages.EndHeadRestore(lineage, own.back().number);
   // Its number must not be used again before the versions of its last snapshot are removed.
   const bool any = std::ranges::any_of(existing, [lineage](const NumberedSnapshot& snapshot) {
     return snapshot.record.lineage == lineage;

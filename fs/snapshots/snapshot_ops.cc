@@ -282,7 +282,6 @@ bool SnapshotOps::HasRemoved() const {
 }
 
 Status SnapshotOps::ReleaseRemoved() {
-  SILTFS_RETURN_IF_ERROR(RestoreHeads());
   for (const NumberedSnapshot& snapshot : Port().Snapshots()) {
     if (!snapshot.record.removing) continue;
     Status released = Release(snapshot.number);
@@ -300,11 +299,27 @@ Status SnapshotOps::ReleaseRemoved() {
 }
 
 Status SnapshotOps::RestoreHeads() {
+  Status first;
   for (const auto& [lineage, record] : LineagePort().AllLineages()) {
-    SILTFS_RETURN_IF_ERROR(RestoreHead(Port(), LineagePort(), lineage, kVersionsPerWrite,
-                                       [this] { return job_.CheckRunning(); }));
+    Status restored = RestoreHead(Port(), LineagePort(), lineage, kVersionsPerWrite,
+                                  [this] { return job_.CheckRunning(); });
+    if (restored.ok()) continue;
+    if (restored.Is(StatusCode::kInterrupted) || restored.Is(StatusCode::kReadOnly)) {
+      first.IgnoreError("reported");
+      return restored;
+    }
+    if (store_.options().report) {
+      store_.options().report(
+          fmt::format("the restore of received snapshots failed and will be tried again: {}",
+                      restored.ToString()));
+    }
+    if (first.ok()) {
+      first = std::move(restored);
+    } else {
+      restored.IgnoreError("reported");
+    }
   }
-  return Status::Ok();
+  return first;
 }
 
 Status SnapshotOps::Release(uint64_t number) {

@@ -212,6 +212,70 @@ TEST_CASE("transfers that cannot be made are refused") {
                kInvalidArgument);
 }
 
+TEST_CASE("files that lost their last name while they were open are not sent") {
+  SnapshotFixture a;
+  SnapshotFixture b;
+  FileSystem& fs = *a.fs;
+  a.Write("open", "1");
+  const InodeNumber file = a.At("open");
+  REQUIRE_OK(fs.SetXattr(file, "user.a", "value", XattrMode::kSet));
+  a.Create("first");
+  REQUIRE_OK(Receive(*b.fs, Send(fs, {.snapshot = "first"})));
+  REQUIRE_OK(fs.OpenFile(file, false));
+  REQUIRE_OK(fs.Unlink(kRootInode, "open"));
+  a.Create("second");
+  REQUIRE_OK(Receive(*b.fs, Send(fs, {.snapshot = "second", .base = "first"})));
+  CHECK(ReadState(b, "second").empty());
+  // The name comes back, with attributes that have not changed since the base.
+  const auto temporary = fs.MakeTemporaryFile(kRootInode, 0600, kCaller);
+  REQUIRE_OK(temporary);
+  REQUIRE_OK(fs.SetXattr(temporary->inode, "user.b", "value", XattrMode::kSet));
+  REQUIRE_OK(fs.Write(temporary->inode, 0, RandomBytes(3, 200'000)));
+  a.Create("third");
+  REQUIRE_OK(Receive(*b.fs, Send(fs, {.snapshot = "third", .base = "second"})));
+  CHECK(ReadState(b, "third").empty());
+  REQUIRE_OK(fs.Link(temporary->inode, kRootInode, "named"));
+  fs.Forget(temporary->inode, 1);
+  a.Create("fourth");
+  const Paths fourth = ReadState(a, std::nullopt);
+  REQUIRE_OK(Receive(*b.fs, Send(fs, {.snapshot = "fourth", .base = "third"})));
+  RequireSame(ReadState(b, "fourth"), fourth);
+  fs.ReleaseFile(file);
+  fs.ReleaseFile(temporary->inode);
+  fs.Forget(temporary->inode, 1);
+  b.store.Close();
+  RequireSound(b);
+}
+
+TEST_CASE("snapshots of a lineage are removed from the newest one on, without waiting") {
+  SnapshotFixture a;
+  SnapshotFixture b;
+  std::vector<Paths> states;
+  std::vector<std::string> streams;
+  for (int i = 0; i < 4; ++i) {
+    a.Write("file", fmt::format("content {}", i));
+    a.Write(fmt::format("file {}", i), std::to_string(i));
+    a.Create(fmt::format("s{}", i));
+    states.push_back(ReadState(a, std::nullopt));
+    SendRequest request{.snapshot = fmt::format("s{}", i)};
+    if (i > 0) request.base = fmt::format("s{}", i - 1);
+    streams.push_back(Send(*a.fs, request));
+    REQUIRE_OK(Receive(*b.fs, streams.back()));
+  }
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 3; i > 0; --i) REQUIRE_OK(b.fs->snapshots().Remove(fmt::format("s{}", i)));
+    for (int i = 1; i < 4; ++i) {
+      REQUIRE_OK(Receive(*b.fs, streams[static_cast<size_t>(i)]));
+      RequireSame(ReadState(b, fmt::format("s{}", i)), states[static_cast<size_t>(i)]);
+    }
+  }
+  b.Reopen();
+  for (int i = 3; i >= 0; --i) REQUIRE_OK(b.fs->snapshots().Remove(fmt::format("s{}", i)));
+  REQUIRE_OK(b.fs->snapshots().AwaitRemovals());
+  b.store.Close();
+  RequireSound(b);
+}
+
 TEST_CASE("an interrupted transfer goes on, or is abandoned") {
   SnapshotFixture a;
   SnapshotFixture b;
