@@ -6,10 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "fs/versions/record_form.h"
 #include "fs/records/lineage.h"
 #include "fs/records/schema.h"
 #include "fs/records/snapshot_record.h"
+#include "fs/versions/record_form.h"
 #include "fs/versions/version_keeper.h"
 
 namespace siltfs {

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 
-#include "fs/versions/record_form.h"
 #include "fs/meta/id_allocator.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/open/store_index.h"
@@ -15,6 +14,7 @@
 #include "fs/records/schema.h"
 #include "fs/records/scrub_record.h"
 #include "fs/segments/sealed_record.h"
+#include "fs/versions/record_form.h"
 #include "fs/versions/version_key.h"
 #include "index/open_index.h"
 #include "store/base/coding.h"
