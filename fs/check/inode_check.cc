@@ -11,6 +11,7 @@
 #include "fs/content/file_content.h"
 #include "fs/interface/file_system.h"
 #include "fs/meta/metadata_store.h"
+#include "fs/meta/snapshot_counters.h"
 #include "fs/open/store_layout.h"
 #include "fs/records/directory_entry.h"
 #include "fs/records/inode_record.h"
@@ -369,14 +370,8 @@ bool InodeCheck::IsUnallocated(uint64_t inode) const {
 }
 
 Result<std::optional<Counters>> InodeCheck::ReadCounters() const {
+  if (received_ != nullptr) return std::optional(CountersOf(*received_));
   Counters counters{};
-  if (received_ != nullptr) {
-    counters[static_cast<size_t>(Counter::kLogicalBytes)] = received_->logical_bytes;
-    counters[static_cast<size_t>(Counter::kFiles)] = received_->files;
-    counters[static_cast<size_t>(Counter::kDirectories)] = received_->directories;
-    counters[static_cast<size_t>(Counter::kChunkReferences)] = received_->chunk_references;
-    return std::optional(counters);
-  }
   SILTFS_ASSIGN_OR_RETURN(const auto value, snapshot_.Get(kCountersKey));
   if (!value) return std::optional(counters);
   Decoder in(AsBytes(*value));

@@ -13,6 +13,7 @@
 #include "fs/open/store_layout.h"
 #include "fs/records/lineage.h"
 #include "fs/records/snapshot_record.h"
+#include "fs/versions/lineage_view.h"
 #include "fs/versions/snapshot_view.h"
 #include "fs/versions/version_keeper.h"
 
@@ -83,23 +84,10 @@ class LineageCheck {
 
   // Reports records of lineages that do not exist.
   Status FindStrays() {
-    for (const Table table : kTablesOfInodes) {
-      std::string at = RangeOfLineage(table, kLiveLineage).end;
-      const std::string end = RangeOf(table).end;
-      while (true) {
-        SILTFS_ASSIGN_OR_RETURN(const auto found, metadata_.FirstIn(at, end));
-        if (!found) break;
-        uint64_t inode = 0;
-        if (!IsVersionedKey(found->key, inode)) {
-          at = found->key + '\0';
-          continue;
-        }
-        const LineageNumber lineage = LineageOf(inode);
-        if (!lineages_.contains(lineage))
-          SayRecord(fmt::format("there are records of lineage {}, which does not exist", lineage));
-        lineages_.try_emplace(lineage, LineageRecord{.changed = true});
-        at = RangeOfLineage(table, lineage).end;
-      }
+    SILTFS_ASSIGN_OR_RETURN(const auto with_records, FindLineages(metadata_));
+    for (const LineageNumber lineage : with_records) {
+      if (!lineages_.try_emplace(lineage, LineageRecord{.changed = true}).second) continue;
+      SayRecord(fmt::format("there are records of lineage {}, which does not exist", lineage));
     }
     return Status::Ok();
   }

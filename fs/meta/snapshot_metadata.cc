@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fs/meta/group.h"
+#include "fs/meta/snapshot_counters.h"
 #include "fs/meta/view_source.h"
 #include "fs/records/schema.h"
 #include "fs/versions/snapshot_view.h"
@@ -17,12 +18,10 @@ Status ReadOnly() { return {StatusCode::kReadOnly, "a snapshot cannot be changed
 class SnapshotMetadata final : public MetadataStore {
  public:
   SnapshotMetadata(const CommitPort& live, const NumberedSnapshot& snapshot)
-      : live_(live), bounds_(BoundsOf(snapshot)), commit_(snapshot.record.commit) {
-    counters_[static_cast<size_t>(Counter::kLogicalBytes)] = snapshot.record.logical_bytes;
-    counters_[static_cast<size_t>(Counter::kFiles)] = snapshot.record.files;
-    counters_[static_cast<size_t>(Counter::kDirectories)] = snapshot.record.directories;
-    counters_[static_cast<size_t>(Counter::kChunkReferences)] = snapshot.record.chunk_references;
-  }
+      : live_(live),
+        bounds_(BoundsOf(snapshot)),
+        commit_(snapshot.record.commit),
+        counters_(CountersOf(snapshot.record)) {}
 
   std::shared_ptr<const KvSnapshot> CommittedSnapshot() const override {
     return MakeSnapshotView(live_.CommittedSnapshot(), bounds_);
@@ -58,7 +57,7 @@ class SnapshotMetadata final : public MetadataStore {
   const CommitPort& live_;
   const SnapshotBounds bounds_;
   const uint64_t commit_;
-  Counters counters_{};
+  const Counters counters_;
   const std::shared_ptr<const Group> no_changes_ = std::make_shared<const Group>();
 };
 

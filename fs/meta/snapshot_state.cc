@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fs/meta/snapshot_counters.h"
 #include "fs/records/schema.h"
 
 namespace siltfs {
@@ -35,7 +36,6 @@ Result<NumberedSnapshot*> SnapshotState::Find(uint64_t number, bool removing) {
 
 void SnapshotState::Add(const WantedSnapshot& wanted, uint64_t commit, uint64_t inode_limit,
                         const Counters& counters, std::vector<Mutation>& mutations) {
-  const auto counter = [&](Counter which) { return counters[static_cast<size_t>(which)]; };
   SnapshotRecord record;
   record.name = wanted.name;
   record.created = wanted.created;
@@ -46,10 +46,7 @@ void SnapshotState::Add(const WantedSnapshot& wanted, uint64_t commit, uint64_t 
     if (older.record.lineage == kLiveLineage)
       record.inode_limit = std::max(record.inode_limit, older.record.inode_limit);
   }
-  record.logical_bytes = counter(Counter::kLogicalBytes);
-  record.files = counter(Counter::kFiles);
-  record.directories = counter(Counter::kDirectories);
-  record.chunk_references = counter(Counter::kChunkReferences);
+  SetCounters(counters, record);
   Append(std::move(record), mutations);
 }
 

@@ -48,6 +48,10 @@ enum class Table : char {
 inline constexpr std::array kTablesOfInodes = {
     Table::kDirectoryEntry, Table::kInode, Table::kDirectoryCookie, Table::kOverlay, Table::kXattr};
 
+inline bool IsKeyOf(Table table, std::string_view key) {
+  return !key.empty() && key[0] == static_cast<char>(table);
+}
+
 // The first bytes of the keys of kTablesOfInodes.
 std::string FirstBytesOfInodes();
 

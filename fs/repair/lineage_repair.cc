@@ -7,36 +7,12 @@
 
 #include "fs/records/lineage.h"
 #include "fs/records/snapshot_record.h"
-#include "fs/versions/version_key.h"
+#include "fs/versions/lineage_view.h"
 
 namespace siltfs {
-namespace {
-
-// The lineages of which there are records of inodes.
-Status FindLineages(const KvSnapshot& metadata, std::set<LineageNumber>& found) {
-  for (const Table table : kTablesOfInodes) {
-    std::string at = RangeOfLineage(table, kLiveLineage).end;
-    while (true) {
-      SILTFS_ASSIGN_OR_RETURN(const auto entry, metadata.FirstIn(at, RangeOf(table).end));
-      if (!entry) break;
-      uint64_t inode = 0;
-      if (!IsVersionedKey(entry->key, inode)) {
-        at = entry->key + '\0';
-        continue;
-      }
-      found.insert(LineageOf(inode));
-      at = RangeOfLineage(table, LineageOf(inode)).end;
-    }
-  }
-  return Status::Ok();
-}
-
-}  // namespace
-
 Result<uint64_t> RepairLineages(KvStore& kv, bool all) {
   const auto metadata = kv.Snapshot();
-  std::set<LineageNumber> needed;
-  SILTFS_RETURN_IF_ERROR(FindLineages(*metadata, needed));
+  SILTFS_ASSIGN_OR_RETURN(std::set<LineageNumber> needed, FindLineages(*metadata));
   SILTFS_ASSIGN_OR_RETURN(const auto snapshots, ReadIntactSnapshots(*metadata));
   for (const NumberedSnapshot& snapshot : snapshots) {
     if (snapshot.record.lineage != kLiveLineage) needed.insert(snapshot.record.lineage);
@@ -48,7 +24,8 @@ Result<uint64_t> RepairLineages(KvStore& kv, bool all) {
     const auto number = ParseInodeKey(Table::kLineage, iterator->key());
     const bool usable = number && *number != kLiveLineage && *number < kLineageLimit;
     const auto record = LineageRecord::Decode(iterator->value());
-    const bool lost = record.ok() && (all || (!record->changed && !needed.contains(*number)));
+    const bool lost =
+        usable && record.ok() && (all || (!record->changed && !needed.contains(*number)));
     if (usable && record.ok() && !lost) {
       needed.erase(*number);
     } else if (usable) {

@@ -57,8 +57,8 @@ class ChunkReceiver {
   std::unordered_map<ChunkName, uint32_t> known_;  // lengths of stored chunks, held by use_
   std::vector<ChunkName> needed_;
   std::vector<uint32_t> needed_lengths_;
-  // References (SubtreeSet::KeyOf) to nodes that are verified with everything below them, of
-  // earlier batches too.
+  // References (SubtreeSet::KeyOf) of the batch to nodes that are verified with everything below
+  // them.
   std::optional<NodeSet> verified_{NodeSet::kWholeNames};
   uint64_t received_ = 0;
   uint64_t plain_bytes_ = 0;

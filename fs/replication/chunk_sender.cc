@@ -134,17 +134,18 @@ Result<bool> ChunkSender::SendStored(std::span<const Wanted> wanted) {
   if (block.codec == BlockCodecId::kZstdDelta ||
       bytes * 100 < uint64_t{block.plain_bytes} * kLeastWantedPercent)
     return false;
-  // The place is a hint, so the block decides.
+  // The places are hints, so the block decides. They are in its order.
+  auto record = block.records.begin();
   for (const Wanted& w : wanted) {
-    const bool found = std::ranges::any_of(block.records, [&w](const ChunkRecord& record) {
-      return record.name == w.reference.name && record.length == w.reference.length;
+    record = std::find_if(record, block.records.end(), [&w](const ChunkRecord& candidate) {
+      return candidate.name == w.reference.name && candidate.length == w.reference.length;
     });
-    if (!found) return false;
+    if (record == block.records.end()) return false;
   }
   StreamBlock message;
   message.compressed = block.codec == BlockCodecId::kZstd;
-  for (const ChunkRecord& record : block.records)
-    message.chunks.push_back({record.name, record.length, record.salt});
+  for (const ChunkRecord& stored_chunk : block.records)
+    message.chunks.push_back({stored_chunk.name, stored_chunk.length, stored_chunk.salt});
   message.payload = std::move(block.payload);
   SILTFS_RETURN_IF_ERROR(Send(std::move(message)));
   return true;

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "fs/meta/snapshot_counters.h"
 #include "fs/records/directory_entry.h"
 #include "fs/records/inode_record.h"
 #include "fs/replication/received_check.h"
@@ -23,7 +24,8 @@ namespace {
 
 // The disk must have room for this multiple of a batch: its log, its table, and merged tables.
 constexpr uint64_t kRoomFactor = 4;
-constexpr const char* kSortDirectory = "sort";
+// Not that of the sizes of snapshots, which removes its directory when it ends.
+constexpr const char* kSortDirectory = "sort-received";
 // Of the records of a message, with their patches applied. Patches are short, and a stream may have
 // many of them.
 constexpr uint64_t kMostBatchBytes = 4 * kMaxStreamMessageBytes;
@@ -43,10 +45,6 @@ const NumberedSnapshot* FindSource(const std::vector<NumberedSnapshot>& all, con
   return nullptr;
 }
 
-bool IsInodeKey(std::string_view key) {
-  return !key.empty() && key[0] == static_cast<char>(Table::kInode);
-}
-
 // Whether the record is none of an extended attribute, or one that a file system accepts.
 bool IsPossibleXattr(const StreamRecord& record) {
   const auto name = ParseXattrName(record.key);
@@ -54,8 +52,6 @@ bool IsPossibleXattr(const StreamRecord& record) {
   return name->size() <= kMaxNameBytes && name->find('\0') == name->npos &&
          (!record.value || record.value->size() <= kMaxXattrValueBytes);
 }
-
-int64_t& At(Counters& counters, Counter which) { return counters[static_cast<size_t>(which)]; }
 
 }  // namespace
 
@@ -260,8 +256,7 @@ Status SnapshotReceiver::AddCookies(const KvSnapshot& head, const StreamRecord& 
                                     std::vector<Mutation>& removed,
                                     std::vector<Mutation>& added) const {
   uint64_t directory = 0;
-  if (record.key[0] != static_cast<char>(Table::kDirectoryEntry) ||
-      !IsVersionedKey(record.key, directory))
+  if (!IsKeyOf(Table::kDirectoryEntry, record.key) || !IsVersionedKey(record.key, directory))
     return Status::Ok();
   const std::string name = record.key.substr(InodeKey(0).size());
   SILTFS_ASSIGN_OR_RETURN(const auto old_value, head.Get(record.key));
@@ -293,7 +288,7 @@ Status SnapshotReceiver::Apply(const StreamRecords& message) {
     StreamRecord record = sent;
     std::optional<std::string> base;
     if (record.IsPatch()) {
-      if (!IsInodeKey(record.key) || !IsInodeKey(record.patched))
+      if (!IsKeyOf(Table::kInode, record.key) || !IsKeyOf(Table::kInode, record.patched))
         return {StatusCode::kCorruption, "the stream has a patch of another record than an inode"};
       SILTFS_ASSIGN_OR_RETURN(base, BaseValue(record.patched));
       SILTFS_RETURN_IF_ERROR(ApplyPatch(record, base.value_or(std::string())));
@@ -302,7 +297,7 @@ Status SnapshotReceiver::Apply(const StreamRecords& message) {
     const bool intact =
         record.value ? IsRecord(record.key, *record.value) : IsRecordKey(record.key);
     if (!intact || !IsPossibleXattr(record) || !IsVersionedKey(record.key, inode) ||
-        inode >= begin_.inode_limit || record.key[0] == static_cast<char>(Table::kDirectoryCookie))
+        inode >= begin_.inode_limit || IsKeyOf(Table::kDirectoryCookie, record.key))
       return {StatusCode::kCorruption, "the stream has a malformed record"};
     SILTFS_RETURN_IF_ERROR(VerifyReferences(*head, record, base));
     SILTFS_RETURN_IF_ERROR(AddCookies(*head, record, changes, added));
@@ -333,10 +328,7 @@ Result<NumberedSnapshot> SnapshotReceiver::Publish(const StreamEnd& end) {
   options.check = check_;
   if (base_) {
     options.states.older = BoundsOf(*base_);
-    At(options.counters, Counter::kLogicalBytes) = base_->record.logical_bytes;
-    At(options.counters, Counter::kFiles) = base_->record.files;
-    At(options.counters, Counter::kDirectories) = base_->record.directories;
-    At(options.counters, Counter::kChunkReferences) = base_->record.chunk_references;
+    options.counters = CountersOf(base_->record);
   }
   options.sort_directory = JoinPath(store_.options().store, kSortDirectory);
   auto checked = CheckReceived(store_.env(), options);
@@ -351,16 +343,12 @@ Result<NumberedSnapshot> SnapshotReceiver::Publish(const StreamEnd& end) {
     }
     return std::move(checked).status();
   }
-  Counters& counters = *checked;
   SnapshotRecord record;
   record.name = name_;
   record.created = begin_.snapshot.created;
   record.commit = store_.metadata().last_commit();
   record.inode_limit = begin_.inode_limit;
-  record.logical_bytes = At(counters, Counter::kLogicalBytes);
-  record.files = At(counters, Counter::kFiles);
-  record.directories = At(counters, Counter::kDirectories);
-  record.chunk_references = At(counters, Counter::kChunkReferences);
+  SetCounters(*checked, record);
   record.lineage = lineage_;
   record.source = begin_.snapshot;
   return lineages().AddReceived(std::move(record));

@@ -19,8 +19,7 @@ constexpr uint64_t kStepsBetweenChecks = 256;
 // The most files for which something is remembered. Each takes some 50 bytes.
 constexpr size_t kMostRemembered = 1u << 18;
 
-bool IsInodeKey(std::string_view key) { return key[0] == static_cast<char>(Table::kInode); }
-bool IsOverlayKey(std::string_view key) { return key[0] == static_cast<char>(Table::kOverlay); }
+bool IsInodeKey(std::string_view key) { return IsKeyOf(Table::kInode, key); }
 
 uint64_t InodeOf(std::string_view key) {
   uint64_t inode = 0;
@@ -225,8 +224,8 @@ Status SnapshotSender::FindRecipe(uint64_t inode, std::string_view value) {
 }
 
 void SnapshotSender::NoteReplaced(const RecordChange& change) {
-  if (change.key[0] != static_cast<char>(Table::kDirectoryEntry) || !change.before ||
-      !change.after || replaced_.size() >= kMostRemembered)
+  if (!IsKeyOf(Table::kDirectoryEntry, change.key) || !change.before || !change.after ||
+      replaced_.size() >= kMostRemembered)
     return;
   const auto before = NameEntry::Decode(*change.before);
   const auto after = NameEntry::Decode(*change.after);
@@ -262,25 +261,26 @@ Result<std::optional<std::string>> SnapshotSender::Predecessor(const RecordChang
 Status SnapshotSender::SendGone(uint64_t inode) {
   SILTFS_ASSIGN_OR_RETURN(const auto kept, changes_.after().Get(InodeKey(inode)));
   if (!kept) return Status::Ok();  // the removals are changes of their own
-  for (const Table table : {Table::kOverlay, Table::kXattr}) {
-    const KeyRange range = RangeOf(table, inode);
-    const auto records = changes_.before().NewIteratorBelow(range.end);
-    for (records->Seek(range.begin); records->Valid(); records->Next()) {
-      SILTFS_RETURN_IF_ERROR(
-          SendChange({.key = records->key(), .before = std::string(records->value())}));
-    }
-    SILTFS_RETURN_IF_ERROR(records->status());
-  }
-  return Status::Ok();
+  return ForEachOther(changes_.before(), inode, [this](const KvIterator& record) {
+    return SendChange({.key = record.key(), .before = std::string(record.value())});
+  });
 }
 
 Status SnapshotSender::SendWhole(uint64_t inode) {
+  return ForEachOther(changes_.after(), inode, [this](const KvIterator& record) {
+    return SendChange({.key = record.key(), .after = std::string(record.value())});
+  });
+}
+
+Status SnapshotSender::ForEachOther(const KvSnapshot& state, uint64_t inode,
+                                    const std::function<Status(const KvIterator&)>& send) {
   for (const Table table : {Table::kOverlay, Table::kXattr}) {
     const KeyRange range = RangeOf(table, inode);
-    const auto records = changes_.after().NewIteratorBelow(range.end);
+    const auto records = state.NewIteratorBelow(range.end);
     for (records->Seek(range.begin); records->Valid(); records->Next()) {
-      SILTFS_RETURN_IF_ERROR(
-          SendChange({.key = records->key(), .after = std::string(records->value())}));
+      SILTFS_RETURN_IF_ERROR(send(*records));
+      // A transfer that goes on here sends the file again.
+      if (batch_bytes_ >= kBatchBytes) SILTFS_RETURN_IF_ERROR(SendBatch(position_));
     }
     SILTFS_RETURN_IF_ERROR(records->status());
   }
@@ -320,7 +320,7 @@ Result<bool> SnapshotSender::Prepare(RecordChange& change) {
   uint64_t inode = 0;
   if (!IsVersionedKey(change.key, inode))
     return Status(StatusCode::kCorruption, "the key of a record is malformed");
-  if (change.key[0] == static_cast<char>(Table::kDirectoryCookie)) return false;
+  if (IsKeyOf(Table::kDirectoryCookie, change.key)) return false;
   NoteReplaced(change);
   if (!change.after) return true;
   if (IsInodeKey(change.key)) SILTFS_RETURN_IF_ERROR(named_.Learn(inode, *change.after));
@@ -347,7 +347,7 @@ Status SnapshotSender::VisitReferences(std::string_view key, std::string_view va
     SILTFS_ASSIGN_OR_RETURN(const Recipe recipe, RecipeOf(std::string(value)));
     return ForEachNewReference(nodes_, before, recipe, visit);
   }
-  if (!IsOverlayKey(key)) return Status::Ok();
+  if (!IsKeyOf(Table::kOverlay, key)) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(const OverlayExtent extent, OverlayExtent::Decode(value));
   for (const ChunkSlice& slice : extent.slices)
     SILTFS_RETURN_IF_ERROR(visit.chunk(RecipeEntry::Chunk(slice.name, slice.chunk_length)));

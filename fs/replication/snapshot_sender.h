@@ -95,6 +95,9 @@ class SnapshotSender {
   // Sends the removal of the other records of a file that has no name any more, but was open when
   // the snapshot was made. They are no changes.
   Status SendGone(uint64_t inode);
+  // Sends what a file has besides its inode. Writes batches that become full.
+  Status ForEachOther(const KvSnapshot& state, uint64_t inode,
+                      const std::function<Status(const KvIterator&)>& send);
   // Remembers which file has replaced which other one under the same name.
   void NoteReplaced(const RecordChange& change);
   // Remembers the recipe of a new file, so that the walk over the base finds the same one.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fs/recipe/recipe_entry.h"
+#include "fs/records/snapshot_id_coding.h"
 #include "store/base/coding.h"
 
 namespace siltfs {
@@ -48,10 +49,6 @@ void EncodeText(std::string_view text, Encoder& out) {
   out.U32(static_cast<uint32_t>(text.size())).Raw(text);
 }
 
-void EncodeId(const SnapshotId& id, Encoder& out) {
-  out.Raw(ByteView(id.store)).U64(id.number).I64(id.created);
-}
-
 void EncodeChunks(const std::vector<StreamChunk>& chunks, Encoder& out) {
   out.U32(static_cast<uint32_t>(chunks.size()));
   for (const StreamChunk& chunk : chunks)
@@ -67,8 +64,8 @@ Encoder Begin(MessageType type) {
 Encoder Encode(const StreamBegin& begin) {
   Encoder out = Begin(MessageType::kBegin);
   out.U8(static_cast<uint8_t>((begin.base ? kHasBase : 0) | (begin.two_way ? kTwoWay : 0)));
-  EncodeId(begin.snapshot, out);
-  if (begin.base) EncodeId(*begin.base, out);
+  EncodeSnapshotId(out, begin.snapshot);
+  if (begin.base) EncodeSnapshotId(out, *begin.base);
   out.U64(begin.inode_limit).I64(begin.logical_bytes).I64(begin.files);
   out.I64(begin.directories).I64(begin.chunk_references);
   EncodeText(begin.name, out);
@@ -148,15 +145,6 @@ bool DecodeFlags(Decoder& in, uint8_t known, uint8_t& flags) {
   return (flags & ~known) == 0;
 }
 
-SnapshotId DecodeId(Decoder& in) {
-  SnapshotId id;
-  const ByteView store = in.Raw(id.store.size());
-  std::copy(store.begin(), store.end(), id.store.begin());
-  id.number = in.U64();
-  id.created = in.I64();
-  return id;
-}
-
 bool DecodeChunks(Decoder& in, std::vector<StreamChunk>& chunks) {
   const size_t count = in.U32();
   if (count > in.remaining() / kChunkBytes) return false;
@@ -176,8 +164,8 @@ bool Decode(Decoder& in, StreamBegin& begin) {
   uint8_t flags = 0;
   if (!DecodeFlags(in, kHasBase | kTwoWay, flags)) return false;
   begin.two_way = (flags & kTwoWay) != 0;
-  begin.snapshot = DecodeId(in);
-  if ((flags & kHasBase) != 0) begin.base = DecodeId(in);
+  begin.snapshot = DecodeSnapshotId(in);
+  if ((flags & kHasBase) != 0) begin.base = DecodeSnapshotId(in);
   begin.inode_limit = in.U64();
   begin.logical_bytes = in.I64();
   begin.files = in.I64();

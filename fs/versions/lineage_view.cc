@@ -110,6 +110,26 @@ class LineageView final : public KvSnapshot {
 
 }  // namespace
 
+Result<std::set<LineageNumber>> FindLineages(const KvSnapshot& metadata) {
+  std::set<LineageNumber> found;
+  for (const Table table : kTablesOfInodes) {
+    const std::string end = RangeOf(table).end;
+    std::string at = RangeOfLineage(table, kLiveLineage).end;
+    while (true) {
+      SILTFS_ASSIGN_OR_RETURN(const auto entry, metadata.FirstIn(at, end));
+      if (!entry) break;
+      if (entry->key.size() < kInodeEnd) {  // malformed
+        at = entry->key + '\0';
+        continue;
+      }
+      const LineageNumber lineage = LineageOf(InodeIn(entry->key));
+      found.insert(lineage);
+      at = RangeOfLineage(table, lineage).end;
+    }
+  }
+  return found;
+}
+
 std::string KeyInLineage(std::string_view key, LineageNumber lineage) {
   std::string raw(key);
   if (lineage == kLiveLineage || !IsOfInodes(key)) return raw;

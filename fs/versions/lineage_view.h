@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,9 @@ namespace siltfs {
 
 std::shared_ptr<const KvSnapshot> MakeLineageView(std::shared_ptr<const KvSnapshot> metadata,
                                                   LineageNumber lineage);
+
+// The lineages, but the live files, of which there are records of inodes. Cost: a seek for each.
+Result<std::set<LineageNumber>> FindLineages(const KvSnapshot& metadata);
 
 // The key, which is one of a view, as it is in the metadata. Keys of other tables do not change.
 std::string KeyInLineage(std::string_view key, LineageNumber lineage);

@@ -13,10 +13,6 @@ namespace siltfs {
 
 namespace {
 
-bool IsInodeKey(std::string_view key) {
-  return !key.empty() && key[0] == static_cast<char>(Table::kInode);
-}
-
 uint64_t ContentBytes(const std::optional<std::string>& version) {
   const auto value = version ? DecodeVersion(*version) : std::nullopt;
   if (!value || !*value) return 0;
@@ -56,7 +52,7 @@ Result<bool> VersionRelease::Next(const KvSnapshot& present, size_t most,
       continue;
     }
     const std::string version = VersionKey(parts->key, parts->snapshot);
-    if (IsInodeKey(parts->key)) {
+    if (IsKeyOf(Table::kInode, parts->key)) {
       SILTFS_ASSIGN_OR_RETURN(const auto value, present.Get(version));
       content_bytes_ += ContentBytes(value);
     }

@@ -8,14 +8,6 @@
 #include "fs/versions/snapshot_view.h"
 
 namespace siltfs {
-namespace {
-
-bool IsInodeKey(std::string_view key) {
-  return !key.empty() && key[0] == static_cast<char>(Table::kInode);
-}
-
-}  // namespace
-
 SnapshotBounds VersionRestore::Empty(LineageNumber lineage) {
   return {std::numeric_limits<SnapshotNumber>::max(), InLineage(lineage, 0), lineage};
 }
@@ -73,7 +65,7 @@ Result<std::optional<std::string>> VersionRestore::Wanted(const KvSnapshot& pres
   const auto version = value ? DecodeVersion(*value) : std::nullopt;
   if (!version) return malformed();
   if (!*version) return std::optional<std::string>();
-  if (IsInodeKey(key)) {
+  if (IsKeyOf(Table::kInode, key)) {
     SILTFS_ASSIGN_OR_RETURN(const InodeRecord record, InodeRecord::Decode(**version));
     if (record.links == 0) {
       on_dropped_(record);

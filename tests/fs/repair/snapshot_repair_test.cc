@@ -191,6 +191,10 @@ TEST_CASE("a damaged record of a lineage is repaired, and the received snapshot 
     checked.Remove(LineageKey(1));
     RequireSnapshotsRepaired(store, {"lineage-record"});
   }
+  SECTION("a malformed key") {
+    checked.Put("lx", LineageRecord{}.Encode());
+    RequireSnapshotsRepaired(store, {"lineage-record"});
+  }
   SECTION("an impossible number") {
     checked.Put(LineageKey(kLineageLimit), LineageRecord{}.Encode());
     RequireSnapshotsRepaired(store, {"lineage-record"});
