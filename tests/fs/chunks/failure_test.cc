@@ -156,11 +156,13 @@ TEST_CASE("an index that has no room for an entry is retried, and nothing is app
   store.index().FailPuts(Status(StatusCode::kNoSpace, "the index has no room"));
   all.Append(PutMany(store.chunks(), 100, 3));
   REQUIRE_CODE(store.TryCommit(), kNoSpace);
+  store.chunks().WaitUntilSealed();  // the sealer adds footers at its own pace
   const uint64_t stored = store.chunks().totals().stored_bytes;
   REQUIRE_CODE(store.TryCommit(), kNoSpace);
   RequireAll(store.chunks(), all);
   store.index().FailPuts(Status::Ok());
   store.Commit();
+  store.chunks().WaitUntilSealed();
   REQUIRE(store.chunks().totals().stored_bytes == stored);
   store.Kill();
   store.Open();
