@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "store/base/coding.h"
+#include "tests/crash/model_file_system.h"
 #include "tests/crash/stepper.h"
 #include "tests/crash/visible_tree.h"
-#include "tests/support/memory_file_system.h"
 
 namespace siltfs::testing {
 namespace {
@@ -110,12 +110,12 @@ std::vector<size_t> History::EndedBefore(size_t at) const {
 // Also determines the promise of each sync.
 Status History::RunModel(unsigned number) {
   int64_t now = kFirstTime;
-  MemoryFileSystem model([&now] { return now; });
   const Times times = TimesWith(threads_.size());
-  model.snapshots().describe = [&] {
-    const auto text = DescribeForSnapshot(model, number, times);
-    return text.ok() ? *text : text.status().ToString();
-  };
+  ModelFileSystem model([&now] { return now; },
+                        [&](FileSystem& shown) {
+                          const auto text = DescribeForSnapshot(shown, number, times);
+                          return text.ok() ? *text : text.status().ToString();
+                        });
   Stepper stepper(model, number);
   SILTFS_RETURN_IF_ERROR(stepper.Begin());
   for (const Operation& operation : earlier_[number]) {

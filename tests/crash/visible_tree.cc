@@ -13,9 +13,9 @@
 #include "fs/interface/content_source.h"
 #include "fs/interface/entry_store.h"
 #include "fs/interface/snapshots.h"
+#include "tests/crash/model_snapshots.h"
 #include "tests/crash/operation.h"
 #include "tests/crash/source_image.h"
-#include "tests/support/memory_snapshots.h"
 
 namespace siltfs::testing {
 namespace {
@@ -172,7 +172,7 @@ Result<std::string> DescribeIn(FileSystem& fs, InodeNumber root, unsigned thread
 
 Result<std::string> DescribeSnapshot(FileSystem& fs, const std::string& name, unsigned thread,
                                      Times times) {
-  if (const auto* model = dynamic_cast<const MemorySnapshots*>(&fs.snapshots()))
+  if (auto* const model = dynamic_cast<ModelSnapshots*>(&fs.snapshots()))
     return model->TextOf(name);
   SILTFS_ASSIGN_OR_RETURN(const Attributes all, fs.Lookup(kRootInode, kSnapshotDirectoryName));
   SILTFS_ASSIGN_OR_RETURN(const Attributes root, fs.Lookup(all.inode, name));

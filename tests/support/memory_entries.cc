@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "fs/interface/posix_acl.h"
+#include "fs/interface/snapshot_inode.h"
 
 namespace siltfs::testing {
 namespace {
@@ -244,13 +245,13 @@ Result<bool> MemoryEntries::SetDirectory(InodeNumber number, const EntryImage& i
   return true;
 }
 
-InodeNumber MemoryEntries::CopyTree(InodeNumber source, InodeNumber parent, Copies& copies,
-                                    CloneTotals& totals) {
+InodeNumber MemoryEntries::CopyTree(const MemoryInodes& tree, InodeNumber source,
+                                    InodeNumber parent, Copies& copies, CloneTotals& totals) {
   if (const auto copied = copies.find(source); copied != copies.end()) {
     ++inodes_.At(copied->second).attributes.links;
     return copied->second;
   }
-  const MemoryInode& from = inodes_.At(source);
+  const MemoryInode& from = tree.all().at(source);
   MemoryInode& copy = inodes_.MakeBare(from.attributes.mode);
   const InodeNumber number = copy.attributes.inode;
   copies[source] = number;
@@ -270,11 +271,13 @@ InodeNumber MemoryEntries::CopyTree(InodeNumber source, InodeNumber parent, Copi
   ++totals.directories;
   copy.parent = parent;
   for (auto& [name, entry] : copy.entries)
-    entry.inode = CopyTree(entry.inode, number, copies, totals);
+    entry.inode = CopyTree(tree, entry.inode, number, copies, totals);
   return number;
 }
 
 Result<CloneOutcome> MemoryEntries::Clone(const CloneRequest& request) {
+  const SnapshotInode from = SplitSnapshotInode(request.source);
+  const auto snapshot = from.snapshot == 0 ? nullptr : find_snapshot(from.snapshot);
   const MutexLock lock(mutex_);
   if (!IsName(request.name)) return Status(StatusCode::kInvalidArgument, "is no name");
   SILTFS_ASSIGN_OR_RETURN(MemoryInode * parent, inodes_.FindDirectory(request.parent));
@@ -284,12 +287,13 @@ Result<CloneOutcome> MemoryEntries::Clone(const CloneRequest& request) {
     if (above == request.source) return Status(StatusCode::kInvalidArgument, "lies in itself");
   }
   if (request.source == kRootInode) return Status(StatusCode::kInvalidArgument, "lies in itself");
-  const auto source = inodes_.Find(request.source);
-  if (!source.ok() || (*source)->attributes.links == 0)
+  const MemoryInodes& tree = snapshot ? *snapshot : inodes_;
+  const auto source = tree.all().find(from.inode);
+  if (source == tree.all().end() || source->second.attributes.links == 0)
     return Status(StatusCode::kNotFound, "was removed");
   Copies copies;
   CloneOutcome outcome;
-  outcome.inode = CopyTree(request.source, request.parent, copies, outcome.totals);
+  outcome.inode = CopyTree(tree, from.inode, request.parent, copies, outcome.totals);
   if (inodes_.At(outcome.inode).IsDirectory()) ++parent->attributes.links;
   inodes_.Enter(*parent, request.name, outcome.inode);
   return outcome;

@@ -6,7 +6,9 @@
 // Thread-safety: every call from any thread.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +25,10 @@ class MemoryEntries final : public EntryStore {
  public:
   // The arguments must outlive it; `mutex` guards `inodes`.
   MemoryEntries(Mutex& mutex, MemoryInodes& inodes) : mutex_(mutex), inodes_(inodes) {}
+
+  // Returns the inodes of a snapshot, from which Clone copies; null if there is no such snapshot.
+  // Set it before the first Clone.
+  std::function<std::shared_ptr<const MemoryInodes>(uint64_t snapshot)> find_snapshot;
 
   std::vector<Result<PutOutcome>> Put(std::span<const EntryImage> images) override;
   Result<PutOutcome> Offer(const EntryImage& image, InodeNumber reference,
@@ -52,8 +58,8 @@ class MemoryEntries final : public EntryStore {
   // From each inode that was copied to its copy.
   using Copies = std::map<InodeNumber, InodeNumber>;
   // Makes a copy that has one name, or counts another name of the copy that is there already.
-  InodeNumber CopyTree(InodeNumber source, InodeNumber parent, Copies& copies, CloneTotals& totals)
-      SILTFS_REQUIRES(mutex_);
+  InodeNumber CopyTree(const MemoryInodes& tree, InodeNumber source, InodeNumber parent,
+                       Copies& copies, CloneTotals& totals) SILTFS_REQUIRES(mutex_);
 
   Mutex& mutex_;
   MemoryInodes& inodes_ SILTFS_GUARDED_BY(mutex_);

@@ -33,6 +33,11 @@ MemoryFileSystem::MemoryFileSystem(Clock clock)
       entries_(mutex_, inodes_),
       maintenance_([this] { return Stats(); }) {}
 
+MemoryFileSystem::MemoryFileSystem(const MemoryInodes& inodes) : MemoryFileSystem(inodes.clock()) {
+  const MutexLock lock(mutex_);
+  inodes_.Restore(inodes);
+}
+
 // --- names
 
 Result<Attributes> MemoryFileSystem::Lookup(InodeNumber parent, std::string_view name) {

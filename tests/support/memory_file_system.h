@@ -32,6 +32,8 @@ class MemoryFileSystem : public FileSystem {
 
   MemoryFileSystem();
   explicit MemoryFileSystem(Clock clock);
+  // Has copies of these inodes, which nothing has looked up or opened.
+  explicit MemoryFileSystem(const MemoryInodes& inodes);
 
   Result<Attributes> Lookup(InodeNumber parent, std::string_view name) override;
   void Forget(InodeNumber inode, uint64_t lookups) override;
@@ -85,8 +87,8 @@ class MemoryFileSystem : public FileSystem {
   bool NearlyFull() const override { return false; }
   EntryStore& entries() override { return entries_; }
   ContentSource& contents() override { return contents_; }
-  MemorySnapshots& snapshots() override { return snapshots_; }
-  MemoryTransfers& transfers() override { return transfers_; }
+  Snapshots& snapshots() override { return snapshots_; }
+  SnapshotTransfers& transfers() override { return transfers_; }
   StoreMaintenance& maintenance() override { return maintenance_; }
   Status Close() override;
 
@@ -98,12 +100,15 @@ class MemoryFileSystem : public FileSystem {
   uint64_t TotalLookups() const;
   uint64_t TotalOpens() const;
 
- private:
-  FileSystemStats Stats() const;
-
+ protected:
+  // A file system with snapshots derives from this class.
   mutable Mutex mutex_;
   MemoryInodes inodes_ SILTFS_GUARDED_BY(mutex_);
   MemoryEntries entries_;
+
+ private:
+  FileSystemStats Stats() const;
+
   MemoryContents contents_;
   MemorySnapshots snapshots_;
   MemoryTransfers transfers_;

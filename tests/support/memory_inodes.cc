@@ -54,6 +54,17 @@ MemoryInodes::MemoryInodes(Clock clock) : clock_(std::move(clock)) {
                      .btime = now};
 }
 
+void MemoryInodes::Restore(const MemoryInodes& state) {
+  inodes_ = state.inodes_;
+  next_inode_ = std::max(next_inode_, state.next_inode_);
+  std::erase_if(inodes_,
+                [](const auto& numbered) { return numbered.second.attributes.links == 0; });
+  for (auto& [number, inode] : inodes_) {
+    inode.lookups = inode.opens = 0;
+    inode.times_replied = inode.linkable = false;
+  }
+}
+
 Result<MemoryInode*> MemoryInodes::Find(InodeNumber inode) {
   const auto found = inodes_.find(inode);
   if (found == inodes_.end()) return Failed(StatusCode::kStale, "no such inode", inode);

@@ -58,6 +58,9 @@ class MemoryInodes {
   int64_t Now() const { return clock_(); }
   const Clock& clock() const { return clock_; }
   const std::unordered_map<InodeNumber, MemoryInode>& all() const { return inodes_; }
+  // Makes all inodes what they are in `state`; those without a name are left out. Nothing has
+  // looked up or opened them. The numbers of later inodes stay new.
+  void Restore(const MemoryInodes& state);
 
   Result<MemoryInode*> Find(InodeNumber inode);
   Result<MemoryInode*> FindDirectory(InodeNumber inode);

@@ -1,12 +1,12 @@
-// The Snapshots of MemoryFileSystem: names, each with a text that describes the state.
+// The Snapshots of MemoryFileSystem, which have names and no content.
 //
 // Thread-safety: every call from any thread. Errors: those of Snapshots.
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,24 +19,15 @@ namespace siltfs::testing {
 
 class MemorySnapshots final : public Snapshots {
  public:
-  // Set it before the first Create. It describes the state of the file system.
-  std::function<std::string()> describe = [] { return std::string(); };
-
-  // The text of a snapshot that exists.
-  std::string TextOf(const std::string& name) const {
-    const MutexLock lock(mutex_);
-    return texts_.at(name);
-  }
-
   std::vector<SnapshotInfo> List() const override {
     const MutexLock lock(mutex_);
     std::vector<SnapshotInfo> list;
-    for (const auto& named : texts_) list.push_back({.name = named.first});
+    for (const std::string& name : names_) list.push_back({.name = name});
     return list;
   }
   Result<SnapshotInfo> Find(std::string_view name) const override {
     const MutexLock lock(mutex_);
-    if (!texts_.contains(name)) return NoSuch();
+    if (!names_.contains(name)) return NoSuch();
     return SnapshotInfo{.name = std::string(name)};
   }
   Result<std::vector<SnapshotSpace>> Measure(const std::function<Status()>& check) override {
@@ -46,26 +37,24 @@ class MemorySnapshots final : public Snapshots {
     return spaces;
   }
   Result<SnapshotInfo> Create(std::string_view name) override {
-    std::string text = describe();
     const MutexLock lock(mutex_);
-    if (!texts_.emplace(name, std::move(text)).second) return Taken();
+    if (!names_.emplace(name).second) return Taken();
     return SnapshotInfo{.name = std::string(name)};
   }
   Status Rename(std::string_view name, std::string_view new_name) override {
     const MutexLock lock(mutex_);
-    const auto found = texts_.find(name);
-    if (found == texts_.end()) return NoSuch();
+    const auto found = names_.find(name);
+    if (found == names_.end()) return NoSuch();
     if (name == new_name) return Status::Ok();
-    if (texts_.contains(new_name)) return Taken();
-    texts_.emplace(new_name, std::move(found->second));
-    texts_.erase(found);
+    if (!names_.emplace(new_name).second) return Taken();
+    names_.erase(found);
     return Status::Ok();
   }
   Status Remove(std::string_view name) override {
     const MutexLock lock(mutex_);
-    const auto found = texts_.find(name);
-    if (found == texts_.end()) return NoSuch();
-    texts_.erase(found);
+    const auto found = names_.find(name);
+    if (found == names_.end()) return NoSuch();
+    names_.erase(found);
     return Status::Ok();
   }
   Status Diff(std::string_view, std::optional<std::string_view>, const std::function<Status()>&,
@@ -85,7 +74,7 @@ class MemorySnapshots final : public Snapshots {
   static Status Taken() { return {StatusCode::kAlreadyExists, "the name is taken"}; }
 
   mutable Mutex mutex_;
-  std::map<std::string, std::string, std::less<>> texts_ SILTFS_GUARDED_BY(mutex_);
+  std::set<std::string, std::less<>> names_ SILTFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace siltfs::testing
