@@ -61,6 +61,10 @@ class CutCheck {
     SILTFS_ASSIGN_OR_RETURN(outcome.deltas, HasDeltas(*fs_));
     Marks::Ready(device_, static_cast<unsigned>(threads));
     const StepsByThread surviving = history_.Surviving(outcome.steps);
+    if (read_only_refused_ && !EndsWithRollBack(surviving)) {
+      return Status(StatusCode::kCorruption,
+                    "a read-only mount reported an unfinished rollback, but there was none");
+    }
     SILTFS_RETURN_IF_ERROR(GoOn(threads));
     SILTFS_RETURN_IF_ERROR(NoFindings("going on with it"));
     outcome.trace = device_.TakeTrace();
@@ -120,13 +124,26 @@ class CutCheck {
     return NoFindings("opening it once more");
   }
 
-  // Returns the digests of the trees that a read-only mount shows. The mount must write nothing.
+  // Whether the last one of the steps that survived is a rollback.
+  static bool EndsWithRollBack(const StepsByThread& surviving) {
+    using Kind = Operation::Kind;
+    std::vector<Operation> steps = surviving.front();
+    std::erase_if(steps, [](const Operation& step) { return step.kind == Kind::kReopen; });
+    return surviving.size() == 1 && !steps.empty() && steps.back().kind == Kind::kRollBack;
+  }
+
+  // Returns the digests of the trees that a read-only mount shows. The mount must write nothing. A
+  // mount before the end of a rollback is refused; then there are no digests.
   Result<std::vector<uint64_t>> LookReadOnly(size_t threads) {
     device_.StartTrace();
-    SILTFS_ASSIGN_OR_RETURN(const auto fs,
-                            OpenStore(device_, kNever, findings_, /*read_only=*/true));
-    SILTFS_ASSIGN_OR_RETURN(auto digests, DigestAll(*fs, threads));
-    SILTFS_RETURN_IF_ERROR(fs->Close());
+    std::vector<uint64_t> digests;
+    auto fs = OpenStore(device_, kNever, findings_, /*read_only=*/true);
+    read_only_refused_ = fs.status().Is(StatusCode::kUnsupported);
+    if (!read_only_refused_) {
+      SILTFS_RETURN_IF_ERROR(fs.status());
+      SILTFS_ASSIGN_OR_RETURN(digests, DigestAll(**fs, threads));
+      SILTFS_RETURN_IF_ERROR((*fs)->Close());
+    }
     SILTFS_RETURN_IF_ERROR(NoFindings("opening it read-only"));
     const SimTrace written = device_.TakeTrace();
     if (written.empty()) return digests;
@@ -175,6 +192,7 @@ class CutCheck {
   const size_t cut_;
   const CutOptions options_;
   FindingLog findings_;
+  bool read_only_refused_ = false;  // because a rollback was not finished
   std::unique_ptr<FileSystem> fs_;
 };
 
@@ -274,7 +292,7 @@ Result<CutChain> LoadChain(const std::string& path) {
     const uint8_t mix = has_mix ? in.U8() : 0;
     link.options.mix = static_cast<OperationGenerator::Mix>(mix);
     if (unsynced > static_cast<uint8_t>(CrashPolicy::Unsynced::kGarble) ||
-        mix > static_cast<uint8_t>(OperationGenerator::Mix::kVersions) ||
+        mix > static_cast<uint8_t>(OperationGenerator::Mix::kSnapshotsAlone) ||
         link.cut > link.trace.size()) {
       return Status(StatusCode::kCorruption, "holds a malformed power cut").At(path);
     }

@@ -11,7 +11,7 @@ namespace {
 
 using Kind = Operation::Kind;
 
-constexpr uint8_t kLastKind = static_cast<uint8_t>(Kind::kDeleteSnapshot);
+constexpr uint8_t kLastKind = static_cast<uint8_t>(Kind::kRollBack);
 constexpr std::array<const char*, kLastKind + 1> kKindNames = {"create",
                                                                "open",
                                                                "overwrite",
@@ -52,7 +52,10 @@ constexpr std::array<const char*, kLastKind + 1> kKindNames = {"create",
                                                                "clone",
                                                                "snapshot",
                                                                "rename-snapshot",
-                                                               "delete-snapshot"};
+                                                               "delete-snapshot",
+                                                               "receive",
+                                                               "clone-from-snapshot",
+                                                               "roll-back"};
 
 }  // namespace
 
@@ -107,7 +110,7 @@ std::string SnapshotName(unsigned thread, const std::string& name) {
 }
 
 bool IsOfSnapshots(Operation::Kind kind) {
-  return kind == Kind::kSnapshot || kind == Kind::kRenameSnapshot || kind == Kind::kDeleteSnapshot;
+  return kind >= Kind::kSnapshot && kind != Kind::kCloneFromSnapshot;
 }
 
 bool ActsOnSlot(Operation::Kind kind) {

@@ -62,6 +62,9 @@ struct Operation {
     kSnapshot,
     kRenameSnapshot,  // to `other_name`
     kDeleteSnapshot,
+    kReceive,            // the snapshot `name` as `other_name`, with the base `other_directory`
+    kCloneFromSnapshot,  // of a snapshot (SnapshotToClone): a file or a directory, to a new name
+    kRollBack,           // to the snapshot `name`; keeps the state before as `other_name`
   };
   Kind kind = Kind::kReopen;
   uint8_t slot = 0;       // of kPut: kWithNext or 0
@@ -94,7 +97,7 @@ bool ActsOnSlot(Operation::Kind kind);
 std::string ThreadDirectory(unsigned thread);
 // Returns the name of a snapshot that only this thread makes, renames and removes.
 std::string SnapshotName(unsigned thread, const std::string& name);
-// Whether the step makes, renames or removes a snapshot.
+// Whether the step makes, renames or removes a snapshot, or rolls back to one.
 bool IsOfSnapshots(Operation::Kind kind);
 
 }  // namespace siltfs::testing

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "store/base/random.h"
@@ -119,6 +120,23 @@ uint32_t NodeMode(uint64_t seed) {
 
 uint64_t NodeDevice(uint64_t seed) {
   return S_ISCHR(NodeMode(seed)) || S_ISBLK(NodeMode(seed)) ? 1 + seed % 4000 : 0;
+}
+
+Transfer TransferOf(uint64_t seed) {
+  static constexpr Transfer kTransfers[] = {
+      Transfer::kOneWay,   Transfer::kOneWay,  Transfer::kOneWay,   Transfer::kTwoWay,
+      Transfer::kTwoWay,   Transfer::kResumed, Transfer::kResumed,  Transfer::kResumed,
+      Transfer::kOneWay,   Transfer::kTwoWay,  Transfer::kCutShort, Transfer::kCutShort,
+      Transfer::kAbandoned};
+  return kTransfers[seed % std::size(kTransfers)];
+}
+
+bool IsCutTwoWay(uint64_t seed) { return seed / 16 % 3 == 0; }
+
+std::string SnapshotToClone(uint64_t seed) {
+  static constexpr std::array kNames = {"s0", "s1", "s2", "s0", "s1", "s2",
+                                        "r0", "r1", "r2", "r3", "c0", "k0"};
+  return kNames[seed % kNames.size()];
 }
 
 }  // namespace siltfs::testing

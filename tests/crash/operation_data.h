@@ -38,4 +38,18 @@ std::string AclValue(uint64_t seed);
 uint32_t NodeMode(uint64_t seed);
 uint64_t NodeDevice(uint64_t seed);
 
+// How a snapshot is received.
+enum class Transfer : uint8_t {
+  kOneWay,
+  kTwoWay,
+  kResumed,    // cut short, and then resumed
+  kCutShort,   // the receiver keeps what has arrived
+  kAbandoned,  // cut short, and then discarded
+};
+Transfer TransferOf(uint64_t seed);
+// Whether a transfer that is cut short is a two-way one.
+bool IsCutTwoWay(uint64_t seed);
+// Returns the name of the snapshot from which a step clones.
+std::string SnapshotToClone(uint64_t seed);
+
 }  // namespace siltfs::testing

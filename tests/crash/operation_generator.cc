@@ -145,26 +145,11 @@ Operation OperationGenerator::NextOfCopies() {
   return next;
 }
 
-Operation OperationGenerator::NextOfSnapshots() {
-  if (!planned_.empty() || !random_.OneIn(3))
-    return random_.OneIn(3) && planned_.empty() ? NextOfEntries() : NextUntimed();
-  static constexpr Kind kKinds[] = {
-      Kind::kSnapshot,       Kind::kSnapshot,       Kind::kSnapshot, Kind::kDeleteSnapshot,
-      Kind::kDeleteSnapshot, Kind::kRenameSnapshot, Kind::kCollect};
-  Operation operation;
-  operation.kind = kKinds[random_.Below(std::size(kKinds))];
-  if (operation.kind == Kind::kCollect) return operation;
-  operation.name = fmt::format("s{}", random_.Below(3));
-  if (operation.kind == Kind::kRenameSnapshot)
-    operation.other_name = fmt::format("s{}", random_.Below(3));
-  return operation;
-}
-
 Operation OperationGenerator::Next() {
   Operation next = mix_ == Mix::kCopies      ? NextOfCopies()
                    : mix_ == Mix::kEntries   ? NextOfEntries()
                    : mix_ == Mix::kVersions  ? NextOfVersions()
-                   : mix_ == Mix::kSnapshots ? NextOfSnapshots()
+                   : mix_ >= Mix::kSnapshots ? NextOfSnapshots()
                                              : NextUntimed();
   next.time = time_ += 1 + static_cast<int64_t>(random_.Below(1'000'000));
   return next;

@@ -27,8 +27,10 @@ class OperationGenerator {
     // Versions of a few texts are written, recompressed, removed and garbage-collected, so that
     // chunks become deltas, and lose the files that refer to their bases.
     kVersions,
-    // Snapshots are made, renamed and removed among all other steps.
+    // Snapshots are made, renamed, removed, received and cloned among all other steps.
     kSnapshots,
+    // As kSnapshots, and the files are rolled back to snapshots. For sequences of one thread.
+    kSnapshotsAlone,
   };
   OperationGenerator(uint64_t seed, uint32_t largest_write, Mix mix = Mix::kAll);
   Operation Next();
@@ -38,19 +40,29 @@ class OperationGenerator {
   Operation NextOfCopies();
   Operation NextOfEntries();
   Operation NextOfVersions();
-  Operation NextOfSnapshots();
   // operation_generator_entries.cc
   void PlanEntries();
   void PlanTree();
   void PlanTemporary();
   void PlanPuts();
   void PlanRemoval();
+  void PlanRemovalOf(const std::string& directory);
   void PlanClone();
   Operation Entry(Operation::Kind kind);
   // operation_generator_versions.cc
   void PlanVersions();
   void PlanVersion(const std::string& name, uint64_t text, uint64_t version);
   void PlanGeneration();
+  // operation_generator_snapshots.cc
+  Operation NextOfSnapshots();
+  void PlanSnapshots();
+  void PlanReceipts();
+  void PlanOwnReceipts();
+  void PlanSnapshotClone();
+  void PlanRollBack();
+  void PlanSnapshot(const std::string& name);
+  void PlanReceipt(const std::string& name, const std::string& base, const std::string& new_name);
+  void PlanChanges(uint64_t most);
   // Returns a step whose data is a part of one of a few contents.
   Operation Part(Operation::Kind kind);
   void Plan();

@@ -100,10 +100,12 @@ void OperationGenerator::PlanTemporary() {
 }
 
 // Removes a part of a tree, as import --delete does.
-void OperationGenerator::PlanRemoval() {
+void OperationGenerator::PlanRemoval() { PlanRemovalOf(fmt::format("d{}", 2 + random_.Below(2))); }
+
+void OperationGenerator::PlanRemovalOf(const std::string& directory) {
   Operation remove;
   remove.kind = Kind::kUnlink;
-  remove.directory = fmt::format("d{}", 2 + random_.Below(2));
+  remove.directory = directory;
   const uint64_t first = random_.OneIn(2) ? 0 : random_.Below(kSources);
   for (uint64_t source = first; source < kSources; ++source) {
     remove.name = fmt::format("n{}", source);

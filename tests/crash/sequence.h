@@ -52,7 +52,7 @@ enum class Workload : uint8_t {
   kPrograms,   // calls that programs cause
   kImports,    // also the calls of imports (EntryStore)
   kVersions,   // versions of files, in stores with deltas
-  kSnapshots,  // snapshots among all other operations
+  kSnapshots,  // snapshots among all other operations, also received ones, and rollbacks
 };
 
 // Returns a plan that depends only on the arguments.

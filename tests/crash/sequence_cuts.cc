@@ -142,8 +142,7 @@ class SequenceCuts {
       options.mix = mix_;
       options.more_steps = kStepsWithCopies;
     }
-    const bool has_own_check =
-        mix_ == OperationGenerator::Mix::kEntries || mix_ == OperationGenerator::Mix::kVersions;
+    const bool has_own_check = mix_ >= OperationGenerator::Mix::kEntries;
     if (has_own_check) options.mix = mix_;
     return options;
   }

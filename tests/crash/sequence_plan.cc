@@ -73,6 +73,18 @@ void PlanEntries(Random& random, SequencePlan& plan) {
   }
 }
 
+// Plans a sequence with snapshots.
+void PlanSnapshots(Random& random, SequencePlan& plan) {
+  if (random.OneIn(3)) plan.threads = 1;
+  plan.mix = plan.threads == 1 ? OperationGenerator::Mix::kSnapshotsAlone
+                               : OperationGenerator::Mix::kSnapshots;
+  plan.steps += 16;
+  plan.largest_write = 1u << (12 + random.Below(4));
+  if (!random.OneIn(16)) plan.most_places = 8;
+  // After a failed device, a step that makes a snapshot may or may not have made it.
+  plan.fault.reset();
+}
+
 // Plans a sequence in a store with deltas.
 void PlanVersions(uint64_t seed, SequencePlan& plan) {
   Random random(seed + 4);
@@ -129,12 +141,7 @@ SequencePlan PlanSequence(uint64_t seed, Workload workload) {
   if (workload == Workload::kImports) {
     PlanEntries(random, plan);
   } else if (workload == Workload::kSnapshots) {
-    plan.mix = OperationGenerator::Mix::kSnapshots;
-    plan.steps += 8;
-    plan.largest_write = 1u << (12 + random.Below(4));
-    if (!random.OneIn(16)) plan.most_places = 8;
-    // After a failed device, a step that makes a snapshot may or may not have made it.
-    plan.fault.reset();
+    PlanSnapshots(random, plan);
   } else if (workload == Workload::kVersions || IsOfVersions(seed)) {
     PlanVersions(seed, plan);
   } else if (!random.OneIn(4)) {

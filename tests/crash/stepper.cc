@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "fs/interface/posix_acl.h"
-#include "fs/interface/snapshots.h"
 #include "fs/interface/stats.h"
 #include "fs/interface/store_maintenance.h"
 #include "tests/crash/operation_data.h"
@@ -45,8 +44,12 @@ std::string Stepper::Answer(const Result<Attributes>& result) {
 }
 
 Result<InodeNumber> Stepper::Find(const std::string& directory, const std::string& name) {
-  InodeNumber inode = kRootInode;
-  for (const std::string& part : {ThreadDirectory(thread_), directory, name}) {
+  return FindBelow(kRootInode, {ThreadDirectory(thread_), directory, name});
+}
+
+Result<InodeNumber> Stepper::FindBelow(InodeNumber root, const std::vector<std::string>& path) {
+  InodeNumber inode = root;
+  for (const std::string& part : path) {
     if (part.empty()) continue;
     auto found = fs_.Lookup(inode, part);
     if (!found.ok()) return std::move(found).status();
@@ -198,19 +201,6 @@ std::string Stepper::StepOnName(const Operation& operation, InodeNumber director
   }
 }
 
-std::string Stepper::StepOnSnapshot(const Operation& operation) {
-  Snapshots& snapshots = fs_.snapshots();
-  const std::string name = SnapshotName(thread_, operation.name);
-  switch (operation.kind) {
-    case Kind::kSnapshot:
-      return Answer(snapshots.Create(name).status());
-    case Kind::kRenameSnapshot:
-      return Answer(snapshots.Rename(name, SnapshotName(thread_, operation.other_name)));
-    default:
-      return Answer(snapshots.Remove(name));
-  }
-}
-
 void Stepper::BeginStep() {
   touched_.clear();
   made_.clear();
@@ -227,6 +217,7 @@ std::string Stepper::Step(const Operation& operation) {
     return Answer(fs_.maintenance().CollectGarbage(false).status());
   if (operation.kind == Kind::kReopen) return "reopened";
   if (IsOfSnapshots(operation.kind)) return StepOnSnapshot(operation);
+  if (operation.kind == Kind::kCloneFromSnapshot) return CloneFromSnapshot(operation);
   if (ActsOnSlot(operation.kind)) return StepOnSlot(operation);
   auto directory = Find(operation.directory, "");
   if (!directory.ok()) return Answer(directory.status());

@@ -11,6 +11,7 @@
 
 #include "fs/interface/entry_store.h"
 #include "fs/interface/file_system.h"
+#include "fs/interface/snapshot_transfers.h"
 #include "tests/crash/operation.h"
 
 namespace siltfs::testing {
@@ -51,7 +52,13 @@ class Stepper {
   std::string StepOnSlot(const Operation& operation);
   std::string CopyRange(const Operation& operation);
   std::string StepOnName(const Operation& operation, InodeNumber directory, InodeNumber other);
+  // stepper_snapshots.cc
   std::string StepOnSnapshot(const Operation& operation);
+  std::string CloneFromSnapshot(const Operation& operation);
+  std::string Receive(const Operation& operation);
+  std::string ReceiveCut(const Operation& operation, FileSystem& from, SendRequest request,
+                         const std::string& name);
+  std::string AnswerReceived(Status received);
   std::string OpenInto(uint8_t slot, InodeNumber inode, bool truncate);
   // stepper_entries.cc
   std::string StepOnEntry(const Operation& operation, InodeNumber directory, InodeNumber other);
@@ -59,6 +66,9 @@ class Stepper {
   std::string Stream(const Operation& operation, InodeNumber directory);
   Status WriteAll(InodeNumber file, const EntryImage& image);
   Result<InodeNumber> Find(const std::string& directory, const std::string& name);
+  // Finds an object of the thread below the root directory, or in a snapshot.
+  Result<InodeNumber> FindBelow(InodeNumber root, const std::vector<std::string>& path);
+  std::string Clone(InodeNumber source, InodeNumber parent, const std::string& name);
   void Close(uint8_t slot);
 
   FileSystem& fs_;

@@ -108,16 +108,7 @@ std::string Stepper::StepOnEntry(const Operation& operation, InodeNumber directo
     case Kind::kClone: {
       const auto target = Find(operation.directory, operation.name);
       if (!target.ok()) return Answer(target.status());
-      // Half of the clones are loaded, in several batches.
-      const auto cloned = entries.Clone({.source = *target,
-                                         .parent = other,
-                                         .name = operation.other_name,
-                                         .most_links = 1,
-                                         .batch_bytes = *target % 2 == 0 ? 1u : 8u << 20});
-      if (!cloned.ok()) return Answer(cloned.status());
-      made_.push_back(cloned->inode);
-      touched_.push_back(cloned->inode);
-      return Answer(Status::Ok()) + (cloned->totals.directories > 0 ? " with directories" : "");
+      return Clone(*target, other, operation.other_name);
     }
     default: {
       const auto target = Find(operation.directory, operation.name);
@@ -129,6 +120,19 @@ std::string Stepper::StepOnEntry(const Operation& operation, InodeNumber directo
       return Answer(Status::Ok()) + (*changed ? " changed" : " unchanged");
     }
   }
+}
+
+std::string Stepper::Clone(InodeNumber source, InodeNumber parent, const std::string& name) {
+  // Half of the clones are loaded, in several batches.
+  const auto cloned = fs_.entries().Clone({.source = source,
+                                           .parent = parent,
+                                           .name = name,
+                                           .most_links = 1,
+                                           .batch_bytes = source % 2 == 0 ? 1u : 8u << 20});
+  if (!cloned.ok()) return Answer(cloned.status());
+  made_.push_back(cloned->inode);
+  touched_.push_back(cloned->inode);
+  return Answer(Status::Ok()) + (cloned->totals.directories > 0 ? " with directories" : "");
 }
 
 std::string Stepper::Place(const Operation& operation, InodeNumber directory) {
