@@ -1,0 +1,41 @@
+# Builds of siltfs-crashtest with a fault in one source of siltfs. The fault is a change of a line,
+# which is made in a copy of the source, so the product has no code for it.
+
+# siltfs_faulty_crashtest(<fault> <library> <source> <line> <faulty-line>)
+# Makes the program siltfs-crashtest-<fault>. `source` is a source of the library. The program has
+# objects of all sources of the library, so the linker takes nothing from the library itself.
+function(siltfs_faulty_crashtest fault library source line faulty_line)
+  get_target_property(folder ${library} SOURCE_DIR)
+  get_target_property(sources ${library} SOURCES)
+  get_target_property(dependencies ${library} LINK_LIBRARIES)
+  set(faulty_source ${CMAKE_CURRENT_BINARY_DIR}/faults/${fault}/${source})
+  add_custom_command(
+    OUTPUT ${faulty_source}
+    COMMAND ${CMAKE_COMMAND} -D "FROM=${folder}/${source}" -D "TO=${faulty_source}" -D "LINE=${line}"
+      -D "FAULTY_LINE=${faulty_line}" -P ${CMAKE_CURRENT_SOURCE_DIR}/faults/change_line.cmake
+    DEPENDS ${folder}/${source} ${CMAKE_CURRENT_SOURCE_DIR}/faults/change_line.cmake
+    VERBATIM)
+  list(REMOVE_ITEM sources ${source})
+  list(TRANSFORM sources PREPEND ${folder}/)
+  set(faulty_library siltfs_with_${fault})
+  add_library(${faulty_library} OBJECT ${sources} ${faulty_source})
+  target_link_libraries(${faulty_library} PRIVATE ${dependencies})
+  target_include_directories(${faulty_library} PRIVATE $<TARGET_PROPERTY:${library},INTERFACE_INCLUDE_DIRECTORIES>)
+  siltfs_precompile(library ${faulty_library})
+  siltfs_test_program(siltfs-crashtest-${fault}
+    SOURCES main.cc $<TARGET_OBJECTS:${faulty_library}>
+    DEPENDS siltfs_rocksdb_short_sleep siltfs_schedule_perturbation siltfs_crash_harness CLI11::CLI11 nlohmann_json::nlohmann_json fmt::fmt)
+endfunction()
+
+# Old values of extended attributes are not kept for snapshots.
+siltfs_faulty_crashtest(forget-old-xattrs siltfs_versions version_keeper.cc
+  "if (!IsVersionedKey(key, inode) || inode >= newest.inode_limit) continue"
+  "if (!IsVersionedKey(key, inode) || inode >= newest.inode_limit || IsKeyOf(Table::kXattr, key)) continue")
+# The removal of a snapshot also removes versions that an older snapshot needs.
+siltfs_faulty_crashtest(release-needed-versions siltfs_versions version_release.cc
+  "if (next != remaining.begin()) before_ = std::prev(next)->number"
+  "before_ = 0")
+# Garbage collection does not see what only a snapshot refers to.
+siltfs_faulty_crashtest(collect-snapshot-chunks siltfs_mark reference_walk.cc
+  "Status walked = decode(value)"
+  "Status walked = value.empty() ? decode(value) : Status::Ok()")
