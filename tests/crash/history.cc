@@ -208,11 +208,15 @@ Result<std::vector<size_t>> History::Match(size_t cut, const std::vector<uint64_
 }
 
 bool History::InMaintenance(size_t at) const {
+  return In(at, [](Operation::Kind kind) {
+    return kind == Operation::Kind::kRecompress || kind == Operation::Kind::kCollect;
+  });
+}
+
+bool History::In(size_t at, const std::function<bool(Operation::Kind)>& is_of_kind) const {
   for (const Thread& thread : threads_) {
     for (const Step& step : thread.steps) {
-      const bool maintains = step.operation.kind == Operation::Kind::kRecompress ||
-                             step.operation.kind == Operation::Kind::kCollect;
-      if (maintains && step.begin < at && at <= step.end) return true;
+      if (step.begin < at && at <= step.end && is_of_kind(step.operation.kind)) return true;
     }
   }
   return false;

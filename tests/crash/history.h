@@ -9,6 +9,7 @@
 // Thread-safety: a value.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -54,6 +55,8 @@ class History {
   size_t first_cut() const { return first_cut_; }
   // Whether a step was recompressing or collecting garbage before record `at`.
   bool InMaintenance(size_t at) const;
+  // Whether a step of this kind was in progress at record `at`.
+  bool In(size_t at, const std::function<bool(Operation::Kind)>& is_of_kind) const;
   // Returns how many steps of each thread survived a cut before record `cut`. `digests` are those
   // of the trees after the cut. kCorruption, with the reason, if that state is not legal.
   Result<std::vector<size_t>> Match(size_t cut, const std::vector<uint64_t>& digests) const;

@@ -115,6 +115,15 @@ class SequenceCuts {
       std::erase_if(drawn, [&](size_t place) { return !history.InMaintenance(place); });
       drawn = Some(std::move(drawn), plan.most_places / 2);
     }
+    if (mix_ >= OperationGenerator::Mix::kSnapshots && plan.most_places != SIZE_MAX) {
+      // These steps make several durable writes.
+      const auto is_long = [](Operation::Kind kind) {
+        return kind >= Operation::Kind::kRenameSnapshot;
+      };
+      drawn = all;
+      std::erase_if(drawn, [&](size_t place) { return !history.In(place, is_long); });
+      drawn = Some(std::move(drawn), plan.most_places / 2);
+    }
     const size_t rest = plan.most_places - drawn.size();
     for (size_t place : Some(all, rest)) drawn.push_back(place);
     std::sort(drawn.begin(), drawn.end());
