@@ -133,12 +133,8 @@ class SnapshotCommand {
     return ToJson(found);
   }
   Result<Json> RollBack(const std::string& name, const std::string& kept) {
-    // Programs would go on with what the kernel knows of the files.
-    if (cache_ != nullptr) {
-      return Status(StatusCode::kInUse,
-                    "is mounted, so its files cannot be rolled back; unmount it first");
-    }
-    SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo made, snapshots_.RollBack(name, kept));
+    SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo made, snapshots_.RollBack(name, kept, cache_));
+    Forget(kept);
     return Json{{"snapshot", name}, {"kept", ToJson(made)}};
   }
   void Forget(const std::string& name) { ForgetSnapshotName(cache_, name); }

@@ -7,8 +7,7 @@
 //   {"action":"show","name":N,"sizes":B}         the snapshot
 //   {"action":"rename","name":N,"new_name":M}    the snapshot
 //   {"action":"delete","name":N}                 the snapshot as it was
-//   {"action":"rollback","name":N,"keep_as":M}   {"snapshot":N,"kept":the snapshot M}; only for a
-//                                                store that is not mounted
+//   {"action":"rollback","name":N,"keep_as":M}   {"snapshot":N,"kept":the snapshot M}
 //
 // A snapshot is {"name","number","time","created","commit","files","directories","logical_bytes",
 // "received_from","mounted"}. "time" is as in ISO 8601, in UTC; "created" is the same in seconds

@@ -4,27 +4,12 @@
 
 #include <utility>
 
-#include "fs/records/schema.h"
-#include "store/base/coding.h"
-
 namespace siltfs {
-namespace {
-
-constexpr size_t kPrefix = 9;  // table and inode
-
-}  // namespace
 
 Status Contradiction(uint64_t inode, std::string_view what) {
   return {
       StatusCode::kCorruption,
       fmt::format("the metadata contradict each other: inode {} {}; run siltfs fsck", inode, what)};
-}
-
-std::optional<NamePlace> ParseDirectoryEntryKey(std::string_view key) {
-  if (key.size() <= kPrefix || key[0] != static_cast<char>(Table::kDirectoryEntry))
-    return std::nullopt;
-  Decoder in(AsBytes(key.substr(1, kPrefix - 1)));
-  return NamePlace{in.BigU64(), std::string(key.substr(kPrefix))};
 }
 
 TreeReader::TreeReader(const KvSnapshot& state)

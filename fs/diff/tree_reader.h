@@ -13,18 +13,9 @@
 #include "fs/kv/kv_store.h"
 #include "fs/records/directory_entry.h"
 #include "fs/records/inode_record.h"
+#include "fs/records/schema.h"
 
 namespace siltfs {
-
-// A name in a directory.
-struct NamePlace {
-  uint64_t directory = 0;
-  std::string name;
-  bool operator==(const NamePlace&) const = default;
-};
-
-// The parts of a key in Table::kDirectoryEntry; nullopt for any other key.
-std::optional<NamePlace> ParseDirectoryEntryKey(std::string_view key);
 
 class TreeReader {
  public:

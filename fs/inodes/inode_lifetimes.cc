@@ -94,18 +94,35 @@ void InodeLifetimes::RemoveIfUnused(InodeNumber number) {
   InodePtr inode = inodes_.Get(number);
   InodeLock lock(inode, InodeLock::Mode::kExclusive);
   if (!IsOrphan(number) || lookups_.Of(number) > 0 || inode->open_count > 0) return;
+  RemoveOrphan(*inode).IgnoreError("the orphan's key stays");
+}
+
+Status InodeLifetimes::RemoveOrphan(Inode& inode) {
   Change change;
-  Status status = inodes_.LoadAndFlush(*inode);
-  if (status.ok() && inode->record.links > 0) return;
-  if (status.ok()) status = DeleteInode(*inode, change);
-  if (status.ok()) {
-    change.Delete(OrphanKey(number));
-    status = changes_.Apply(change);
+  SILTFS_RETURN_IF_ERROR(inodes_.LoadAndFlush(inode));
+  if (inode.record.links > 0) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(DeleteInode(inode, change));
+  change.Delete(OrphanKey(inode.number));
+  SILTFS_RETURN_IF_ERROR(changes_.Apply(change));
+  inode.Invalidate();
+  SetOrphan(inode.number, false);
+  inodes_.Erase(inode.number);
+  return Status::Ok();
+}
+
+Status InodeLifetimes::RemoveUnopened() {
+  std::vector<InodeNumber> orphans;
+  {
+    const MutexLock lock(orphans_mutex_);
+    orphans.assign(orphans_.begin(), orphans_.end());
   }
-  if (!status.ok()) return;
-  inode->Invalidate();
-  SetOrphan(number, false);
-  inodes_.Erase(number);
+  for (const InodeNumber number : orphans) {
+    SILTFS_RETURN_IF_ERROR(store_.metadata().WaitForRoom());
+    const InodePtr inode = inodes_.Get(number);
+    const InodeLock lock(inode, InodeLock::Mode::kExclusive);
+    if (inode->open_count == 0) SILTFS_RETURN_IF_ERROR(RemoveOrphan(*inode));
+  }
+  return Status::Ok();
 }
 
 Status InodeLifetimes::RemoveOrphans() {

@@ -50,11 +50,15 @@ class InodeLifetimes {
   void RemoveIfUnused(InodeNumber number);
   // Waits until there is no orphan, at most for `limit`.
   void AwaitRemovals(std::chrono::nanoseconds limit) SILTFS_EXCLUDES(orphans_mutex_);
+  // Deletes all orphans that are not open, also those with a lookup count. No operation may run.
+  Status RemoveUnopened() SILTFS_EXCLUDES(orphans_mutex_);
   // Removes the orphans that the last mount left. Call it before any other operation.
   Status RemoveOrphans();
 
  private:
   bool IsOrphan(InodeNumber number) const;
+  // Deletes the inode of an orphan. The caller holds its lock.
+  Status RemoveOrphan(Inode& inode);
   void SetOrphan(InodeNumber number, bool orphan);
   // Adds the removal of all keys of the inode to the change.
   Status DeleteInode(Inode& inode, Change& change);

@@ -98,6 +98,16 @@ uint64_t LookupCounts::inodes() const {
   return used_;
 }
 
+std::vector<uint64_t> LookupCounts::All() const {
+  MutexLock lock(mutex_);
+  std::vector<uint64_t> all;
+  all.reserve(used_);
+  for (const uint64_t inode : inodes_) {
+    if (inode != kNone) all.push_back(inode);
+  }
+  return all;
+}
+
 uint64_t LookupCounts::memory_bytes() const {
   MutexLock lock(mutex_);
   return inodes_.size() * (sizeof(uint64_t) + sizeof(uint32_t));

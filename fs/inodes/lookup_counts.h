@@ -21,6 +21,8 @@ class LookupCounts {
   uint64_t Remove(uint64_t inode, uint64_t count);
   uint64_t Of(uint64_t inode) const;
   uint64_t inodes() const;
+  // The inodes that have a count, in any order.
+  std::vector<uint64_t> All() const;
   uint64_t memory_bytes() const;
 
  private:

@@ -19,6 +19,8 @@
 
 namespace siltfs {
 
+class KernelCache;
+
 // The directory with the snapshots, in the root directory, and its inode number.
 inline constexpr std::string_view kSnapshotDirectoryName = ".snapshots";
 inline constexpr InodeNumber kSnapshotDirectory = uint64_t{1} << 63;
@@ -76,10 +78,14 @@ class Snapshots {
                       const std::function<Status(const PathChange&)>& visit) = 0;
   // Changes all files to what they are in the snapshot `name`, and keeps the present state as the
   // snapshot `kept`, which is returned. The time is proportional to the changes since the snapshot.
-  // After a crash the next opening for writing completes it, and until then the store cannot be
-  // read otherwise. kInUse if an inode is open: no other call may use the files meanwhile, so the
-  // store must not be mounted. Other errors: those of Find and Create.
-  virtual Result<SnapshotInfo> RollBack(std::string_view name, std::string_view kept) = 0;
+  // Calls that use the live files wait meanwhile. If the store is mounted, the kernel must be told
+  // what has changed through `cache`, which may be null otherwise. The store then has no snapshot
+  // `kept` without the rollback, also after a crash: the next opening for writing completes the
+  // rollback, and until then the store cannot be read otherwise. kInUse if a file stays open, or
+  // if a call such as a clone does not end soon. Other errors: those of Find and Create. After an
+  // error of the disk in the middle, all calls fail until the store is opened again.
+  virtual Result<SnapshotInfo> RollBack(std::string_view name, std::string_view kept,
+                                        KernelCache* cache = nullptr) = 0;
   // Waits until the metadata of all removed snapshots is removed. Returns the failure of the last
   // attempt, kInterrupted if the store is being closed.
   virtual Status AwaitRemovals() = 0;

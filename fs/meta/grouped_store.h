@@ -87,8 +87,10 @@ class GroupedStore final : public MetadataStore, public SnapshotPort, public Lin
   VersionRelease BeginRelease(uint64_t number) const override;
   Result<bool> ReleaseSome(VersionRelease& release, size_t most) override;
   Status EndRemoval(uint64_t number) override;
-  Status BeginRestore(uint64_t number) override;
-  Result<bool> RestoreSome(VersionRestore& restore, size_t most) override;
+  Result<NumberedSnapshot> BeginRestore(uint64_t number, std::string kept, int64_t created,
+                                        uint64_t inode_limit) override;
+  Result<bool> RestoreSome(VersionRestore& restore, size_t most,
+                           const std::function<void(std::string_view key)>& on_changed) override;
   Status EndRestore(uint64_t number) override;
   Status PublishHidden(const std::vector<HiddenRange>& ranges,
                        const std::function<Status()>& publish) override;
@@ -149,6 +151,8 @@ class GroupedStore final : public MetadataStore, public SnapshotPort, public Lin
   void AwaitAttempt() SILTFS_EXCLUDES(mutex_);
   // Whether a snapshot of this name is being made, or one is being renamed to it.
   bool IsWanted(std::string_view name) const SILTFS_REQUIRES(mutex_);
+  // The state takes these numbers only while more of them are left.
+  static Status CheckNumbersLeft(const SnapshotState& snapshots);
   Status WaitForCommit(uint64_t number) SILTFS_REQUIRES(mutex_);
   void Fail(const Status& cause) SILTFS_REQUIRES(mutex_);
   Status Writable() const SILTFS_REQUIRES(mutex_);

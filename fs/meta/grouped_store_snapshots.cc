@@ -12,6 +12,8 @@ namespace {
 // The most versions of hidden inodes that one write keeps. Commits wait for the write.
 constexpr size_t kVersionsPerWrite = 4096;
 
+Status Taken() { return {StatusCode::kAlreadyExists, "another snapshot has this name"}; }
+
 }  // namespace
 
 std::vector<NumberedSnapshot> GroupedStore::Snapshots() const { return SnapshotsNow()->all(); }
@@ -26,18 +28,20 @@ bool GroupedStore::IsWanted(std::string_view name) const {
          std::ranges::find(renaming_to_, name) != renaming_to_.end();
 }
 
+Status GroupedStore::CheckNumbersLeft(const SnapshotState& snapshots) {
+  if (snapshots.next() < kSnapshotNumberLimit) return Status::Ok();
+  return {StatusCode::kUnsupported,
+          "the store has used all numbers of snapshots, so it cannot have new ones"};
+}
+
 Result<NumberedSnapshot> GroupedStore::CreateSnapshot(std::string name, int64_t created,
                                                       std::function<uint64_t()> inode_limit) {
   const MutexLock making(making_mutex_);
   SILTFS_RETURN_IF_ERROR(WaitForRoom());
   MutexLock lock(mutex_);
   SILTFS_RETURN_IF_ERROR(Writable());
-  if (snapshots_->next() >= kSnapshotNumberLimit) {
-    return Status(StatusCode::kUnsupported,
-                  "the store has used all numbers of snapshots, so it cannot have new ones");
-  }
-  if (snapshots_->HasName(name) || IsWanted(name))
-    return Status(StatusCode::kAlreadyExists, "another snapshot has this name");
+  SILTFS_RETURN_IF_ERROR(CheckNumbersLeft(*snapshots_));
+  if (snapshots_->HasName(name) || IsWanted(name)) return Taken();
   const uint64_t number = open_->number;
   open_->wanted.push_back({name, created, std::move(inode_limit)});
   ApplyToOpen({}, {});
@@ -120,13 +124,34 @@ Status GroupedStore::EndRemoval(uint64_t number) {
   });
 }
 
-Status GroupedStore::BeginRestore(uint64_t number) {
-  return EditSnapshots([&](SnapshotState& state, std::vector<Mutation>& mutations) {
-    return state.BeginRestore(number, mutations);
-  });
+Result<NumberedSnapshot> GroupedStore::BeginRestore(uint64_t number, std::string kept,
+                                                    int64_t created, uint64_t inode_limit) {
+  const MutexLock making(making_mutex_);
+  AwaitAttempt();
+  Counters counters{};
+  uint64_t commit = 0;
+  {
+    const MutexLock lock(mutex_);
+    SILTFS_RETURN_IF_ERROR(CheckNumbersLeft(*snapshots_));
+    if (IsWanted(kept)) return Taken();
+    counters = committed_counters_;
+    commit = completed_;
+  }
+  NumberedSnapshot made;
+  const auto edit = [&](SnapshotState& state, std::vector<Mutation>& mutations) -> Status {
+    SILTFS_RETURN_IF_ERROR(state.BeginRestore(number, mutations));
+    if (state.HasName(kept)) return Taken();
+    state.Add({std::move(kept), created, {}}, commit, inode_limit, counters, mutations);
+    made = state.all().back();
+    return Status::Ok();
+  };
+  SILTFS_RETURN_IF_ERROR(EditSnapshots(edit));
+  return made;
 }
 
-Result<bool> GroupedStore::RestoreSome(VersionRestore& restore, size_t most) {
+Result<bool> GroupedStore::RestoreSome(
+    VersionRestore& restore, size_t most,
+    const std::function<void(std::string_view key)>& on_changed) {
   AwaitAttempt();
   MutexLock write_lock(kv_write_mutex_);
   std::vector<Mutation> mutations;
@@ -139,6 +164,9 @@ Result<bool> GroupedStore::RestoreSome(VersionRestore& restore, size_t most) {
   const VersionKeeper keeper(BoundsOf(SnapshotsNow()->all(), restore.lineage()));
   SILTFS_RETURN_IF_ERROR(keeper.Keep(*present, changed, mutations));
   SILTFS_RETURN_IF_ERROR(WriteNow(mutations));
+  if (on_changed) {
+    for (const std::string& key : keys) on_changed(key);
+  }
   return more;
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fs/records/hidden_range.h"
@@ -57,8 +58,15 @@ class SnapshotPort {
   // BeginRestore and EndRestore the present records are a mixture, so no operation may read or
   // change inodes; after a crash the caller continues with RestoreSome. The counters stay as they
   // are: the caller corrects them before EndRestore.
-  virtual Status BeginRestore(uint64_t number) = 0;
-  virtual Result<bool> RestoreSome(VersionRestore& restore, size_t most) = 0;
+  //
+  // BeginRestore keeps the present state as the snapshot `kept`, by the same write. All changes of
+  // inodes must be committed. `created` and `inode_limit` are as for CreateSnapshot, and so are the
+  // errors; kInvalidArgument if the snapshot `number` was received from another store.
+  // RestoreSome calls `on_changed`, which may be empty, with the keys of changed records.
+  virtual Result<NumberedSnapshot> BeginRestore(uint64_t number, std::string kept, int64_t created,
+                                                uint64_t inode_limit) = 0;
+  virtual Result<bool> RestoreSome(VersionRestore& restore, size_t most,
+                                   const std::function<void(std::string_view key)>& on_changed) = 0;
   virtual Status EndRestore(uint64_t number) = 0;
 
   // Makes inodes visible that were hidden so far (fs/records/hidden_range.h): `publish` applies the

@@ -428,6 +428,7 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   auto live = std::make_unique<FileSystemImpl>(env, std::move(options), std::move(parts));
   SILTFS_RETURN_IF_ERROR(live->Start());
   SnapshotTrees& trees = live->snapshot_trees();
+  OperationGates& gates = live->gates();
   uint64_t root = 0;
   SnapshotTrees::View view = SnapshotTrees::kDirectory;
   if (!snapshot.empty()) {
@@ -438,7 +439,7 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
     SILTFS_ASSIGN_OR_RETURN(view, trees.AddView(root));
   }
   return std::unique_ptr<FileSystem>(
-      std::make_unique<RoutedFileSystem>(std::move(live), trees, directory, root, view));
+      std::make_unique<RoutedFileSystem>(std::move(live), gates, trees, directory, root, view));
 }
 
 }  // namespace

@@ -26,7 +26,11 @@ void FoldThread::Run() {
       if (!stopping_) wakes_.WaitFor(mutex_, kRound);
       if (stopping_) return;
     }
-    if (overlay_memory_.UnderPressure()) RelievePressure();
+    if (overlay_memory_.UnderPressure()) {
+      const auto pass = gate_.Enter();
+      if (!pass.ok()) return;
+      RelievePressure();
+    }
     const bool room = store_.reserve()->Fill().ok();
     if (room && folds_.TakeWaitForRoom()) FoldLeftovers();
     FoldIdle();
@@ -37,6 +41,8 @@ void FoldThread::FoldLeftovers() {
   const KeyRange all = RangeOfLineage(Table::kOverlay, kLiveLineage);
   std::string next = all.begin;
   for (;;) {
+    const auto pass = gate_.Enter();
+    if (!pass.ok()) return;
     std::optional<InodeNumber> found;
     Status scanned = store_.metadata().Pin().Scan(
         next, all.end, [&found](std::string_view key, std::string_view) {
@@ -61,6 +67,8 @@ void FoldThread::FoldIdle() {
   const int64_t now = store_.env().MonotonicNanoseconds();
   for (const InodePtr& inode : inodes_.Snapshot()) {
     if (inode->open_count == 0) continue;  // folded when it was released
+    const auto pass = gate_.Enter();
+    if (!pass.ok()) return;
     bool idle;
     {
       InodeLock lock(inode, InodeLock::Mode::kShared);

@@ -11,6 +11,7 @@
 #include "fs/content/overlay_memory.h"
 #include "fs/inodes/change_applier.h"
 #include "fs/inodes/inode_store.h"
+#include "fs/inodes/operation_gate.h"
 #include "fs/inodes/store_context.h"
 #include "fs/ops/fold_ops.h"
 #include "store/base/thread_annotations.h"
@@ -20,9 +21,10 @@ namespace siltfs {
 class FoldThread {
  public:
   // The arguments must outlive it.
-  FoldThread(const StoreContext& store, InodeStore& inodes, ChangeApplier& changes, FoldOps& folds,
-             const OverlayMemory& overlay_memory)
+  FoldThread(const StoreContext& store, OperationGate& gate, InodeStore& inodes,
+             ChangeApplier& changes, FoldOps& folds, const OverlayMemory& overlay_memory)
       : store_(store),
+        gate_(gate),
         inodes_(inodes),
         changes_(changes),
         folds_(folds),
@@ -40,13 +42,15 @@ class FoldThread {
 
  private:
   void Run();
+  // Each passes the gate for each file by itself.
   void FoldLeftovers();
   void FoldIdle();
-  // Drops overlays from memory until the remaining ones are small enough. Metadata keeps all of
-  // them.
+  // The caller has a pass. Drops overlays from memory until the remaining ones are small enough.
+  // Metadata keeps all of them.
   void RelievePressure();
 
   const StoreContext& store_;
+  OperationGate& gate_;
   InodeStore& inodes_;
   ChangeApplier& changes_;
   FoldOps& folds_;

@@ -143,6 +143,14 @@ std::optional<std::pair<SegmentId, uint32_t>> ParseDamageKey(std::string_view ke
   return std::pair(segment, ordinal);
 }
 
+std::optional<NamePlace> ParseDirectoryEntryKey(std::string_view key) {
+  auto rest = StartParse(Table::kDirectoryEntry, key);
+  if (!rest) return std::nullopt;
+  const uint64_t directory = rest->BigU64();
+  if (!rest->ok() || rest->remaining() == 0) return std::nullopt;
+  return NamePlace{directory, std::string(AsText(rest->Raw(rest->remaining())))};
+}
+
 std::optional<std::string_view> ParseXattrName(std::string_view key) {
   auto rest = StartParse(Table::kXattr, key);
   if (!rest) return std::nullopt;

@@ -101,6 +101,13 @@ std::optional<SegmentId> ParseRemovedSegmentKey(std::string_view key);
 std::optional<SegmentId> ParseSecondaryKey(std::string_view key);
 // Returns the segment and the ordinal.
 std::optional<std::pair<SegmentId, uint32_t>> ParseDamageKey(std::string_view key);
+// kDirectoryEntry.
+struct NamePlace {
+  uint64_t directory = 0;
+  std::string name;
+  bool operator==(const NamePlace&) const = default;
+};
+std::optional<NamePlace> ParseDirectoryEntryKey(std::string_view key);
 std::optional<std::string_view> ParseXattrName(std::string_view key);
 std::optional<uint64_t> ParseSnapshotKey(std::string_view key);
 

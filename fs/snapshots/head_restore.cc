@@ -18,7 +18,7 @@ Status RestoreHead(SnapshotPort& snapshots, LineagePort& lineages, LineageNumber
                          [](const InodeRecord&) {});
   for (bool more = true; more;) {
     SILTFS_RETURN_IF_ERROR(check());
-    SILTFS_ASSIGN_OR_RETURN(more, snapshots.RestoreSome(restore, most));
+    SILTFS_ASSIGN_OR_RETURN(more, snapshots.RestoreSome(restore, most, {}));
   }
   if (!own.empty()) return lineages.EndHeadRestore(lineage, own.back().number);
   // Its number must not be used again before the versions of its last snapshot are removed.

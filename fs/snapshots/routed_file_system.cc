@@ -17,19 +17,21 @@ Status ReadOnly() { return {StatusCode::kReadOnly, "a snapshot cannot be changed
 
 }  // namespace
 
-RoutedFileSystem::RoutedFileSystem(std::unique_ptr<FileSystem> live, SnapshotTrees& trees,
-                                   SnapshotDirectoryMode mode, uint64_t root,
+RoutedFileSystem::RoutedFileSystem(std::unique_ptr<FileSystem> live, OperationGates& gates,
+                                   SnapshotTrees& trees, SnapshotDirectoryMode mode, uint64_t root,
                                    SnapshotTrees::View view)
     : owned_(std::move(live)),
       live_(owned_.get()),
+      gates_(gates),
       trees_(trees),
       mode_(mode),
       root_(root),
       view_(view) {}
 
-RoutedFileSystem::RoutedFileSystem(FileSystem& live, SnapshotTrees& trees, uint64_t snapshot,
-                                   SnapshotTrees::View view)
+RoutedFileSystem::RoutedFileSystem(FileSystem& live, OperationGates& gates, SnapshotTrees& trees,
+                                   uint64_t snapshot, SnapshotTrees::View view)
     : live_(&live),
+      gates_(gates),
       trees_(trees),
       mode_(SnapshotDirectoryMode::kOff),
       root_(snapshot),
@@ -75,7 +77,10 @@ Attributes RoutedFileSystem::DirectoryAttributes() const {
 
 Result<Attributes> RoutedFileSystem::LookupInDirectory(std::string_view name) {
   if (name == ".") return DirectoryAttributes();
-  if (name == "..") return live_->Lookup(kRootInode, ".");
+  if (name == "..") {
+    SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+    return live_->Lookup(kRootInode, ".");
+  }
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, live_->snapshots().Find(name));
   return LookupInSnapshot({found.number, kRootInode}, ".");
 }
@@ -101,7 +106,9 @@ Result<Attributes> RoutedFileSystem::Lookup(InodeNumber parent, std::string_view
   if (IsDirectoryName(parent, name)) return DirectoryAttributes();
   if (parent == kSnapshotDirectory) return LookupInDirectory(name);
   const SnapshotInode split = Split(parent);
-  return split.snapshot == 0 ? live_->Lookup(parent, name) : LookupInSnapshot(split, name);
+  if (split.snapshot != 0) return LookupInSnapshot(split, name);
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  return live_->Lookup(parent, name);
 }
 
 Result<Attributes> RoutedFileSystem::LookupInSnapshot(const SnapshotInode& parent,
@@ -116,13 +123,20 @@ Result<Attributes> RoutedFileSystem::LookupInSnapshot(const SnapshotInode& paren
 void RoutedFileSystem::Forget(InodeNumber inode, uint64_t lookups) {
   if (inode == kSnapshotDirectory) return;
   const SnapshotInode split = Split(inode);
-  if (split.snapshot == 0) return live_->Forget(inode, lookups);
+  if (split.snapshot == 0) {
+    const auto pass = gates_.operations.Enter();
+    if (pass.ok()) live_->Forget(inode, lookups);
+    return;
+  }
   const auto tree = trees_.EnterKnown(split.snapshot, view_);
   if (tree.ok()) (*tree)->names().Forget(split.inode, lookups);
 }
 
 Result<std::string> RoutedFileSystem::ReadLink(InodeNumber inode) {
-  if (IsLive(inode)) return live_->ReadLink(inode);
+  if (IsLive(inode)) {
+    SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+    return live_->ReadLink(inode);
+  }
   const SnapshotInode split = Split(inode);
   SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
   return tree->names().ReadLink(split.inode);
@@ -133,6 +147,7 @@ Status RoutedFileSystem::ReadDirectory(InodeNumber directory, uint64_t cookie,
   if (directory == kSnapshotDirectory) return ListDirectory(cookie, visit);
   const SnapshotInode split = Split(directory);
   if (split.snapshot != 0) return ListSnapshot(split, cookie, visit);
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   if (directory != kRootInode || !HasDirectory())
     return live_->ReadDirectory(directory, cookie, visit);
   if (cookie >= kDirectoryCookie) return Status::Ok();
@@ -164,7 +179,10 @@ Status RoutedFileSystem::ListSnapshot(const SnapshotInode& directory, uint64_t c
 Result<Attributes> RoutedFileSystem::GetAttributes(InodeNumber inode) {
   if (inode == kSnapshotDirectory && HasDirectory()) return DirectoryAttributes();
   const SnapshotInode split = Split(inode);
-  if (split.snapshot == 0) return live_->GetAttributes(inode);
+  if (split.snapshot == 0) {
+    SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+    return live_->GetAttributes(inode);
+  }
   SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
   SILTFS_ASSIGN_OR_RETURN(Attributes attributes, tree->inodes().GetAttributes(split.inode));
   attributes.inode = inode;
@@ -175,7 +193,10 @@ Result<std::string> RoutedFileSystem::GetXattr(InodeNumber inode, std::string_vi
   if (inode == kSnapshotDirectory)
     return Status(StatusCode::kNoAttribute, "the directory of snapshots has no attributes");
   const SnapshotInode split = Split(inode);
-  if (split.snapshot == 0) return live_->GetXattr(inode, name);
+  if (split.snapshot == 0) {
+    SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+    return live_->GetXattr(inode, name);
+  }
   SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
   return tree->xattrs().GetXattr(split.inode, name);
 }
@@ -183,7 +204,10 @@ Result<std::string> RoutedFileSystem::GetXattr(InodeNumber inode, std::string_vi
 Result<std::vector<std::string>> RoutedFileSystem::ListXattrs(InodeNumber inode) {
   if (inode == kSnapshotDirectory) return std::vector<std::string>();
   const SnapshotInode split = Split(inode);
-  if (split.snapshot == 0) return live_->ListXattrs(inode);
+  if (split.snapshot == 0) {
+    SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+    return live_->ListXattrs(inode);
+  }
   SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
   return tree->xattrs().ListXattrs(split.inode);
 }
@@ -191,7 +215,9 @@ Result<std::vector<std::string>> RoutedFileSystem::ListXattrs(InodeNumber inode)
 // --- Files
 
 Status RoutedFileSystem::OpenFile(InodeNumber inode, bool truncate) {
-  if (IsLive(inode)) return live_->OpenFile(inode, truncate);
+  if (IsLive(inode)) {
+    return OpenLive(inode, truncate);
+  }
   if (inode == kSnapshotDirectory) return {StatusCode::kIsADirectory, "is a directory"};
   if (truncate) return ReadOnly();
   const SnapshotInode split = Split(inode);
@@ -199,8 +225,23 @@ Status RoutedFileSystem::OpenFile(InodeNumber inode, bool truncate) {
   return tree->files().OpenFile(split.inode, false);
 }
 
+Status RoutedFileSystem::OpenLive(InodeNumber inode, bool truncate) {
+  const uint64_t before = gates_.operations.rollbacks();
+  SILTFS_ASSIGN_OR_RETURN(const auto opening, gates_.opens.Enter());
+  // The kernel may know the size that the file had before the rollback. It looks for the name
+  // again after this error.
+  if (gates_.operations.rollbacks() != before)
+    return {StatusCode::kStale, "was opened while a rollback changed the files"};
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  return live_->OpenFile(inode, truncate);
+}
+
 void RoutedFileSystem::ReleaseFile(InodeNumber inode) {
-  if (IsLive(inode)) return live_->ReleaseFile(inode);
+  if (IsLive(inode)) {
+    const auto pass = gates_.operations.Enter();
+    if (pass.ok()) live_->ReleaseFile(inode);
+    return;
+  }
   const SnapshotInode split = Split(inode);
   const auto tree = trees_.EnterKnown(split.snapshot, view_);
   if (tree.ok()) (*tree)->files().ReleaseFile(split.inode);
@@ -208,7 +249,10 @@ void RoutedFileSystem::ReleaseFile(InodeNumber inode) {
 
 Result<size_t> RoutedFileSystem::Read(InodeNumber inode, uint64_t offset, MutableByteView out) {
   const SnapshotInode split = Split(inode);
-  if (split.snapshot == 0) return live_->Read(inode, offset, out);
+  if (split.snapshot == 0) {
+    SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+    return live_->Read(inode, offset, out);
+  }
   SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
   return tree->files().Read(split.inode, offset, out);
 }
@@ -216,7 +260,10 @@ Result<size_t> RoutedFileSystem::Read(InodeNumber inode, uint64_t offset, Mutabl
 Result<std::optional<uint64_t>> RoutedFileSystem::Seek(InodeNumber inode, uint64_t offset,
                                                        SeekTarget target) {
   const SnapshotInode split = Split(inode);
-  if (split.snapshot == 0) return live_->Seek(inode, offset, target);
+  if (split.snapshot == 0) {
+    SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+    return live_->Seek(inode, offset, target);
+  }
   SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
   return tree->files().Seek(split.inode, offset, target);
 }
@@ -224,17 +271,25 @@ Result<std::optional<uint64_t>> RoutedFileSystem::Seek(InodeNumber inode, uint64
 Status RoutedFileSystem::RoutedContents::Visit(
     InodeNumber file, uint64_t offset, const std::function<bool(const ContentPiece&)>& visit) {
   const SnapshotInode split = routed_.Split(file);
-  if (split.snapshot == 0) return routed_.live_->contents().Visit(file, offset, visit);
+  if (split.snapshot == 0) {
+    SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gates_.operations.Enter());
+    return routed_.live_->contents().Visit(file, offset, visit);
+  }
   SILTFS_ASSIGN_OR_RETURN(const auto tree, routed_.Enter(split.snapshot));
   return tree->contents().Visit(split.inode, offset, visit);
 }
 
 std::vector<Result<PutOutcome>> RoutedFileSystem::RoutedEntries::Put(
     std::span<const EntryImage> images) {
+  const auto pass = routed_.gates_.operations.Enter();
+  std::vector<Result<PutOutcome>> outcomes;
+  if (!pass.ok()) {
+    for (size_t i = 0; i < images.size(); ++i) outcomes.emplace_back(pass.status());
+    return outcomes;
+  }
   const bool all_good =
       std::ranges::all_of(images, [this](const EntryImage& image) { return Check(image).ok(); });
   if (all_good) return live().Put(images);
-  std::vector<Result<PutOutcome>> outcomes;
   for (const EntryImage& image : images) {
     Status checked = Check(image);
     if (checked.ok()) {
@@ -250,24 +305,28 @@ Result<PutOutcome> RoutedFileSystem::RoutedEntries::Offer(const EntryImage& imag
                                                           InodeNumber reference,
                                                           bool probably_new) {
   SILTFS_RETURN_IF_ERROR(Check(image));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gates_.operations.Enter());
   return live().Offer(image, reference, probably_new);
 }
 
 Result<PutOutcome> RoutedFileSystem::RoutedEntries::Place(InodeNumber temporary,
                                                           const EntryImage& image) {
   SILTFS_RETURN_IF_ERROR(Check(image));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gates_.operations.Enter());
   return live().Place(temporary, image);
 }
 
 Result<PutOutcome> RoutedFileSystem::RoutedEntries::Link(InodeNumber inode, InodeNumber parent,
                                                          std::string_view name) {
   SILTFS_RETURN_IF_ERROR(routed_.CheckNewName(parent, name));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gates_.operations.Enter());
   return live().Link(inode, parent, name);
 }
 
 Result<bool> RoutedFileSystem::RoutedEntries::SetDirectory(InodeNumber directory,
                                                            const EntryImage& image) {
   SILTFS_RETURN_IF_ERROR(routed_.CheckLive(directory));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gates_.operations.Enter());
   return live().SetDirectory(directory, image);
 }
 
@@ -276,6 +335,7 @@ Result<CloneOutcome> RoutedFileSystem::RoutedEntries::Clone(const CloneRequest& 
   if (request.source == kSnapshotDirectory)
     return Status(StatusCode::kInvalidArgument, "the directory of snapshots cannot be cloned");
   const SnapshotInode source = routed_.Split(request.source);
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gates_.operations.Enter());
   if (source.snapshot == 0) return live().Clone(request);
   SILTFS_ASSIGN_OR_RETURN(const auto tree, routed_.Enter(source.snapshot));
   return live().Clone(request);
@@ -286,18 +346,21 @@ Result<CloneOutcome> RoutedFileSystem::RoutedEntries::Clone(const CloneRequest& 
 Result<Attributes> RoutedFileSystem::MakeNode(InodeNumber parent, std::string_view name,
                                               uint32_t mode, uint64_t device, Caller caller) {
   SILTFS_RETURN_IF_ERROR(CheckNewName(parent, name));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   return live_->MakeNode(parent, name, mode, device, caller);
 }
 
 Result<Attributes> RoutedFileSystem::MakeDirectory(InodeNumber parent, std::string_view name,
                                                    uint32_t mode, Caller caller) {
   SILTFS_RETURN_IF_ERROR(CheckNewName(parent, name));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   return live_->MakeDirectory(parent, name, mode, caller);
 }
 
 Result<Attributes> RoutedFileSystem::MakeSymlink(InodeNumber parent, std::string_view name,
                                                  std::string_view target, Caller caller) {
   SILTFS_RETURN_IF_ERROR(CheckNewName(parent, name));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   return live_->MakeSymlink(parent, name, target, caller);
 }
 
@@ -305,16 +368,19 @@ Result<Attributes> RoutedFileSystem::Link(InodeNumber inode, InodeNumber new_par
                                           std::string_view new_name) {
   SILTFS_RETURN_IF_ERROR(CheckLive(inode));
   SILTFS_RETURN_IF_ERROR(CheckNewName(new_parent, new_name));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   return live_->Link(inode, new_parent, new_name);
 }
 
 Status RoutedFileSystem::Unlink(InodeNumber parent, std::string_view name) {
   SILTFS_RETURN_IF_ERROR(CheckLiveName(parent, name));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   return live_->Unlink(parent, name);
 }
 
 Status RoutedFileSystem::RemoveDirectory(InodeNumber parent, std::string_view name) {
   SILTFS_RETURN_IF_ERROR(CheckLiveName(parent, name));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   return live_->RemoveDirectory(parent, name);
 }
 
@@ -322,47 +388,55 @@ Status RoutedFileSystem::Rename(InodeNumber parent, std::string_view name, Inode
                                 std::string_view new_name, RenameMode mode) {
   SILTFS_RETURN_IF_ERROR(CheckLiveName(parent, name));
   SILTFS_RETURN_IF_ERROR(CheckLiveName(new_parent, new_name));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   return live_->Rename(parent, name, new_parent, new_name, mode);
 }
 
 Result<Attributes> RoutedFileSystem::SetAttributes(InodeNumber inode,
                                                    const AttributeChange& change) {
   SILTFS_RETURN_IF_ERROR(CheckLive(inode));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   return live_->SetAttributes(inode, change);
 }
 
 Status RoutedFileSystem::SetXattr(InodeNumber inode, std::string_view name, std::string_view value,
                                   XattrMode mode) {
   SILTFS_RETURN_IF_ERROR(CheckLive(inode));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   return live_->SetXattr(inode, name, value, mode);
 }
 
 Status RoutedFileSystem::RemoveXattr(InodeNumber inode, std::string_view name) {
   SILTFS_RETURN_IF_ERROR(CheckLive(inode));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   return live_->RemoveXattr(inode, name);
 }
 
 Result<Attributes> RoutedFileSystem::CreateFile(InodeNumber parent, std::string_view name,
                                                 uint32_t mode, Caller caller) {
   SILTFS_RETURN_IF_ERROR(CheckNewName(parent, name));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   return live_->CreateFile(parent, name, mode, caller);
 }
 
 Result<Attributes> RoutedFileSystem::MakeTemporaryFile(InodeNumber directory, uint32_t mode,
                                                        Caller caller) {
   SILTFS_RETURN_IF_ERROR(CheckLive(directory));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   return live_->MakeTemporaryFile(directory, mode, caller);
 }
 
 Status RoutedFileSystem::Write(InodeNumber inode, uint64_t offset, ByteView data,
                                Privileges privileges, WriteTimes times) {
   SILTFS_RETURN_IF_ERROR(CheckLive(inode));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   return live_->Write(inode, offset, data, privileges, times);
 }
 
 Status RoutedFileSystem::Allocate(InodeNumber inode, AllocateMode mode, uint64_t offset,
                                   uint64_t length, bool keep_size, Privileges privileges) {
   SILTFS_RETURN_IF_ERROR(CheckLive(inode));
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   return live_->Allocate(inode, mode, offset, length, keep_size, privileges);
 }
 
@@ -373,11 +447,14 @@ Result<uint64_t> RoutedFileSystem::CopyRange(InodeNumber source, uint64_t source
   // Programs then read and write the bytes themselves.
   if (!IsLive(source))
     return Status(StatusCode::kUnsupported, "the recipe of a snapshot's file cannot be shared");
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   return live_->CopyRange(source, source_offset, target, target_offset, length, privileges);
 }
 
 Status RoutedFileSystem::Fsync(InodeNumber inode) {
-  return IsLive(inode) ? live_->Fsync(inode) : Status::Ok();
+  if (!IsLive(inode)) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  return live_->Fsync(inode);
 }
 
 }  // namespace siltfs

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fs/inodes/operation_gate.h"
 #include "fs/interface/content_source.h"
 #include "fs/interface/entry_store.h"
 #include "fs/interface/file_system.h"
@@ -28,13 +29,13 @@ namespace siltfs {
 
 class RoutedFileSystem final : public FileSystem {
  public:
-  // `trees` must live as long as `live`. `root`: the number of the snapshot to show alone, with a
-  // view of it; 0: the live file system.
-  RoutedFileSystem(std::unique_ptr<FileSystem> live, SnapshotTrees& trees,
+  // `gates` and `trees` must live as long as `live`. `root`: the number of the snapshot to show
+  // alone, with a view of it; 0: the live file system.
+  RoutedFileSystem(std::unique_ptr<FileSystem> live, OperationGates& gates, SnapshotTrees& trees,
                    SnapshotDirectoryMode mode, uint64_t root, SnapshotTrees::View view);
   // Shows the snapshot alone, beside `live`, which must outlive it. Takes the view, a view of this
   // snapshot.
-  RoutedFileSystem(FileSystem& live, SnapshotTrees& trees, uint64_t snapshot,
+  RoutedFileSystem(FileSystem& live, OperationGates& gates, SnapshotTrees& trees, uint64_t snapshot,
                    SnapshotTrees::View view);
   ~RoutedFileSystem() override;
 
@@ -147,6 +148,8 @@ class RoutedFileSystem final : public FileSystem {
   // As CheckLiveName, for a call that makes a name: kAlreadyExists.
   Status CheckNewName(InodeNumber parent, std::string_view name) const;
 
+  Status OpenLive(InodeNumber inode, bool truncate);
+
   Attributes DirectoryAttributes() const;
   Result<Attributes> LookupInDirectory(std::string_view name);
   Result<Attributes> LookupInSnapshot(const SnapshotInode& parent, std::string_view name);
@@ -158,6 +161,7 @@ class RoutedFileSystem final : public FileSystem {
 
   const std::unique_ptr<FileSystem> owned_;  // null if it is a view beside the live file system
   FileSystem* const live_;
+  OperationGates& gates_;  // each call on a live inode passes
   SnapshotTrees& trees_;
   const SnapshotDirectoryMode mode_;
   const uint64_t root_;

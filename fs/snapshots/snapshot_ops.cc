@@ -37,29 +37,6 @@ SnapshotInfo InfoOf(const NumberedSnapshot& snapshot) {
                                : StoreUuid::FromBytes(record.source.store).ToText()};
 }
 
-int64_t& At(Counters& counters, Counter which) { return counters[static_cast<size_t>(which)]; }
-
-// What must be added to these counters, so that they are those of the snapshot.
-Counters Differences(const SnapshotRecord& snapshot, Counters counters) {
-  Counters differences{};
-  const auto set = [&](Counter which, int64_t value) {
-    At(differences, which) = value - At(counters, which);
-  };
-  set(Counter::kLogicalBytes, snapshot.logical_bytes);
-  set(Counter::kFiles, snapshot.files);
-  set(Counter::kDirectories, snapshot.directories);
-  set(Counter::kChunkReferences, snapshot.chunk_references);
-  return differences;
-}
-
-void Uncount(const InodeRecord& inode, Counters& counters) {
-  --At(counters, inode.IsDirectory() ? Counter::kDirectories : Counter::kFiles);
-  if (!inode.IsRegular()) return;
-  const ContentTally tally(inode);
-  At(counters, Counter::kLogicalBytes) -= tally.allocated;
-  At(counters, Counter::kChunkReferences) -= tally.references;
-}
-
 // The change as it looks if the newer state is compared with the older one.
 PathChange Backward(PathChange change) {
   if (change.kind == ChangeKind::kCreated) {
@@ -89,17 +66,20 @@ Status OtherLineage(std::string_view from, std::string_view to) {
 
 }  // namespace
 
-SnapshotOps::SnapshotOps(const StoreContext& store, const IdAllocator* ids, InodeStore& inodes,
-                         SnapshotTrees& trees, FileSystem& live)
+SnapshotOps::SnapshotOps(const StoreContext& store, const IdAllocator* ids, OperationGates& gates,
+                         InodeStore& inodes, InodeLifetimes& lifetimes, SnapshotTrees& trees,
+                         FileSystem& live)
     : store_(store),
       ids_(ids),
-      inodes_(inodes),
+      gates_(gates),
+      lifetimes_(lifetimes),
       trees_(trees),
       live_(live),
       job_(store.env(), {.store = store.options().store,
                          .interrupted = "the store is being closed; the next mount continues the "
                                         "removal of snapshots"}),
-      measurer_(store) {}
+      measurer_(store),
+      rollback_(store, gates, inodes, lifetimes) {}
 
 void SnapshotOps::Start() {
   if (store_.options().read_only) return;
@@ -141,15 +121,23 @@ Result<std::vector<SnapshotSpace>> SnapshotOps::Measure(const std::function<Stat
   return spaces;
 }
 
-Result<SnapshotInfo> SnapshotOps::Create(std::string_view name) {
-  SILTFS_RETURN_IF_ERROR(CheckName(name));
+Status SnapshotOps::CheckRoomForSnapshot() const {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
   SILTFS_RETURN_IF_ERROR(store_.CheckRoom(kBytesPerName));
-  if (ids_->next_inode() >= kSnapshotInodeLimit) {
-    return Status(
-        StatusCode::kUnsupported,
-        "the store has used up the inode numbers of snapshots, so it cannot have new ones");
-  }
+  if (ids_->next_inode() < kSnapshotInodeLimit) return Status::Ok();
+  return {StatusCode::kUnsupported,
+          "the store has used up the inode numbers of snapshots, so it cannot have new ones"};
+}
+
+Status SnapshotOps::CheckFree(std::string_view name) const {
+  if (!Find(name).ok()) return Status::Ok();
+  return {StatusCode::kAlreadyExists, fmt::format("another snapshot is named \"{}\"", name)};
+}
+
+Result<SnapshotInfo> SnapshotOps::Create(std::string_view name) {
+  SILTFS_RETURN_IF_ERROR(CheckName(name));
+  SILTFS_RETURN_IF_ERROR(CheckRoomForSnapshot());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot made,
                           Port().CreateSnapshot(std::string(name), store_.Now(),
                                                 [this] { return ids_->next_inode(); }));
@@ -159,6 +147,7 @@ Result<SnapshotInfo> SnapshotOps::Create(std::string_view name) {
 Status SnapshotOps::Rename(std::string_view name, std::string_view new_name) {
   SILTFS_RETURN_IF_ERROR(CheckName(new_name));
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
   // The new name is durable at once. So after a crash, the changes before it must be there, too.
   SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
@@ -167,6 +156,7 @@ Status SnapshotOps::Rename(std::string_view name, std::string_view new_name) {
 
 Status SnapshotOps::Remove(std::string_view name) {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   const MutexLock lock(remove_mutex_);
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
   // The removal is durable at once. So after a crash, the changes before it must be there, too.
@@ -178,6 +168,12 @@ Status SnapshotOps::Remove(std::string_view name) {
   return removed;
 }
 
+Result<std::shared_ptr<const KvSnapshot>> SnapshotOps::CommittedFiles() const {
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  if (store_.CheckWritable().ok()) SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
+  return store_.metadata().CommittedSnapshot();
+}
+
 Status SnapshotOps::Diff(std::string_view from, std::optional<std::string_view> to,
                          const std::function<Status()>& check,
                          const std::function<Status(const PathChange&)>& visit) {
@@ -187,8 +183,8 @@ Status SnapshotOps::Diff(std::string_view from, std::optional<std::string_view> 
   SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot older, Port().FindSnapshot(first.number));
   if (!to && older.record.lineage != kLiveLineage) return OtherLineage(from, "the files");
   if (!to) {
-    if (store_.CheckWritable().ok()) SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
-    return CompareTrees({store_.metadata().CommittedSnapshot(), older, nullptr}, check, visit);
+    SILTFS_ASSIGN_OR_RETURN(const auto present, CommittedFiles());
+    return CompareTrees({present, older, nullptr}, check, visit);
   }
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo second, Find(*to));
   if (first.number == second.number) return Status::Ok();
@@ -205,17 +201,46 @@ Status SnapshotOps::Diff(std::string_view from, std::optional<std::string_view> 
   });
 }
 
-Result<SnapshotInfo> SnapshotOps::RollBack(std::string_view name, std::string_view kept) {
-  SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
-  SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo wanted, Find(name));
-  for (const InodePtr& inode : inodes_.Snapshot()) {
-    if (inode->open_count > 0)
-      return Status(StatusCode::kInUse, fmt::format("inode {} is open", inode->number));
+Result<SnapshotInfo> SnapshotOps::RollBack(std::string_view name, std::string_view kept,
+                                           KernelCache* cache) {
+  SILTFS_RETURN_IF_ERROR(CheckName(kept));
+  SILTFS_RETURN_IF_ERROR(CheckRoomForSnapshot());
+  RestoredRecords restored(lifetimes_.lookups());
+  NumberedSnapshot made;
+  std::shared_ptr<const KvSnapshot> restored_state;
+  std::optional<OperationGate::Closure> opens;
+  {
+    SILTFS_ASSIGN_OR_RETURN(Rollback::Closures closures, rollback_.AwaitNothingOpen());
+    SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
+    SILTFS_RETURN_IF_ERROR(CheckFree(kept));
+    SILTFS_RETURN_IF_ERROR(rollback_.CommitInodes());
+    SILTFS_ASSIGN_OR_RETURN(made, Port().BeginRestore(found.number, std::string(kept), store_.Now(),
+                                                      ids_->next_inode()));
+    SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot wanted, Port().FindSnapshot(found.number));
+    const Status done =
+        rollback_.Restore(wanted, [&restored](std::string_view key) { restored.Add(key); });
+    if (!done.ok()) {
+      gates_.operations.Break(
+          {StatusCode::kIoError,
+           fmt::format("the rollback to the snapshot \"{}\" has failed ({}); unmount the "
+                       "store, and mount it again, which completes the rollback",
+                       name, done.ToString())});
+      return done;
+    }
+    if (cache == nullptr) return InfoOf(made);
+    restored.ForgetInodes(*cache);
+    restored_state = store_.metadata().CommittedSnapshot();
+    opens.emplace(std::move(closures.opens));
   }
-  SILTFS_ASSIGN_OR_RETURN(SnapshotInfo made, Create(kept));
-  SILTFS_RETURN_IF_ERROR(Port().BeginRestore(wanted.number));
-  SILTFS_RETURN_IF_ERROR(CompleteRollback());
-  return made;
+  const Status found_names = restored.AddNamesOfFiles(*restored_state);
+  restored.ForgetNames(*cache);
+  if (!found_names.ok() && store_.options().report) {
+    store_.options().report(fmt::format(
+        "after the rollback to the snapshot \"{}\" programs may see old sizes of files until the "
+        "next mount, because names cannot be read: {}",
+        name, found_names.ToString()));
+  }
+  return InfoOf(made);
 }
 
 Status SnapshotOps::CompleteRollback() {
@@ -230,31 +255,14 @@ Status SnapshotOps::CompleteRollback() {
                         "writing once, which completes it",
                         wanted->record.name)};
   }
-  Counters differences = Differences(wanted->record, store_.metadata().counters());
-  VersionRestore restore(BoundsOf(*wanted), [&differences](const InodeRecord& dropped) {
-    Uncount(dropped, differences);
-  });
-  for (bool more = true; more;) {
-    const auto& interrupted = store_.options().interrupted;
-    if (interrupted && interrupted())
-      return {StatusCode::kInterrupted, "was interrupted; the next mount completes the rollback"};
-    SILTFS_ASSIGN_OR_RETURN(more, Port().RestoreSome(restore, kVersionsPerWrite));
-  }
-  for (const InodePtr& inode : inodes_.Snapshot()) {
-    const InodeLock lock(inode, InodeLock::Mode::kExclusive);
-    inode->Invalidate();
-    inodes_.Erase(inode->number);
-  }
-  SILTFS_RETURN_IF_ERROR(store_.metadata().Apply({}, differences).status());
-  SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
-  return Port().EndRestore(wanted->number);
+  return rollback_.Restore(*wanted, {});
 }
 
 Result<std::unique_ptr<FileSystem>> SnapshotOps::Show(std::string_view name) {
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
   SILTFS_ASSIGN_OR_RETURN(const SnapshotTrees::View view, trees_.AddView(found.number));
   return std::unique_ptr<FileSystem>(
-      std::make_unique<RoutedFileSystem>(live_, trees_, found.number, view));
+      std::make_unique<RoutedFileSystem>(live_, gates_, trees_, found.number, view));
 }
 
 Status SnapshotOps::AwaitRemovals() {

@@ -11,11 +11,14 @@
 #include <string_view>
 #include <vector>
 
+#include "fs/inodes/inode_lifetimes.h"
 #include "fs/inodes/inode_store.h"
+#include "fs/inodes/operation_gate.h"
 #include "fs/inodes/store_context.h"
 #include "fs/interface/snapshots.h"
 #include "fs/jobs/background_job.h"
 #include "fs/meta/id_allocator.h"
+#include "fs/snapshots/rollback.h"
 #include "fs/snapshots/snapshot_measurer.h"
 #include "fs/snapshots/snapshot_trees.h"
 #include "store/base/thread_annotations.h"
@@ -26,8 +29,9 @@ class SnapshotOps final : public Snapshots {
  public:
   // `ids` is null if the store is read-only. `live` is the file system that this object belongs to.
   // It is used by Show alone.
-  SnapshotOps(const StoreContext& store, const IdAllocator* ids, InodeStore& inodes,
-              SnapshotTrees& trees, FileSystem& live);
+  SnapshotOps(const StoreContext& store, const IdAllocator* ids, OperationGates& gates,
+              InodeStore& inodes, InodeLifetimes& lifetimes, SnapshotTrees& trees,
+              FileSystem& live);
 
   std::vector<SnapshotInfo> List() const override;
   Result<SnapshotInfo> Find(std::string_view name) const override;
@@ -38,7 +42,8 @@ class SnapshotOps final : public Snapshots {
   Status Diff(std::string_view from, std::optional<std::string_view> to,
               const std::function<Status()>& check,
               const std::function<Status(const PathChange&)>& visit) override;
-  Result<SnapshotInfo> RollBack(std::string_view name, std::string_view kept) override;
+  Result<SnapshotInfo> RollBack(std::string_view name, std::string_view kept,
+                                KernelCache* cache) override;
   Status AwaitRemovals() override;
   Result<std::unique_ptr<FileSystem>> Show(std::string_view name) override;
 
@@ -55,6 +60,12 @@ class SnapshotOps final : public Snapshots {
   }
 
  private:
+  // Whether the store may have another snapshot.
+  Status CheckRoomForSnapshot() const;
+  // kAlreadyExists if a snapshot has this name.
+  Status CheckFree(std::string_view name) const;
+  // The committed records, which include all changes that ended before the call.
+  Result<std::shared_ptr<const KvSnapshot>> CommittedFiles() const;
   SnapshotInfo Describe(const NumberedSnapshot& snapshot) const;
   // Removes the metadata of all removed snapshots.
   Status ReleaseRemoved() SILTFS_REQUIRES(job_.run_mutex());
@@ -70,12 +81,14 @@ class SnapshotOps final : public Snapshots {
 
   const StoreContext& store_;
   const IdAllocator* const ids_;
-  InodeStore& inodes_;
+  OperationGates& gates_;
+  InodeLifetimes& lifetimes_;
   SnapshotTrees& trees_;
   FileSystem& live_;
   Mutex remove_mutex_;  // held while a snapshot is closed and marked as removed
   BackgroundJob job_;
   SnapshotMeasurer measurer_;
+  Rollback rollback_;
 };
 
 }  // namespace siltfs

@@ -61,7 +61,7 @@ class MemorySnapshots final : public Snapshots {
               const std::function<Status(const PathChange&)>&) override {
     return {StatusCode::kUnsupported, "a file system in memory compares no snapshots"};
   }
-  Result<SnapshotInfo> RollBack(std::string_view, std::string_view) override {
+  Result<SnapshotInfo> RollBack(std::string_view, std::string_view, KernelCache*) override {
     return Status(StatusCode::kUnsupported, "a file system in memory has no rollback");
   }
   Status AwaitRemovals() override { return Status::Ok(); }

@@ -182,7 +182,9 @@ std::function<ExitCode()> ConfigureRollback(CLI::App& app, Surroundings& surroun
     const std::string kept =
         arguments->new_name.empty() ? NameOfKept() : std::string(arguments->new_name);
     const auto done = WithSnapshots(
-        surroundings.env, arguments->place, SnapshotAccess::kChange, [&](SnapshotPlace& place) {
+        surroundings.env, arguments->place, SnapshotAccess::kChange,
+        [&](SnapshotPlace& place) -> Result<Json> {
+          SILTFS_RETURN_IF_ERROR(place.Sync());
           return place.Run({{"action", "rollback"}, {"name", arguments->name}, {"keep_as", kept}});
         });
     const std::string text =

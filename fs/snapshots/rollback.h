@@ -1,0 +1,96 @@
+// The steps of a rollback (Snapshots::RollBack): changes all live inodes to what a snapshot shows,
+// while no operation uses inodes.
+//
+// While the store is mounted, the kernel knows names, attributes and contents. It forgets the
+// content and the attributes of inodes before operations go on. But it keeps the sizes and times of
+// files, as it does with each write-back cache, until it forgets all names of the file. And it
+// forgets names only after operations go on, because a thread of the kernel may hold the lock of a
+// directory while its request waits for the end of the rollback. So files are opened only after the
+// names are forgotten. Until then, a name may lead to the inode that had it before, and a file may
+// show the size that it had.
+//
+// Thread-safety: one thread at a time. Ownership: borrows its arguments. Memory: the changed names
+// and inodes that the kernel has looked up and not forgotten. Errors: those of metadata.
+// Durability: durable after Restore.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "fs/inodes/inode_lifetimes.h"
+#include "fs/inodes/inode_store.h"
+#include "fs/inodes/operation_gate.h"
+#include "fs/inodes/store_context.h"
+#include "fs/interface/kernel_cache.h"
+#include "fs/records/schema.h"
+#include "fs/records/snapshot_record.h"
+
+namespace siltfs {
+
+// What the kernel may know of the changed records.
+class RestoredRecords {
+ public:
+  explicit RestoredRecords(const LookupCounts& lookups) : lookups_(lookups) {}
+
+  void Add(std::string_view key);
+  // Call it before operations go on.
+  void ForgetInodes(KernelCache& cache) const;
+  // Adds the unchanged names of changed files. `restored` has the records after the rollback.
+  // The cost is proportional to the names in the directories of these files. If a file has several
+  // names, it is proportional to the names in all directories that the kernel knows.
+  Status AddNamesOfFiles(const KvSnapshot& restored);
+  // Call it after operations may go on.
+  void ForgetNames(KernelCache& cache) const;
+
+ private:
+  bool IsKnown(uint64_t inode) const;
+  // Adds the names in this directory that lead to a file of `files`.
+  Status AddNamesIn(uint64_t directory, const KvSnapshot& restored,
+                    const std::unordered_set<uint64_t>& files);
+
+  const LookupCounts& lookups_;
+  std::map<uint64_t, bool> inodes_;  // whether their names have changed
+  std::vector<NamePlace> names_;
+};
+
+class Rollback {
+ public:
+  Rollback(const StoreContext& store, OperationGates& gates, InodeStore& inodes,
+           InodeLifetimes& lifetimes)
+      : store_(store), gates_(gates), inodes_(inodes), lifetimes_(lifetimes) {}
+
+  struct Closures {
+    OperationGate::Closure opens;
+    OperationGate::Closure operations;  // ends first
+  };
+  // Keeps operations out, at a time when no inode is open. The kernel reports some milliseconds
+  // late that a program has closed a file, so this waits for a while. kInUse if an inode stays open
+  // or an operation does not end.
+  Result<Closures> AwaitNothingOpen();
+  // Removes the inodes that have no name, and commits all changes. Call it with the closure.
+  Status CommitInodes();
+  // Changes the records to what the snapshot shows, which BeginRestore was called for. Calls
+  // `on_changed` with the key of each changed record. After an error the records are a mixture of
+  // two states; the next opening for writing completes the rollback.
+  Status Restore(const NumberedSnapshot& wanted,
+                 const std::function<void(std::string_view key)>& on_changed);
+
+ private:
+  Status CheckNothingOpen() const;
+  // nullopt if an operation does not end soon.
+  Result<std::optional<Closures>> Close();
+
+  const StoreContext& store_;
+  OperationGates& gates_;
+  InodeStore& inodes_;
+  InodeLifetimes& lifetimes_;
+};
+
+}  // namespace siltfs
