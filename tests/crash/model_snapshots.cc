@@ -118,7 +118,8 @@ Status ModelSnapshots::Diff(std::string_view, std::optional<std::string_view>,
   return {StatusCode::kUnsupported, "the model compares no snapshots"};
 }
 
-Result<SnapshotInfo> ModelSnapshots::RollBack(std::string_view name, std::string_view kept) {
+Result<SnapshotInfo> ModelSnapshots::RollBack(std::string_view name, std::string_view kept,
+                                              KernelCache*) {
   const MutexLock lock(mutex_);
   const auto wanted = snapshots_.find(name);
   if (wanted == snapshots_.end()) return NoSuch();

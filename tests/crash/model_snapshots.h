@@ -65,7 +65,8 @@ class ModelSnapshots final : public Snapshots {
   Status Diff(std::string_view from, std::optional<std::string_view> to,
               const std::function<Status()>& check,
               const std::function<Status(const PathChange&)>& visit) override;
-  Result<SnapshotInfo> RollBack(std::string_view name, std::string_view kept) override;
+  Result<SnapshotInfo> RollBack(std::string_view name, std::string_view kept,
+                                KernelCache* cache) override;
   Status AwaitRemovals() override { return Status::Ok(); }
   Result<std::unique_ptr<FileSystem>> Show(std::string_view name) override;
 
