@@ -343,6 +343,9 @@ Result<NumberedSnapshot> SnapshotReceiver::Publish(const StreamEnd& end) {
     }
     return std::move(checked).status();
   }
+  // The snapshot is durable at once. So after a crash, the changes before it must be there, too. A
+  // stream without records has made no commit so far.
+  SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
   SnapshotRecord record;
   record.name = name_;
   record.created = begin_.snapshot.created;

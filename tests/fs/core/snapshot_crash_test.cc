@@ -152,6 +152,30 @@ TEST_CASE("a power cut while a snapshot is received leaves no snapshot or the wh
       });
 }
 
+TEST_CASE("a received snapshot without records does not survive without the changes before it") {
+  SnapshotFixture source;
+  source.Write("file", "content");
+  source.Create("first");
+  source.Create("same");
+  const std::string full = Send(*source.fs, {.snapshot = "first"});
+  const std::string nothing = Send(*source.fs, {.snapshot = "same", .base = "first"});
+  Target target;
+  target.Prepare([&](FileSystem& fs) { REQUIRE_OK(Receive(fs, full)); });
+  CutEverywhere(
+      target,
+      [&](FileSystem& fs) {
+        MakeFile(fs, kRootInode, "before");
+        const auto received = Receive(fs, nothing);
+        REQUIRE_OK(received);
+        REQUIRE(received->records == 0);
+      },
+      [&](FileSystem& fs) {
+        if (!Has(fs, "same")) return;
+        REQUIRE(ReadState(fs, std::nullopt).contains("/before"));
+        RequireSame(ReadState(fs, "same"), ReadState(fs, "first"));
+      });
+}
+
 TEST_CASE("a power cut while the newest received snapshot is removed leaves the older one") {
   Source source;
   Target target;
