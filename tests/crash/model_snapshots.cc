@@ -121,14 +121,14 @@ Status ModelSnapshots::Diff(std::string_view, std::optional<std::string_view>,
 Result<SnapshotInfo> ModelSnapshots::RollBack(std::string_view name, std::string_view kept,
                                               KernelCache*) {
   const MutexLock lock(mutex_);
-  const auto wanted = snapshots_.find(name);
-  if (wanted == snapshots_.end()) return NoSuch();
   const bool in_use = std::ranges::any_of(
       inodes_.all(), [](const auto& numbered) { return numbered.second.opens > 0; });
   if (in_use) return Status(StatusCode::kInUse, "an inode is open");
+  const auto wanted = snapshots_.find(name);
+  if (wanted == snapshots_.end()) return NoSuch();
+  if (snapshots_.contains(kept)) return Taken();
   if (wanted->second.lineage != 0)
     return Status(StatusCode::kInvalidArgument, "the snapshot was received");
-  if (snapshots_.contains(kept)) return Taken();
   const std::shared_ptr<const ModelState> state = wanted->second.state;
   SnapshotInfo made = Add(kept, 0, std::make_shared<ModelState>(inodes_));
   inodes_.Restore(state->inodes);
