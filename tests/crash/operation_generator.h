@@ -58,6 +58,7 @@ class OperationGenerator {
   void PlanSnapshots();
   void PlanReceipts();
   void PlanOwnReceipts();
+  void PlanLostBase();
   void PlanSnapshotClone();
   void PlanRollBack();
   void PlanSnapshot(const std::string& name);

@@ -72,6 +72,21 @@ void OperationGenerator::PlanOwnReceipts() {
   PlanReceipt(fmt::format("s{}", second), fmt::format("s{}", first), fmt::format("c{}", second));
 }
 
+// Receives a snapshot only in part, and removes its base. Then receives both again. What has
+// arrived first belongs to the removed base.
+void OperationGenerator::PlanLostBase() {
+  const auto nth = static_cast<unsigned>(random_.Below(kSentSnapshots - 1));
+  PlanReceipt(SentName(nth), "", ReceivedName(nth));
+  PlanReceipt(SentName(nth + 1), SentName(nth), ReceivedName(nth + 1));
+  do {
+    planned_.back().data_seed = random_.Next();
+  } while (TransferOf(planned_.back().data_seed) != Transfer::kCutShort);
+  planned_.push_back(OnSnapshot(Kind::kDeleteSnapshot, ReceivedName(nth)));
+  if (random_.OneIn(2)) planned_.push_back(OnSnapshot(Kind::kCollect, ""));
+  PlanReceipt(SentName(nth), "", ReceivedName(nth));
+  PlanReceipt(SentName(nth + 1), SentName(nth), ReceivedName(nth + 1));
+}
+
 // Clones a file or a directory from a snapshot, mostly after the target was removed.
 void OperationGenerator::PlanSnapshotClone() {
   const std::string snapshot = fmt::format("s{}", random_.Below(3));
@@ -129,7 +144,7 @@ void OperationGenerator::PlanRollBack() {
     planned_.push_back(close);
   }
   if (!random_.OneIn(8)) planned_.push_back(OnSnapshot(Kind::kDeleteSnapshot, kept));
-  planned_.push_back(OnSnapshot(Kind::kRollBack, random_.OneIn(16) ? "r0" : name, kept));
+  planned_.push_back(OnSnapshot(Kind::kRollBack, random_.OneIn(10) ? "r0" : name, kept));
 }
 
 void OperationGenerator::PlanSnapshots() {
@@ -152,7 +167,11 @@ void OperationGenerator::PlanSnapshots() {
   } else if (way < 10) {
     PlanReceipts();
   } else if (way < 11) {
-    PlanOwnReceipts();
+    if (random_.OneIn(3)) {
+      PlanLostBase();
+    } else {
+      PlanOwnReceipts();
+    }
   } else if (way < 12) {  // mostly refused: the base is not the newest one
     const auto older = static_cast<unsigned>(random_.Below(kSentSnapshots));
     const auto newer = static_cast<unsigned>(random_.Below(kSentSnapshots));

@@ -17,7 +17,7 @@ namespace {
 using Kind = Operation::Kind;
 using Mix = OperationGenerator::Mix;
 
-constexpr uint64_t kSeeds = 150;
+constexpr uint64_t kSeeds = 300;
 constexpr int kSteps = 60;  // as in a sequence of usual length
 
 // Takes the steps of several sequences on models, and counts the answers.
