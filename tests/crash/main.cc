@@ -111,7 +111,8 @@ int Run(int argc, char** argv) {
                "Put whole entries, as imports do, among the other operations");
   app.add_flag("--deltas", deltas, "Make all stores with deltas, and write versions of files")
       ->excludes("--entries");
-  app.add_flag("--snapshots", snapshots, "Make and remove snapshots among the other operations")
+  app.add_flag("--snapshots", snapshots,
+               "Make, receive, restore and remove snapshots among the other operations")
       ->excludes("--entries")
       ->excludes("--deltas");
   app.add_option("--save", options.save_directory, "Save failing cuts in this directory")

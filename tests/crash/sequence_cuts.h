@@ -2,9 +2,9 @@
 // plan says how many places are used (most_places in sequence.h). Three sequences in four use 4
 // places. Most others use 40, and some use 150 or every place. If the plan limits their number, the
 // places are drawn at random. In stores with deltas half of them lie in recompression and garbage
-// collection, and in sequences with snapshots half of them lie in steps that receive, clone, restore
-// or remove snapshots. At each place two cuts are made. In the first cut no unsynced write survives,
-// and in the second cut a random part of these writes.
+// collection, and in sequences with snapshots half of them lie in steps that receive, clone,
+// restore or remove snapshots. At each place two cuts are made. In the first cut no unsynced write
+// survives, and in the second cut a random part of these writes.
 //
 // Thread-safety: one thread at a time.
 #pragma once
