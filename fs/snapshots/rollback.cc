@@ -155,7 +155,6 @@ Status Rollback::CommitInodes() {
 
 Status Rollback::Restore(const NumberedSnapshot& wanted,
                          const std::function<void(std::string_view key)>& on_changed) {
-  gates_.operations.CountRollback();
   SnapshotPort& port = *store_.metadata().snapshots();
   Counters differences = Differences(wanted.record, store_.metadata().counters());
   VersionRestore restore(BoundsOf(wanted), [&differences](const InodeRecord& dropped) {

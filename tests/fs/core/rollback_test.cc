@@ -167,6 +167,54 @@ TEST_CASE("a file that is opened while a rollback runs is looked up again") {
   fs.Forget(file, 1);
 }
 
+TEST_CASE("times that the kernel writes back after a rollback are not those of the files") {
+  SnapshotFixture f;
+  FileSystem& fs = *f.fs;
+  f.Write("file", "old");
+  f.Write("other", "old");
+  const InodeNumber file = Know(fs, kRootInode, "file");
+  f.Create("before");
+  const int64_t mtime = fs.GetAttributes(file)->mtime;
+  f.Append(file, "new");
+  f.Write("gone", "1");
+  const InodeNumber gone = Know(fs, kRootInode, "gone");
+  AttributeChange late;
+  late.mtime = mtime + 1'000'000'000;
+  late.ctime = late.mtime;
+  // The kernel writes times back when it forgets the last name.
+  class WritingCache final : public KernelCache {
+   public:
+    WritingCache(FileSystem& fs, InodeNumber file, const AttributeChange& late)
+        : fs_(fs), file_(file), late_(late) {}
+    void ForgetName(InodeNumber, const std::string&) override {
+      written.push_back(fs_.SetAttributes(file_, late_).status());
+    }
+    void ForgetInode(InodeNumber, bool) override {}
+    std::vector<Status> written;
+
+   private:
+    FileSystem& fs_;
+    const InodeNumber file_;
+    const AttributeChange late_;
+  };
+  WritingCache cache(fs, file, late);
+  REQUIRE_OK(fs.snapshots().RollBack("before", "kept", &cache));
+  REQUIRE(cache.written.size() == 2);
+  for (const Status& status : cache.written) REQUIRE_OK(status);
+  CHECK(fs.GetAttributes(file)->mtime == mtime);
+  // The kernel may write the times of a removed file back at any time.
+  REQUIRE_OK(fs.SetAttributes(gone, late));
+  REQUIRE_CODE(fs.GetAttributes(gone), kStale);
+  AttributeChange other = late;
+  other.mode = 0600;
+  REQUIRE_CODE(fs.SetAttributes(gone, other), kStale);
+  // Later changes are those of programs.
+  REQUIRE_OK(fs.SetAttributes(file, late));
+  CHECK(fs.GetAttributes(file)->mtime == late.mtime);
+  fs.Forget(file, 1);
+  fs.Forget(gone, 1);
+}
+
 TEST_CASE("a rollback removes files without names that the kernel has not forgotten") {
   SnapshotFixture f;
   FileSystem& fs = *f.fs;
