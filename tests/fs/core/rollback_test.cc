@@ -62,14 +62,19 @@ TEST_CASE("a rollback makes the kernel forget all changed inodes and names that 
   f.Write("mode", "1");
   f.Write("same", "1");
   f.Write("removed", "1");
+  REQUIRE_OK(fs.MakeSymlink(kRootInode, "symlink", "target", kCaller));
   f.Create("before");
   const Paths before = ReadState(f, std::nullopt);
   const InodeNumber content = Know(fs, kRootInode, "content");
   const InodeNumber mode = Know(fs, kRootInode, "mode");
   const InodeNumber same = Know(fs, kRootInode, "same");
+  const InodeNumber symlink = Know(fs, kRootInode, "symlink");
   Know(fs, kRootInode, "dir");
   f.Append(content, "new");
   f.SetMode(mode, 0600);
+  AttributeChange owner;
+  owner.uid = 7;
+  REQUIRE_OK(fs.SetAttributes(symlink, owner));
   REQUIRE_OK(fs.Unlink(kRootInode, "removed"));
   MakeFile(fs, dir, "added");
   const InodeNumber added = Know(fs, dir, "added");
@@ -86,7 +91,11 @@ TEST_CASE("a rollback makes the kernel forget all changed inodes and names that 
                              {dir, "added"},
                              {kRootInode, "content"},
                              {kRootInode, "mode"}});
-  CHECK(cache.inodes_before_names == std::set<InodeNumber>{kRootInode, content, mode, dir, added});
+  CHECK(cache.inodes_before_names ==
+        std::set<InodeNumber>{kRootInode, content, mode, symlink, dir, added});
+  // A request to read the link may wait for the end of the rollback, and holds the link's page.
+  CHECK_FALSE(cache.listings.contains(symlink));
+  CHECK(cache.listings.contains(content));
   CHECK(cache.listings.contains(kRootInode));
   CHECK(cache.listings.contains(dir));
   CHECK(fs.GetAttributes(content)->size == 3);
