@@ -80,6 +80,7 @@ struct OperationGates {
   OperationGate operations;
   OperationGate opens;  // of files
 
+  // Grows at the end of a rollback, before files can be opened again.
   std::atomic<uint64_t> rollbacks{0};
   // The last rollback may have changed or removed inodes below this number.
   std::atomic<uint64_t> rolled_back_below{0};

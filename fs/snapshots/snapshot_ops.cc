@@ -219,7 +219,6 @@ Result<SnapshotInfo> SnapshotOps::RollBack(std::string_view name, std::string_vi
     SILTFS_ASSIGN_OR_RETURN(
         made, Port().BeginRestore(found.number, std::string(kept), store_.Now(), inode_limit));
     SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot wanted, Port().FindSnapshot(found.number));
-    ++gates_.rollbacks;
     gates_.rolled_back_below = inode_limit;
     const Status done =
         rollback_.Restore(wanted, [&restored](std::string_view key) { restored->Add(key); });
@@ -240,6 +239,7 @@ Result<SnapshotInfo> SnapshotOps::RollBack(std::string_view name, std::string_vi
   const Status found_names = restored->AddNamesOfFiles(*restored_state);
   restored->ForgetNames(*cache);
   gates_.forgetting = false;
+  ++gates_.rollbacks;
   if (!found_names.ok() && store_.options().report) {
     store_.options().report(fmt::format(
         "after the rollback to the snapshot \"{}\" programs may see old sizes of files until the "
