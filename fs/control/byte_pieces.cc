@@ -80,6 +80,7 @@ Status PieceSource::SkipToLast() {
 }
 
 Result<size_t> PieceSource::ReceiveSome(MutableByteView out) {
+  const auto begin = std::chrono::steady_clock::now();
   while (true) {
     auto got = stream_.ReadSome(out);
     if (got.ok() && *got == 0) {
@@ -88,6 +89,8 @@ Result<size_t> PieceSource::ReceiveSome(MutableByteView out) {
     }
     if (!got.status().Is(StatusCode::kInterrupted)) return got;
     SILTFS_RETURN_IF_ERROR(check_());
+    if (patience_ && std::chrono::steady_clock::now() - begin > *patience_)
+      return Status(StatusCode::kInterrupted, "the peer has sent nothing for too long");
   }
 }
 

@@ -5,7 +5,7 @@
 // sender has no more pieces, and wants none. Then the connection may be used for other messages.
 //
 // While a call waits for the peer, it calls `check` at intervals (kPieceInterval), and returns its
-// failure. The peer may be as slow as it likes.
+// failure. The peer may be as slow as it likes, unless the reader has set its patience.
 //
 // Thread-safety: one thread at a time for each object; a sink and a source of one connection may be
 // used by two threads. Ownership: borrow the connection. Errors: those of the connection;
@@ -59,6 +59,9 @@ class PieceSource final : public ByteSource {
 
   // kInterrupted if the connection ends before the sequence does.
   Result<size_t> Read(MutableByteView out) override;
+  void SetPatience(std::optional<std::chrono::nanoseconds> patience) override {
+    patience_ = patience;
+  }
   // Discards all pieces up to the last one.
   Status SkipToLast();
 
@@ -72,6 +75,7 @@ class PieceSource final : public ByteSource {
   const std::function<Status()> check_;
   State state_ = State::kMore;
   size_t rest_ = 0;  // of the present piece
+  std::optional<std::chrono::nanoseconds> patience_;
 };
 
 }  // namespace siltfs

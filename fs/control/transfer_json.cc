@@ -33,6 +33,9 @@ class CountingSource final : public ByteSource {
     if (got.ok()) bytes_ += *got;
     return got;
   }
+  void SetPatience(std::optional<std::chrono::nanoseconds> patience) override {
+    in_.SetPatience(patience);
+  }
   uint64_t bytes() const { return bytes_; }
 
  private:
@@ -99,7 +102,8 @@ Result<Json> RunReceive(FileSystem& file_system, KernelCache* cache, const Wante
       noting.function());
   if (received.status().Is(StatusCode::kInterrupted) && !noting.failed()) {
     return Status(StatusCode::kAborted,
-                  "the stream ended too early; what has arrived is kept, and a stream that is sent "
+                  "the stream ended too early, or stalled; what has arrived is kept, and a stream "
+                  "that is sent "
                   "with the token of \"siltfs receive --token\" continues it");
   }
   if (!received.ok()) return WithoutStoreCodes(std::move(received).status());

@@ -54,11 +54,6 @@ class OperationGate {
   // nullopt if there still is a Pass.
   Result<std::optional<Closure>> Close(std::chrono::nanoseconds patience) SILTFS_EXCLUDES(mutex_);
 
-  // Call it with a Closure, when the records of inodes change. `rollbacks` returns the number of
-  // calls.
-  void CountRollback() { ++rollbacks_; }
-  uint64_t rollbacks() const { return rollbacks_; }
-
   // Makes all later calls of Enter and Close fail with this error.
   void Break(const Status& why) SILTFS_EXCLUDES(mutex_);
   bool broken() const SILTFS_EXCLUDES(mutex_);
@@ -72,8 +67,6 @@ class OperationGate {
   std::atomic<uint64_t> passes_{0};
   std::atomic<bool> closed_{false};  // also after Break, so that Enter looks for the error
 
-  std::atomic<uint64_t> rollbacks_{0};
-
   mutable Mutex mutex_;
   CondVar opened_;
   CondVar left_;
@@ -81,10 +74,18 @@ class OperationGate {
   Status broken_ SILTFS_GUARDED_BY(mutex_);
 };
 
-// The gates of an open store. If both are passed, `opens` comes first.
+// The gates of an open store, and what operations must know of rollbacks. If both gates are passed,
+// `opens` comes first. The other members change only while both are closed, but for `forgetting`.
 struct OperationGates {
   OperationGate operations;
   OperationGate opens;  // of files
+
+  // Grows at the end of a rollback, before files can be opened again.
+  std::atomic<uint64_t> rollbacks{0};
+  // The last rollback may have changed or removed inodes below this number.
+  std::atomic<uint64_t> rolled_back_below{0};
+  // Whether the kernel has still to forget names after a rollback. `opens` is closed meanwhile.
+  std::atomic<bool> forgetting{false};
 };
 
 }  // namespace siltfs

@@ -18,6 +18,7 @@
 // is read-only. Durability: a received snapshot is durable on return.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -46,6 +47,8 @@ struct SendOutcome {
 struct ReceiveRequest {
   std::string name = {};        // of the new snapshot; empty: as it is named in the stream
   ByteSink* answers = nullptr;  // to the sender; null: a one-way transfer
+  // How long a batch may wait for bytes of the stream. Garbage collection waits for the batch.
+  std::chrono::nanoseconds batch_patience = std::chrono::minutes(1);
 };
 
 struct ReceiveOutcome {
@@ -75,8 +78,9 @@ class SnapshotTransfers {
   // Reads a stream, verifies it, and makes the snapshot. The snapshot appears as a whole, at the
   // end. kAlreadyExists if its name is taken, or if the store has this snapshot; kNotFound if the
   // store does not have the base; kInvalidArgument if the base is not the newest snapshot of its
-  // lineage; kCorruption if the stream is malformed or inconsistent; kInterrupted if it ends early;
-  // kInUse while another stream is received; kNeedsNewer for a stream of a newer version.
+  // lineage; kCorruption if the stream is malformed or inconsistent; kInterrupted if it ends early,
+  // or stalls within a batch (batch_patience); kInUse while another stream is received; kNeedsNewer
+  // for a stream of a newer version.
   virtual Result<ReceiveOutcome> Receive(const ReceiveRequest& request, ByteSource& in,
                                          const std::function<Status()>& check) = 0;
 

@@ -81,6 +81,10 @@ class KvSnapshot {
   // The iterator stops before `end`, and the store reads nothing beyond it. An empty `end` means no
   // end.
   virtual std::unique_ptr<KvIterator> NewIteratorBelow(std::string_view end) const = 0;
+  // An iterator without an end that may give up when it has passed many removed keys: then it is
+  // not valid, and its status is kAborted. A Seek makes it usable again. Without an implementation
+  // of the engine, it does not give up.
+  virtual std::unique_ptr<KvIterator> NewImpatientIterator() const { return NewIterator(); }
   // Returns the smallest key in [begin, end), with its value. Unlike a Seek of an iterator with a
   // larger range, it never passes removed keys beyond `end`.
   Result<std::optional<KvEntry>> FirstIn(std::string_view begin, std::string_view end) const;

@@ -36,6 +36,9 @@ class ChunkReceiver {
   // Call it when metadata has the batch's references, or when they are not needed.
   void EndBatch();
 
+  // Whether a batch has begun, so that garbage collection waits for its end.
+  bool InBatch() const { return use_.has_value(); }
+
   uint64_t chunks() const { return received_; }
   uint64_t plain_bytes() const { return plain_bytes_; }
 

@@ -64,6 +64,7 @@ SnapshotReceiver::SnapshotReceiver(const StoreContext& store, SnapshotTrees& tre
       request_(request),
       restore_heads_(std::move(restore_heads)),
       check_(std::move(check)),
+      in_(in),
       reader_(in),
       chunks_(store.chunks()) {
   if (request.answers != nullptr) answers_.emplace(*request.answers);
@@ -75,6 +76,12 @@ Status SnapshotReceiver::Answer(const StreamMessage& message) {
 
 Result<StreamMessage> SnapshotReceiver::Next() {
   if (check_) SILTFS_RETURN_IF_ERROR(check_());
+  // A stream may stall between two batches, but not while it holds up garbage collection.
+  if (chunks_.InBatch()) {
+    in_.SetPatience(request_.batch_patience);
+  } else {
+    in_.SetPatience(std::nullopt);
+  }
   return reader_.Read();
 }
 

@@ -69,6 +69,7 @@ class SnapshotReceiver {
   const ReceiveRequest& request_;
   const std::function<Status()> restore_heads_;
   const std::function<Status()> check_;
+  ByteSource& in_;
   StreamReader reader_;
   std::optional<StreamWriter> answers_;
   ChunkReceiver chunks_;

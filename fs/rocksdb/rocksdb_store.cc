@@ -36,6 +36,8 @@ constexpr int kTablesToCompactOnSmallDisk = 2;
 constexpr uint64_t kBuffersPerLevel = 8;
 constexpr size_t kBlockCacheBytes = 6u << 20;
 constexpr const char* kNeverPresentKey = "";  // below all other keys; never written
+// An iterator that may give up does so after passing this many removed keys.
+constexpr uint64_t kMostSkippedKeys = 64;
 
 Status StatusFrom(const rocksdb::Status& status, const std::string& path) {
   if (status.ok()) return Status::Ok();
@@ -162,10 +164,13 @@ Result<std::optional<std::string>> GetFrom(const Database& database,
 
 class RocksDbIterator final : public KvIterator {
  public:
-  RocksDbIterator(const Database& database, const rocksdb::Snapshot* snapshot, std::string_view end)
+  // `most_skipped`: the number of removed keys after which it gives up; 0: it never does.
+  RocksDbIterator(const Database& database, const rocksdb::Snapshot* snapshot, std::string_view end,
+                  uint64_t most_skipped = 0)
       : path_(database.path), end_(end), end_slice_(end_) {
     rocksdb::ReadOptions options;
     options.snapshot = snapshot;
+    options.max_skippable_internal_keys = most_skipped;
     if (!end_.empty()) options.iterate_upper_bound = &end_slice_;
     iterator_.reset(database.db->NewIterator(options));
   }
@@ -175,7 +180,12 @@ class RocksDbIterator final : public KvIterator {
   bool Valid() const override { return iterator_->Valid(); }
   std::string_view key() const override { return iterator_->key().ToStringView(); }
   std::string_view value() const override { return iterator_->value().ToStringView(); }
-  Status status() const override { return StatusFrom(iterator_->status(), path_); }
+  Status status() const override {
+    const rocksdb::Status status = iterator_->status();
+    if (status.IsIncomplete())
+      return Status(StatusCode::kAborted, "too many removed keys were passed");
+    return StatusFrom(status, path_);
+  }
 
   // Moves to the last key below the end.
   void SeekToLast() { iterator_->SeekToLast(); }
@@ -201,6 +211,10 @@ class RocksDbSnapshot final : public KvSnapshot {
   }
   std::unique_ptr<KvIterator> NewIteratorBelow(std::string_view end) const override {
     return std::make_unique<RocksDbIterator>(*database_, snapshot_, end);
+  }
+  std::unique_ptr<KvIterator> NewImpatientIterator() const override {
+    return std::make_unique<RocksDbIterator>(*database_, snapshot_, std::string_view(),
+                                             kMostSkippedKeys);
   }
   Result<std::optional<KvEntry>> LastIn(std::string_view begin,
                                         std::string_view end) const override {

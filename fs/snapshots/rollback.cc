@@ -59,25 +59,34 @@ bool RestoredRecords::IsKnown(uint64_t inode) const {
   return inode == kRootInode || lookups_.Of(inode) > 0;
 }
 
+bool RestoredRecords::HasPages(uint64_t inode) const {
+  const auto value = before_->Get(InodeKey(inode));
+  if (!value.ok() || !*value) return false;
+  const auto record = InodeRecord::Decode(**value);
+  return record.ok() && (record->IsDirectory() || record->IsRegular());
+}
+
 void RestoredRecords::Add(std::string_view key) {
   uint64_t inode = 0;
   if (!IsVersionedKey(key, inode)) return;
   if (!IsKnown(inode)) return;
-  bool& names = inodes_[inode];
-  names |= IsKeyOf(Table::kDirectoryEntry, key) || IsKeyOf(Table::kDirectoryCookie, key);
+  const auto [changed, added] = inodes_.try_emplace(inode);
+  if (added) changed->second.has_pages = HasPages(inode);
+  changed->second.names |=
+      IsKeyOf(Table::kDirectoryEntry, key) || IsKeyOf(Table::kDirectoryCookie, key);
   if (auto place = ParseDirectoryEntryKey(key)) names_.push_back(*std::move(place));
 }
 
 void RestoredRecords::ForgetInodes(KernelCache& cache) const {
   // With `listing`, the kernel also drops the content of a file.
-  for (const auto& [inode, names] : inodes_) cache.ForgetInode(inode, /*listing=*/true);
+  for (const auto& [inode, changed] : inodes_) cache.ForgetInode(inode, changed.has_pages);
 }
 
 Status RestoredRecords::AddNamesOfFiles(const KvSnapshot& restored) {
   std::unordered_set<uint64_t> files;
   std::set<uint64_t> directories;
   bool several_names = false;
-  for (const auto& [inode, names] : inodes_) {
+  for (const auto& [inode, changed] : inodes_) {
     SILTFS_ASSIGN_OR_RETURN(const auto value, restored.Get(InodeKey(inode)));
     if (!value) continue;
     SILTFS_ASSIGN_OR_RETURN(const InodeRecord record, InodeRecord::Decode(*value));
@@ -111,8 +120,8 @@ Status RestoredRecords::AddNamesIn(uint64_t directory, const KvSnapshot& restore
 void RestoredRecords::ForgetNames(KernelCache& cache) const {
   for (const NamePlace& place : names_) cache.ForgetName(place.directory, place.name);
   // A listing that the kernel has read meanwhile may come from names that it had not forgotten.
-  for (const auto& [inode, names] : inodes_) {
-    if (names) cache.ForgetInode(inode, /*listing=*/true);
+  for (const auto& [inode, changed] : inodes_) {
+    if (changed.names) cache.ForgetInode(inode, /*listing=*/true);
   }
 }
 
@@ -155,7 +164,6 @@ Status Rollback::CommitInodes() {
 
 Status Rollback::Restore(const NumberedSnapshot& wanted,
                          const std::function<void(std::string_view key)>& on_changed) {
-  gates_.operations.CountRollback();
   SnapshotPort& port = *store_.metadata().snapshots();
   Counters differences = Differences(wanted.record, store_.metadata().counters());
   VersionRestore restore(BoundsOf(wanted), [&differences](const InodeRecord& dropped) {

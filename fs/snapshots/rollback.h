@@ -18,10 +18,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "fs/inodes/inode_lifetimes.h"
@@ -37,7 +39,9 @@ namespace siltfs {
 // What the kernel may know of the changed records.
 class RestoredRecords {
  public:
-  explicit RestoredRecords(const LookupCounts& lookups) : lookups_(lookups) {}
+  // `before` has the records before the rollback.
+  RestoredRecords(const LookupCounts& lookups, std::shared_ptr<const KvSnapshot> before)
+      : lookups_(lookups), before_(std::move(before)) {}
 
   void Add(std::string_view key);
   // Call it before operations go on.
@@ -50,13 +54,22 @@ class RestoredRecords {
   void ForgetNames(KernelCache& cache) const;
 
  private:
+  struct ChangedInode {
+    bool names = false;  // whether its names have changed
+    // Whether it is a directory or a regular file. The kernel must not forget the target of a
+    // symbolic link while operations are kept out: it would wait for a request to read the target.
+    // A target never changes.
+    bool has_pages = false;
+  };
   bool IsKnown(uint64_t inode) const;
+  bool HasPages(uint64_t inode) const;
   // Adds the names in this directory that lead to a file of `files`.
   Status AddNamesIn(uint64_t directory, const KvSnapshot& restored,
                     const std::unordered_set<uint64_t>& files);
 
   const LookupCounts& lookups_;
-  std::map<uint64_t, bool> inodes_;  // whether their names have changed
+  const std::shared_ptr<const KvSnapshot> before_;
+  std::map<uint64_t, ChangedInode> inodes_;
   std::vector<NamePlace> names_;
 };
 

@@ -9,9 +9,16 @@ namespace siltfs {
 namespace {
 
 constexpr uint32_t kDirectoryType = 0040000;
+constexpr uint32_t kRegularType = 0100000;
 constexpr uint32_t kDirectoryMode = kDirectoryType | 0555;
 // The directory of snapshots comes last in a listing of the root directory.
 constexpr uint64_t kDirectoryCookie = uint64_t{1} << 62;
+
+// Whether the change may come from the kernel's cache of a file that is not open.
+bool IsWriteBack(const AttributeChange& change) {
+  return change.mtime && change.ctime && !change.atime && !change.size && !change.mode &&
+         !change.uid && !change.gid;
+}
 
 Status ReadOnly() { return {StatusCode::kReadOnly, "a snapshot cannot be changed"}; }
 
@@ -226,11 +233,11 @@ Status RoutedFileSystem::OpenFile(InodeNumber inode, bool truncate) {
 }
 
 Status RoutedFileSystem::OpenLive(InodeNumber inode, bool truncate) {
-  const uint64_t before = gates_.operations.rollbacks();
+  const uint64_t before = gates_.rollbacks;
   SILTFS_ASSIGN_OR_RETURN(const auto opening, gates_.opens.Enter());
   // The kernel may know the size that the file had before the rollback. It looks for the name
   // again after this error.
-  if (gates_.operations.rollbacks() != before)
+  if (gates_.rollbacks != before)
     return {StatusCode::kStale, "was opened while a rollback changed the files"};
   SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
   return live_->OpenFile(inode, truncate);
@@ -396,7 +403,17 @@ Result<Attributes> RoutedFileSystem::SetAttributes(InodeNumber inode,
                                                    const AttributeChange& change) {
   SILTFS_RETURN_IF_ERROR(CheckLive(inode));
   SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
-  return live_->SetAttributes(inode, change);
+  if (!IsWriteBack(change) || inode >= gates_.rolled_back_below)
+    return live_->SetAttributes(inode, change);
+  // The kernel writes the times of an inode back that it has to forget. They are those from before
+  // the rollback.
+  auto attributes =
+      gates_.forgetting ? live_->GetAttributes(inode) : live_->SetAttributes(inode, change);
+  // The rollback has removed the file. After an error, the next syncfs(2) of any program would
+  // fail. The kernel does not look at the attributes.
+  if (attributes.status().Is(StatusCode::kStale))
+    return Attributes{.inode = inode, .mode = kRegularType};
+  return attributes;
 }
 
 Status RoutedFileSystem::SetXattr(InodeNumber inode, std::string_view name, std::string_view value,

@@ -205,7 +205,7 @@ Result<SnapshotInfo> SnapshotOps::RollBack(std::string_view name, std::string_vi
                                            KernelCache* cache) {
   SILTFS_RETURN_IF_ERROR(CheckName(kept));
   SILTFS_RETURN_IF_ERROR(CheckRoomForSnapshot());
-  RestoredRecords restored(lifetimes_.lookups());
+  std::optional<RestoredRecords> restored;
   NumberedSnapshot made;
   std::shared_ptr<const KvSnapshot> restored_state;
   std::optional<OperationGate::Closure> opens;
@@ -214,11 +214,14 @@ Result<SnapshotInfo> SnapshotOps::RollBack(std::string_view name, std::string_vi
     SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
     SILTFS_RETURN_IF_ERROR(CheckFree(kept));
     SILTFS_RETURN_IF_ERROR(rollback_.CommitInodes());
-    SILTFS_ASSIGN_OR_RETURN(made, Port().BeginRestore(found.number, std::string(kept), store_.Now(),
-                                                      ids_->next_inode()));
+    restored.emplace(lifetimes_.lookups(), store_.metadata().CommittedSnapshot());
+    const uint64_t inode_limit = ids_->next_inode();
+    SILTFS_ASSIGN_OR_RETURN(
+        made, Port().BeginRestore(found.number, std::string(kept), store_.Now(), inode_limit));
     SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot wanted, Port().FindSnapshot(found.number));
+    gates_.rolled_back_below = inode_limit;
     const Status done =
-        rollback_.Restore(wanted, [&restored](std::string_view key) { restored.Add(key); });
+        rollback_.Restore(wanted, [&restored](std::string_view key) { restored->Add(key); });
     if (!done.ok()) {
       gates_.operations.Break(
           {StatusCode::kIoError,
@@ -228,12 +231,15 @@ Result<SnapshotInfo> SnapshotOps::RollBack(std::string_view name, std::string_vi
       return done;
     }
     if (cache == nullptr) return InfoOf(made);
-    restored.ForgetInodes(*cache);
+    gates_.forgetting = true;
+    restored->ForgetInodes(*cache);
     restored_state = store_.metadata().CommittedSnapshot();
     opens.emplace(std::move(closures.opens));
   }
-  const Status found_names = restored.AddNamesOfFiles(*restored_state);
-  restored.ForgetNames(*cache);
+  const Status found_names = restored->AddNamesOfFiles(*restored_state);
+  restored->ForgetNames(*cache);
+  gates_.forgetting = false;
+  ++gates_.rollbacks;
   if (!found_names.ok() && store_.options().report) {
     store_.options().report(fmt::format(
         "after the rollback to the snapshot \"{}\" programs may see old sizes of files until the "

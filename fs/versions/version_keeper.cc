@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "fs/kv/ascending_reads.h"
 #include "fs/records/schema.h"
 
 namespace siltfs {
@@ -34,11 +35,14 @@ Status VersionKeeper::Keep(const KvSnapshot& before, const std::vector<std::stri
                            std::vector<Mutation>& kept) const {
   if (snapshots_.empty()) return Status::Ok();
   const SnapshotBounds& newest = snapshots_.back();
+  // Commits pass their keys in ascending order.
+  AscendingReads versions(before);
+  AscendingReads records(before);
   for (const std::string_view key : changed) {
     uint64_t inode = 0;
     if (!IsVersionedKey(key, inode) || inode >= newest.inode_limit) continue;
     SILTFS_ASSIGN_OR_RETURN(const auto found,
-                            before.FirstIn(FirstVersionKey(key), EndOfVersionKeys(key)));
+                            versions.FirstIn(FirstVersionKey(key), EndOfVersionKeys(key)));
     SnapshotNumber born = NewestWithout(inode);
     if (found) {
       const auto last = ParseVersionKey(found->key);
@@ -48,7 +52,7 @@ Status VersionKeeper::Keep(const KvSnapshot& before, const std::vector<std::stri
       if (last->snapshot >= newest.number) continue;
       born = std::max(born, last->snapshot);
     }
-    SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> value, before.Get(key));
+    SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> value, records.Get(key));
     kept.push_back({VersionKey(key, newest.number), EncodeVersion(value)});
     kept.push_back({VersionListKey(newest.number, born, key), std::string()});
   }

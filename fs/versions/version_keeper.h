@@ -4,8 +4,8 @@
 // newest snapshot. Older snapshots without a version of their own show the same value. Records of
 // inodes that were made after the newest snapshot need no version: a snapshot shows no inode from
 // its inode limit on. Without snapshots a commit costs nothing more. With snapshots each changed
-// record of an older inode costs a seek in the table of versions, and the first change also a
-// lookup of the old value.
+// record of an older inode costs a search in the table of versions, and the first change also a
+// lookup of the old value. Both are cheaper if the keys of a commit lie close together.
 //
 // A keeper works for one lineage: for the live files, or for received snapshots of one origin.
 //

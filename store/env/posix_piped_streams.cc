@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "store/env/piped_streams.h"
@@ -15,8 +17,13 @@
 namespace siltfs {
 namespace {
 
+using Patience = std::optional<std::chrono::nanoseconds>;
+
 // Returns when the descriptor can be used without waiting, or with the failure of `check`.
-Status AwaitReady(int descriptor, short event, const PipedStreams::Check& check) {
+// kInterrupted after `patience`.
+Status AwaitReady(int descriptor, short event, const PipedStreams::Check& check,
+                  const Patience& patience = std::nullopt) {
+  const auto begin = std::chrono::steady_clock::now();
   pollfd polled{.fd = descriptor, .events = event, .revents = 0};
   while (true) {
     SILTFS_RETURN_IF_ERROR(check());
@@ -24,6 +31,8 @@ Status AwaitReady(int descriptor, short event, const PipedStreams::Check& check)
         RetryInterrupted([&] { return poll(&polled, 1, static_cast<int>(kPipeInterval.count())); });
     if (ready < 0) return PosixError("wait", errno);
     if (ready > 0) return Status::Ok();
+    if (patience && std::chrono::steady_clock::now() - begin > *patience)
+      return {StatusCode::kInterrupted, "nothing was written to the pipe for too long"};
   }
 }
 
@@ -37,15 +46,17 @@ class PipeSource final : public ByteSource {
   explicit PipeSource(PipedStreams::Check check) : check_(std::move(check)) {}
 
   Result<size_t> Read(MutableByteView out) override {
-    SILTFS_RETURN_IF_ERROR(AwaitReady(STDIN_FILENO, POLLIN, check_));
+    SILTFS_RETURN_IF_ERROR(AwaitReady(STDIN_FILENO, POLLIN, check_, patience_));
     const ssize_t got =
         RetryInterrupted([&] { return read(STDIN_FILENO, out.data(), out.size()); });
     if (got < 0) return PosixError("read", errno).At("standard input");
     return static_cast<size_t>(got);
   }
+  void SetPatience(Patience patience) override { patience_ = patience; }
 
  private:
   const PipedStreams::Check check_;
+  Patience patience_;
 };
 
 class PipeSink final : public ByteSink {

@@ -41,6 +41,7 @@ echo later >"$mnt/later"
 echo in-place-of-missing >"$mnt/tree/missing"
 chmod 600 "$mnt/tree/nothing"
 chown 5:6 "$mnt/tree/empty"
+chown -h 9:9 "$mnt/tree/dangling"
 setfattr -n user.note -v 'another value' "$mnt/tree/small"
 setfacl -b "$mnt/tree/deep/file-8"
 truncate -s 100 "$mnt/tree/sparse"
@@ -94,6 +95,7 @@ for worker in 1 2; do
       echo "$worker" >"$mnt/worker-$worker" 2>/dev/null || true
       mv "$mnt/worker-$worker" "$mnt/tree/worker" 2>/dev/null || true
       cat "$mnt/tree/small" >/dev/null 2>&1 || true
+      readlink "$mnt/tree/dangling" >/dev/null 2>&1 || true
     done
   ) &
 done

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 
+#include "fs/kv/ascending_reads.h"
 #include "fs/meta/open_kv_store.h"
 #include "fs/rocksdb/rocksdb_store.h"
 #include "store/base/random.h"
@@ -185,6 +186,51 @@ TEST_CASE("The last key of a range is found, if the range has one") {
     REQUIRE(last("d", "e") == "none");
     REQUIRE(last("", "a") == "none");
     REQUIRE(last("g", "") == "none");
+  }
+}
+
+// Each answer must be that of the snapshot.
+void CheckReads(const KvSnapshot& snapshot, AscendingReads& reads, const std::string& key,
+                const std::string& end) {
+  const auto value = reads.Get(key);
+  REQUIRE_OK(value);
+  REQUIRE(*value == *snapshot.Get(key));
+  const auto first = reads.FirstIn(key, end);
+  REQUIRE_OK(first);
+  const auto wanted = snapshot.FirstIn(key, end);
+  REQUIRE(first->has_value() == wanted->has_value());
+  if (*first) {
+    REQUIRE((*first)->key == (*wanted)->key);
+    REQUIRE((*first)->value == (*wanted)->value);
+  }
+}
+
+TEST_CASE("Reads in ascending order find the same as single ones") {
+  FOR_EACH_ENGINE(engine) {
+    const auto home = engine.make();
+    const auto store = home->Open();
+    Random random(4);
+    const auto key = [](uint64_t number) {
+      std::string text = std::to_string(number);
+      return std::string(6 - text.size(), '0') + text;
+    };
+    // Long gaps of removed keys make an iterator give up.
+    std::vector<Mutation> added;
+    std::vector<Mutation> removed;
+    for (uint64_t i = 0; i < 3000; ++i) {
+      added.push_back(Put(key(i), key(i)));
+      if (i % 1000 >= 100 && !random.OneIn(400)) removed.push_back(Remove(key(i)));
+    }
+    REQUIRE_OK(store->Write(added));
+    REQUIRE_OK(store->Write(removed));
+    const auto snapshot = store->Snapshot();
+    for (const uint64_t most_steps : {1, 3, 30, 700}) {
+      AscendingReads reads(*snapshot);
+      for (uint64_t i = 0; i < 3200; i += 1 + random.Below(most_steps))
+        CheckReads(*snapshot, reads, key(i), key(i + random.Below(20)));
+    }
+    AscendingReads reads(*snapshot);
+    for (int i = 0; i < 500; ++i) CheckReads(*snapshot, reads, key(random.Below(3200)), {});
   }
 }
 
