@@ -76,7 +76,7 @@ class SnapshotTransfers {
                                    const std::function<Status()>& check) = 0;
 
   // Reads a stream, verifies it, and makes the snapshot. The snapshot appears as a whole, at the
-  // end. kAlreadyExists if its name is taken, or if the store has this snapshot; kNotFound if the
+  // end. kAlreadyExists if its name is taken, or if the store has this snapshot; kAborted if the
   // store does not have the base; kInvalidArgument if the base is not the newest snapshot of its
   // lineage; kCorruption if the stream is malformed or inconsistent; kInterrupted if it ends early,
   // or stalls within a batch (batch_patience); kInUse while another stream is received; kNeedsNewer

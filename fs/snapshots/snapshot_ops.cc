@@ -205,6 +205,9 @@ Result<SnapshotInfo> SnapshotOps::RollBack(std::string_view name, std::string_vi
                                            KernelCache* cache) {
   SILTFS_RETURN_IF_ERROR(CheckName(kept));
   SILTFS_RETURN_IF_ERROR(CheckRoomForSnapshot());
+  // A wrong name must not make operations wait. Both are checked again when none runs.
+  SILTFS_RETURN_IF_ERROR(Find(name).status());
+  SILTFS_RETURN_IF_ERROR(CheckFree(kept));
   std::optional<RestoredRecords> restored;
   NumberedSnapshot made;
   std::shared_ptr<const KvSnapshot> restored_state;

@@ -123,10 +123,10 @@ Result<SnapshotInfo> ModelSnapshots::RollBack(std::string_view name, std::string
   const MutexLock lock(mutex_);
   const bool in_use = std::ranges::any_of(
       inodes_.all(), [](const auto& numbered) { return numbered.second.opens > 0; });
-  if (in_use) return Status(StatusCode::kInUse, "an inode is open");
   const auto wanted = snapshots_.find(name);
   if (wanted == snapshots_.end()) return NoSuch();
   if (snapshots_.contains(kept)) return Taken();
+  if (in_use) return Status(StatusCode::kInUse, "an inode is open");
   if (wanted->second.lineage != 0)
     return Status(StatusCode::kInvalidArgument, "the snapshot was received");
   const std::shared_ptr<const ModelState> state = wanted->second.state;
