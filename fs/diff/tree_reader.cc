@@ -12,8 +12,7 @@ Status Contradiction(uint64_t inode, std::string_view what) {
       fmt::format("the metadata contradict each other: inode {} {}; run siltfs fsck", inode, what)};
 }
 
-TreeReader::TreeReader(const KvSnapshot& state)
-    : state_(state), names_(state.NewIteratorBelow(RangeOf(Table::kDirectoryEntry).end)) {}
+TreeReader::TreeReader(const KvSnapshot& state) : state_(state) {}
 
 Result<std::optional<InodeRecord>> TreeReader::FindInode(uint64_t inode) const {
   SILTFS_ASSIGN_OR_RETURN(const auto value, state_.Get(InodeKey(inode)));
@@ -41,6 +40,11 @@ Result<std::optional<NameEntry>> TreeReader::FindName(const NamePlace& place) co
 
 Result<std::optional<TreeReader::Name>> TreeReader::NextName(uint64_t directory,
                                                              std::string_view last) {
+  if (directory != directory_) {
+    names_ = state_.NewIteratorBelow(RangeOf(Table::kDirectoryEntry, directory).end);
+    directory_ = directory;
+    at_.clear();
+  }
   const std::string after = DirectoryEntryKey(directory, last);
   if (at_ != after || !names_->Valid() || names_->key() != after) names_->Seek(after);
   if (names_->Valid() && names_->key() == after) names_->Next();

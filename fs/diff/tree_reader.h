@@ -38,8 +38,10 @@ class TreeReader {
 
  private:
   const KvSnapshot& state_;
-  const std::unique_ptr<KvIterator> names_;
-  std::string at_;  // the key at which names_ stands; empty: nowhere
+  // Of one directory: an iterator over a view of a snapshot reads all versions up to its end.
+  std::unique_ptr<KvIterator> names_;
+  uint64_t directory_ = 0;  // whose names names_ reads; 0: none
+  std::string at_;          // the key at which names_ stands; empty: nowhere
 };
 
 Status Contradiction(uint64_t inode, std::string_view what);

@@ -30,40 +30,57 @@ class VersionCursor {
   VersionCursor(const KvSnapshot& present, std::string_view end, SnapshotNumber snapshot)
       : present_(present), versions_(present.NewIteratorBelow(end)), snapshot_(snapshot) {}
 
+  // Moves to the first key from this one on. It is known after Find.
   void Seek(std::string_view key) {
     versions_->Seek(FirstVersionKey(key));
-    Load();
+    Forget();
   }
-  void Next() { Load(); }
+  void Next() { Forget(); }
+  // Finds the next key that has a version for the snapshot, if it is not above `limit`; nullopt:
+  // none is. There may be many keys without such a version, so a caller that has a record with the
+  // key `limit` must not make the cursor pass those behind it.
+  void Find(std::optional<std::string_view> limit) {
+    while (!valid_ && versions_->Valid() && failure_.ok()) {
+      if (!at_key_) {
+        auto parts = ParseVersionKey(versions_->key());
+        if (!parts) return Fail();
+        key_ = std::move(parts->key);
+        at_key_ = true;
+      }
+      if (limit && key_ > *limit) return;
+      if (!TakeVersions()) return;
+    }
+    if (!versions_->status().ok()) valid_ = false;
+  }
+  // Whether Find has found a key.
   bool Valid() const { return valid_; }
   const std::string& key() const { return key_; }
   const std::optional<std::string>& value() const { return value_; }
   Status status() const { return failure_.ok() ? versions_->status() : failure_; }
 
  private:
-  // Loads the next key that has a version for the snapshot. The iterator stands at the first
-  // version of a key.
-  void Load() {
-    valid_ = false;
-    while (!valid_ && versions_->Valid() && failure_.ok()) {
-      auto parts = ParseVersionKey(versions_->key());
-      if (!parts) return Fail();
-      key_ = std::move(parts->key);
-      for (size_t passed = 0;; ++passed) {
-        if (passed == kMostPassed) {
-          if (!JumpToOldest()) return;
-          break;
-        }
-        // The oldest version that is not older than the snapshot.
-        if (parts->snapshot >= snapshot_ && !Take(versions_->value())) return Fail();
-        versions_->Next();
-        if (!versions_->Valid()) break;
-        parts = ParseVersionKey(versions_->key());
-        if (!parts) return Fail();
-        if (parts->key != key_) break;
+  void Forget() { valid_ = at_key_ = false; }
+  // Takes the version of key_ that the snapshot shows, if there is one, and moves the iterator to
+  // the first version of the next key. The iterator stands at the first version of key_. False
+  // after a failure.
+  bool TakeVersions() {
+    at_key_ = false;
+    for (size_t passed = 0; versions_->Valid(); ++passed) {
+      const auto parts = ParseVersionKey(versions_->key());
+      if (!parts) {
+        Fail();
+        return false;
       }
+      if (parts->key != key_) return true;
+      if (passed == kMostPassed) return JumpToOldest();
+      // The oldest version that is not older than the snapshot.
+      if (parts->snapshot >= snapshot_ && !Take(versions_->value())) {
+        Fail();
+        return false;
+      }
+      versions_->Next();
     }
-    if (!versions_->status().ok()) valid_ = false;
+    return true;
   }
   bool Take(std::string_view encoded) {
     const auto version = DecodeVersion(encoded);
@@ -104,6 +121,7 @@ class VersionCursor {
   const std::unique_ptr<KvIterator> versions_;
   const SnapshotNumber snapshot_;
   bool valid_ = false;
+  bool at_key_ = false;  // the iterator stands at the first version of key_
   std::string key_;
   std::optional<std::string> value_;  // empty: the key was absent
   Status failure_;
@@ -149,17 +167,23 @@ class ViewIterator final : public KvIterator {
     uint64_t inode = 0;
     return IsHidden(key) || (IsVersionedKey(key, inode) && !IsShownInode(inode, snapshot_));
   }
+  void FindVersion() {
+    versions_.Find(present_->Valid() ? std::optional(present_->key()) : std::nullopt);
+  }
   // Moves to the next key that the snapshot shows.
   void Settle() {
     for (;;) {
       valid_ = false;
       if (!status().ok()) return;
       while (present_->Valid() && IsLater(present_->key())) present_->Next();
+      FindVersion();
       // Newer snapshots may show these inodes.
-      while (versions_.Valid() && IsLater(versions_.key())) versions_.Next();
+      while (versions_.Valid() && IsLater(versions_.key())) {
+        versions_.Next();
+        FindVersion();
+      }
       if (!status().ok()) return;
-      from_version_ =
-          versions_.Valid() && (!present_->Valid() || versions_.key() <= present_->key());
+      from_version_ = versions_.Valid();
       if (!from_version_) {
         valid_ = present_->Valid();
         return;
@@ -193,6 +217,7 @@ class SnapshotView final : public KvSnapshot {
     // cursor would pass them one by one.
     VersionCursor versions(*present_, EndOfVersionKeys(key), snapshot_.number);
     versions.Seek(key);
+    versions.Find(std::nullopt);
     SILTFS_RETURN_IF_ERROR(versions.status());
     if (versions.Valid() && versions.key() == key) return versions.value();
     return present_->Get(key);

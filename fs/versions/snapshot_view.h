@@ -7,7 +7,9 @@
 // The view of a received snapshot has the sender's inode numbers (lineage_view.h).
 //
 // Cost: a lookup is a seek in the table of versions, a step for each newer version of the key, and
-// a lookup in the present records. A scan merges both.
+// a lookup in the present records. A scan merges both. It passes the versions of other snapshots,
+// but only those of keys below the next present record: so give an iterator the end of what is
+// wanted.
 //
 // Thread-safety and errors: as in kv_store.h; kCorruption for malformed versions. Ownership: shares
 // `present`.

@@ -271,6 +271,30 @@ TEST_CASE("a lookup in a snapshot reads no versions of other keys") {
   CHECK_FALSE(view->Get(InodeKey(6)).ok());
 }
 
+TEST_CASE("a walk of a snapshot reads no versions behind the next present record") {
+  MemoryDisk disk;
+  const auto kv = OpenMemoryKvStore(disk);
+  // There may be very many versions for other snapshots there.
+  REQUIRE_OK(kv->Write({{InodeKey(5), "five"},
+                        {InodeKey(6), "six"},
+                        {InodeKey(8), "eight"},
+                        {VersionKey(InodeKey(7), 9), "malformed"}}));
+  const auto view = MakeSnapshotView(kv->Snapshot(), {2, 100});
+  const auto iterator = view->NewIterator();
+  for (const uint64_t from : {4, 5}) {
+    iterator->Seek(InodeKey(from));
+    REQUIRE_OK(iterator->status());
+    REQUIRE(iterator->Valid());
+    CHECK(iterator->value() == "five");
+  }
+  iterator->Next();
+  REQUIRE(iterator->Valid());
+  CHECK(iterator->value() == "six");
+  iterator->Next();
+  CHECK_FALSE(iterator->Valid());
+  REQUIRE_CODE(iterator->status(), kCorruption);
+}
+
 TEST_CASE("a commit reads no versions of other keys") {
   MemoryDisk disk;
   const auto kv = OpenMemoryKvStore(disk);
