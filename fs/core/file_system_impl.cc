@@ -38,7 +38,7 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       xattrs_(store_, inodes_, changes_, acls_),
       folds_(store_, content_, inodes_, changes_),
       attributes_(store_, content_, inodes_, changes_, acls_, xattrs_, folds_),
-      fold_thread_(store_, gates_.operations, inodes_, changes_, folds_, overlay_memory_),
+      fold_thread_(store_, gate_, inodes_, changes_, folds_, overlay_memory_),
       names_(store_, inodes_),
       namespace_(store_, ids_.get(), inodes_, lifetimes_, changes_, acls_, names_),
       renames_(store_, inodes_, lifetimes_, changes_, names_),
@@ -46,7 +46,8 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       writes_(store_, content_, inodes_, changes_, xattrs_, folds_, fold_thread_, overlay_memory_),
       clones_(store_, ids_.get(), inodes_, changes_, names_),
       snapshot_trees_(store_, content_),
-      snapshots_(store_, ids_.get(), gates_, inodes_, lifetimes_, snapshot_trees_, *this),
+      snapshots_(store_, ids_.get(), gate_, rolled_back_, inodes_, lifetimes_, snapshot_trees_,
+                 *this),
       transfers_(store_, snapshot_trees_, snapshots_, superblock_.uuid),
       entries_(store_, content_, ids_.get(), inodes_, lifetimes_, changes_, names_, folds_,
                clones_),
@@ -100,7 +101,7 @@ Status FileSystemImpl::Close() {
   maintenance_.Stop();
   if (options_.read_only) return metadata_->Close();
   // After a failed rollback, the next mount completes it. Folds would use a mixture of two states.
-  if (!gates_.operations.broken()) FoldAll();
+  if (!gate_.broken()) FoldAll();
   SILTFS_RETURN_IF_ERROR(metadata_->CommitAll());
   reserve_->Enter(SpaceReserve::Phase::kClosing);
   std::vector<Mutation> last;

@@ -8,7 +8,7 @@
 //
 // Each class uses only classes further up in this list:
 //   StoreContext      the parts of the store that all operations use
-//   OperationGates    keep operations out during a rollback; RoutedFileSystem passes them
+//   OperationGate     keeps operations out during a rollback; RoutedFileSystem passes it
 //   ChangeApplier     applies changes, at once or deferred
 //   InodeStore        inodes in memory, and their loading
 //   InodeLifetimes    deletes inodes without names
@@ -24,7 +24,7 @@
 //   EntryOps, ContentOps: whole entries, and contents in the order of the log, for copies of trees
 //   StoreMaintenanceImpl: statistics, recompression, garbage collection, scrub
 //
-// Lock order: the gates; then RenameOps::rename_mutex_; then inodes, by ascending number; then the
+// Lock order: the gate; then RenameOps::rename_mutex_; then inodes, by ascending number; then the
 // mutexes of InodeTable and similar tables, of ChunkStore and of MetadataStore.
 #pragma once
 
@@ -47,6 +47,7 @@
 #include "fs/inodes/inode_lifetimes.h"
 #include "fs/inodes/inode_store.h"
 #include "fs/inodes/operation_gate.h"
+#include "fs/inodes/rolled_back_inodes.h"
 #include "fs/inodes/store_context.h"
 #include "fs/interface/file_system.h"
 #include "fs/meta/id_allocator.h"
@@ -209,7 +210,8 @@ class FileSystemImpl final : public FileSystem {
 
   // For RoutedFileSystem.
   SnapshotTrees& snapshot_trees() { return snapshot_trees_; }
-  OperationGates& gates() { return gates_; }
+  OperationGate& gate() { return gate_; }
+  RolledBackInodes& rolled_back() { return rolled_back_; }
 
  private:
   // Folds all files in memory that need it, so that a clean unmount leaves no overlays of these
@@ -236,7 +238,8 @@ class FileSystemImpl final : public FileSystem {
 
   // The operations, in the order of their dependencies.
   const StoreContext store_;
-  OperationGates gates_;
+  OperationGate gate_;
+  RolledBackInodes rolled_back_;
   const FileContent content_;
   OverlayMemory overlay_memory_;  // outlives the inodes, which changes_ and inodes_ own
   ChangeApplier changes_;

@@ -82,6 +82,7 @@ StatxReply ToStatx(const AttributeReply& told) {
 fuse_entry_param ToEntry(const AttributeReply& told) {
   fuse_entry_param entry = {};
   entry.ino = told.attributes.inode;
+  entry.generation = told.attributes.generation;
   entry.attr = ToStat(told.attributes);
   entry.attr_timeout = told.valid_seconds;
   entry.entry_timeout = kForever;

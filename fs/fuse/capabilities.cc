@@ -52,7 +52,7 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
   Ask(connection, FUSE_CAP_CACHE_SYMLINKS);
   // With this capability, file handles (open_by_handle_at, NFS) stay valid after the kernel has
   // dropped the inode: the kernel sends a lookup of "." in the inode with the number in the handle.
-  // Numbers are never reused, so the generation is always 0.
+  // Numbers are never reused. A rollback gives the files that it changes another generation.
   Ask(connection, FUSE_CAP_EXPORT_SUPPORT);
   // The kernel requests listings with attributes if it sees that programs use the attributes, as
   // `ls -l` and `find -size` do.

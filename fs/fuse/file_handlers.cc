@@ -220,7 +220,8 @@ void Seek(fuse_req_t request, fuse_ino_t inode, off_t offset, int whence,
     return;
   }
   context.tasks.Add([request, inode, from, target, &context] {
-    const Status status = WriteBack(context.options.mountpoint, context.device, inode);
+    const Status status = WriteBack(context.options.mountpoint, context.device,
+                                    {inode, context.file_system.GenerationOf(inode)});
     if (status.ok()) return AnswerSeek(request, inode, from, target);
     fuse_reply_err(request, EINVAL);
   });

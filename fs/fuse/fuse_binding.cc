@@ -87,7 +87,9 @@ class Session final : public FuseBinding {
   }
 
   Status AwaitWriteback() override {
-    const std::vector<InodeNumber> files = context_.open_for_writing.All();
+    std::vector<fuse::KernelInode> files;
+    for (const InodeNumber inode : context_.open_for_writing.All())
+      files.push_back({inode, context_.file_system.GenerationOf(inode)});
     if (files.empty()) return {};
     Status written = fuse::WriteBackFiles(context_.options.mountpoint, context_.device, files);
     if (written.Is(StatusCode::kUnsupported)) written = fuse::WaitUntilAnswered(context_.device);

@@ -27,10 +27,12 @@ class NodeHandle {
   using Words = std::array<uint32_t, 3>;
   static_assert(sizeof(Words) == kNodeHandleBytes);
 
-  explicit NodeHandle(InodeNumber inode = 0) {
+  explicit NodeHandle(const KernelInode& inode = {}) {
     header().handle_bytes = kNodeHandleBytes;
     header().handle_type = kNodeHandle;
-    const Words words = {static_cast<uint32_t>(inode >> 32), static_cast<uint32_t>(inode), 0};
+    const Words words = {static_cast<uint32_t>(inode.number >> 32),
+                         static_cast<uint32_t>(inode.number),
+                         static_cast<uint32_t>(inode.generation)};
     std::memcpy(bytes_.data() + sizeof(file_handle), words.data(), kNodeHandleBytes);
   }
   file_handle& header() { return *reinterpret_cast<file_handle*>(bytes_.data()); }
@@ -70,15 +72,15 @@ bool KnowsHandles(int root, uint64_t device) {
   NodeHandle handle;
   int mount_id = 0;
   if (name_to_handle_at(root, "", &handle.header(), &mount_id, AT_EMPTY_PATH) != 0) return false;
-  return handle == NodeHandle(kRootInode);
+  return handle == NodeHandle({kRootInode, 0});
 }
 
-int OpenByHandle(const Descriptor& root, InodeNumber inode) {
+int OpenByHandle(const Descriptor& root, const KernelInode& inode) {
   NodeHandle handle(inode);
   return open_by_handle_at(root.get(), &handle.header(), O_RDONLY | O_CLOEXEC);
 }
 
-Status SyncRange(const std::string& mountpoint, uint64_t device, InodeNumber inode) {
+Status SyncRange(const std::string& mountpoint, uint64_t device, const KernelInode& inode) {
   const Descriptor root(open(mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (root.get() < 0) return Failed("the mountpoint cannot be opened");
   if (!KnowsHandles(root.get(), device)) return Failed("files of this mount have no handles");
@@ -96,11 +98,11 @@ Status SyncRange(const std::string& mountpoint, uint64_t device, InodeNumber ino
 // Opens and closes the files. Closing a file waits until its dirty data is written back and the
 // writes are answered.
 Status OpenAndClose(const std::string& mountpoint, uint64_t device,
-                    const std::vector<InodeNumber>& inodes) {
+                    const std::vector<KernelInode>& inodes) {
   const Descriptor root(open(mountpoint.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (root.get() < 0) return Failed("the mountpoint cannot be opened");
   if (!KnowsHandles(root.get(), device)) return Failed("files of this mount have no handles");
-  for (const InodeNumber inode : inodes) {
+  for (const KernelInode& inode : inodes) {
     Descriptor file(OpenByHandle(root, inode));
     if (file.get() < 0 && (errno == ESTALE || errno == ENOENT)) continue;
     if (file.get() < 0) return Failed("a file cannot be opened by its handle");
@@ -154,12 +156,12 @@ uint64_t DeviceOf(const std::string& mountpoint) {
   return DeviceNumber(about.stx_dev_major, about.stx_dev_minor);
 }
 
-Status WriteBack(const std::string& mountpoint, uint64_t device, InodeNumber inode) {
+Status WriteBack(const std::string& mountpoint, uint64_t device, const KernelInode& inode) {
   return OnThreadOfItsOwn([&] { return SyncRange(mountpoint, device, inode); });
 }
 
 Status WriteBackFiles(const std::string& mountpoint, uint64_t device,
-                      const std::vector<InodeNumber>& inodes) {
+                      const std::vector<KernelInode>& inodes) {
   return OnThreadOfItsOwn([&] { return OpenAndClose(mountpoint, device, inodes); });
 }
 

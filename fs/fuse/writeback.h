@@ -25,19 +25,25 @@ namespace siltfs::fuse {
 // for the answers. But closing also waits for the inode's lock, which the caller of lseek holds.
 inline constexpr unsigned kFirstProtocolToAwait = 44;
 
+// An inode as file handles name it.
+struct KernelInode {
+  InodeNumber number = 0;
+  uint64_t generation = 0;
+};
+
 // Makes the kernel send a file's dirty data, and waits until the requests are answered. On return,
 // this function has no file of the mount open.
 //
 // Never call it on a thread that answers requests. `device` is the mount's device: if another mount
 // covers the mountpoint, the device differs, and the result is kUnsupported. The result is
 // kUnsupported, too, if this process may not open files by handle, which needs the superuser.
-Status WriteBack(const std::string& mountpoint, uint64_t device, InodeNumber inode);
+Status WriteBack(const std::string& mountpoint, uint64_t device, const KernelInode& inode);
 
 // As WriteBack, for several files and on any kernel version. Skips files that no longer exist.
 // Waits for the files' locks. So never call it to answer a request whose caller may hold such a
 // lock. kIoError if data could not be written back.
 Status WriteBackFiles(const std::string& mountpoint, uint64_t device,
-                      const std::vector<InodeNumber>& inodes);
+                      const std::vector<KernelInode>& inodes);
 
 // Returns when the kernel has no unanswered request of this mount. It is for processes that may not
 // open files by handle. Requests of all programs count, so the result is kInUse if requests follow

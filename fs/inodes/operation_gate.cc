@@ -21,9 +21,9 @@ void OperationGate::Leave() {
 
 Result<std::optional<OperationGate::Closure>> OperationGate::Close(
     std::chrono::nanoseconds patience) {
-  const auto end = std::chrono::steady_clock::now() + patience;
   const MutexLock lock(mutex_);
   while (has_closure_) opened_.Wait(mutex_);
+  const auto end = std::chrono::steady_clock::now() + patience;
   SILTFS_RETURN_IF_ERROR(broken_);
   has_closure_ = true;
   closed_ = true;

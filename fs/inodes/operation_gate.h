@@ -74,18 +74,4 @@ class OperationGate {
   Status broken_ SILTFS_GUARDED_BY(mutex_);
 };
 
-// The gates of an open store, and what operations must know of rollbacks. If both gates are passed,
-// `opens` comes first. The other members change only while both are closed, but for `forgetting`.
-struct OperationGates {
-  OperationGate operations;
-  OperationGate opens;  // of files
-
-  // Grows at the end of a rollback, before files can be opened again.
-  std::atomic<uint64_t> rollbacks{0};
-  // The last rollback may have changed or removed inodes below this number.
-  std::atomic<uint64_t> rolled_back_below{0};
-  // Whether the kernel has still to forget names after a rollback. `opens` is closed meanwhile.
-  std::atomic<bool> forgetting{false};
-};
-
 }  // namespace siltfs

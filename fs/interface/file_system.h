@@ -47,7 +47,8 @@ inline bool IsName(std::string_view name) {
 
 struct Attributes {
   InodeNumber inode = 0;
-  uint32_t mode = 0;  // type and permission bits, as st_mode
+  uint64_t generation = 0;  // FileSystem::GenerationOf; only in the replies of Lookup and Link
+  uint32_t mode = 0;        // type and permission bits, as st_mode
   uint32_t links = 0;
   uint32_t uid = 0;
   uint32_t gid = 0;
@@ -281,6 +282,8 @@ class FileSystem {
   // kReadOnly if the inode belongs to a snapshot. Call it before the file is opened for writing:
   // the kernel may keep written bytes, and show them to other programs, before it sends them.
   virtual Status CheckOpenForWriting(InodeNumber inode) const = 0;
+  // Changes if a rollback changes a file, so that the kernel does not go on with what it knows.
+  virtual uint64_t GenerationOf(InodeNumber /*inode*/) const { return 0; }
   virtual void ReleaseFile(InodeNumber inode) = 0;
   // Returns the number of bytes read, fewer than asked for only at the end of the file. kCorruption
   // is also reported (FileSystemOptions::report).

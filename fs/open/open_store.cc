@@ -428,7 +428,8 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   auto live = std::make_unique<FileSystemImpl>(env, std::move(options), std::move(parts));
   SILTFS_RETURN_IF_ERROR(live->Start());
   SnapshotTrees& trees = live->snapshot_trees();
-  OperationGates& gates = live->gates();
+  OperationGate& gate = live->gate();
+  RolledBackInodes& rolled_back = live->rolled_back();
   uint64_t root = 0;
   SnapshotTrees::View view = SnapshotTrees::kDirectory;
   if (!snapshot.empty()) {
@@ -438,8 +439,8 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
     root = found->number;
     SILTFS_ASSIGN_OR_RETURN(view, trees.AddView(root));
   }
-  return std::unique_ptr<FileSystem>(
-      std::make_unique<RoutedFileSystem>(std::move(live), gates, trees, directory, root, view));
+  return std::unique_ptr<FileSystem>(std::make_unique<RoutedFileSystem>(
+      std::move(live), gate, rolled_back, trees, directory, root, view));
 }
 
 }  // namespace

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <thread>
 #include <utility>
 
 #include "fs/records/directory_entry.h"
 #include "fs/records/inode_record.h"
+#include "fs/records/lineage.h"
 #include "fs/versions/version_key.h"
 #include "fs/versions/version_restore.h"
 
@@ -82,39 +84,62 @@ void RestoredRecords::ForgetInodes(KernelCache& cache) const {
   for (const auto& [inode, changed] : inodes_) cache.ForgetInode(inode, changed.has_pages);
 }
 
-Status RestoredRecords::AddNamesOfFiles(const KvSnapshot& restored) {
-  std::unordered_set<uint64_t> files;
-  std::set<uint64_t> directories;
-  bool several_names = false;
+Status RestoredRecords::FindRenewed(const KvSnapshot& restored) {
   for (const auto& [inode, changed] : inodes_) {
+    if (inode == kRootInode) continue;
     SILTFS_ASSIGN_OR_RETURN(const auto value, restored.Get(InodeKey(inode)));
-    if (!value) continue;
+    if (!value) {
+      renewed_.push_back(inode);
+      continue;
+    }
     SILTFS_ASSIGN_OR_RETURN(const InodeRecord record, InodeRecord::Decode(*value));
     if (!record.IsRegular()) continue;
-    files.insert(inode);
-    directories.insert(record.parent);
-    several_names |= record.links > 1 || record.parent == 0;
-  }
-  if (several_names) {
-    directories = {kRootInode};
-    for (const uint64_t inode : lookups_.All()) directories.insert(inode);
-  }
-  for (const uint64_t directory : directories) {
-    if (IsKnown(directory)) SILTFS_RETURN_IF_ERROR(AddNamesIn(directory, restored, files));
+    renewed_.push_back(inode);
+    files_[inode] = {.parent = record.parent, .names_left = record.links};
   }
   return Status::Ok();
 }
 
-Status RestoredRecords::AddNamesIn(uint64_t directory, const KvSnapshot& restored,
-                                   const std::unordered_set<uint64_t>& files) {
-  const KeyRange range = RangeOf(Table::kDirectoryEntry, directory);
-  const auto names = restored.NewIteratorBelow(range.end);
-  for (names->Seek(range.begin); names->Valid(); names->Next()) {
-    SILTFS_ASSIGN_OR_RETURN(const NameEntry entry, NameEntry::Decode(names->value()));
-    if (!files.contains(entry.inode)) continue;
-    if (auto place = ParseDirectoryEntryKey(names->key())) names_.push_back(*std::move(place));
+Status RestoredRecords::AddNamesOfFiles(const KvSnapshot& restored) {
+  const auto names =
+      restored.NewIteratorBelow(RangeOfLineage(Table::kDirectoryEntry, kLiveLineage).end);
+  std::set<uint64_t> directories;
+  for (const auto& [inode, file] : files_) directories.insert(file.parent);
+  SILTFS_RETURN_IF_ERROR(AddNamesIn(directories, *names));
+  // A file may have further names, and the parent is a hint only.
+  const bool all =
+      std::ranges::all_of(files_, [](const auto& file) { return file.second.names_left == 0; });
+  if (all) return Status::Ok();
+  const std::vector<uint64_t> known = lookups_.All();
+  std::set<uint64_t> others(known.begin(), known.end());
+  others.insert(kRootInode);
+  for (const uint64_t directory : directories) others.erase(directory);
+  return AddNamesIn(others, *names);
+}
+
+Status RestoredRecords::AddNamesIn(const std::set<uint64_t>& directories, KvIterator& names) {
+  for (auto directory = directories.begin(); directory != directories.end();) {
+    if (!IsKnown(*directory)) {
+      ++directory;
+      continue;
+    }
+    names.Seek(RangeOf(Table::kDirectoryEntry, *directory).begin);
+    std::optional<NamePlace> place;
+    for (; names.Valid(); names.Next()) {
+      place = ParseDirectoryEntryKey(names.key());
+      if (!place || place->directory != *directory) break;
+      SILTFS_ASSIGN_OR_RETURN(const NameEntry entry, NameEntry::Decode(names.value()));
+      const auto file = files_.find(entry.inode);
+      if (file == files_.end()) continue;
+      if (file->second.names_left > 0) --file->second.names_left;
+      names_.push_back(*std::move(place));
+    }
+    SILTFS_RETURN_IF_ERROR(names.status());
+    if (!names.Valid() || !place) return Status::Ok();
+    // Most known inodes are files, so a search for each would be slow.
+    directory = directories.lower_bound(std::max(place->directory, *directory + 1));
   }
-  return names->status();
+  return Status::Ok();
 }
 
 void RestoredRecords::ForgetNames(KernelCache& cache) const {
@@ -136,21 +161,14 @@ Status Rollback::CheckNothingOpen() const {
   return Status::Ok();
 }
 
-Result<std::optional<Rollback::Closures>> Rollback::Close() {
-  SILTFS_ASSIGN_OR_RETURN(auto opens, gates_.opens.Close(kOperationPatience));
-  if (!opens) return std::optional<Closures>();
-  SILTFS_ASSIGN_OR_RETURN(auto operations, gates_.operations.Close(kOperationPatience));
-  if (!operations) return std::optional<Closures>();
-  return std::optional<Closures>({*std::move(opens), *std::move(operations)});
-}
-
-Result<Rollback::Closures> Rollback::AwaitNothingOpen() {
+Result<OperationGate::Closure> Rollback::AwaitNothingOpen() {
   const auto end = std::chrono::steady_clock::now() + kOpenPatience;
   for (;;) {
     {
-      SILTFS_ASSIGN_OR_RETURN(std::optional<Closures> closures, Close());
-      const Status idle = closures ? CheckNothingOpen() : StillRunning();
-      if (idle.ok()) return *std::move(closures);
+      SILTFS_ASSIGN_OR_RETURN(std::optional<OperationGate::Closure> closure,
+                              gate_.Close(kOperationPatience));
+      const Status idle = closure ? CheckNothingOpen() : StillRunning();
+      if (idle.ok()) return *std::move(closure);
       if (std::chrono::steady_clock::now() >= end) return idle;
     }
     std::this_thread::sleep_for(kPause);

@@ -2,12 +2,11 @@
 // while no operation uses inodes.
 //
 // While the store is mounted, the kernel knows names, attributes and contents. It forgets the
-// content and the attributes of inodes before operations go on. But it keeps the sizes and times of
-// files, as it does with each write-back cache, until it forgets all names of the file. And it
-// forgets names only after operations go on, because a thread of the kernel may hold the lock of a
-// directory while its request waits for the end of the rollback. So files are opened only after the
-// names are forgotten. Until then, a name may lead to the inode that had it before, and a file may
-// show the size that it had.
+// content and the attributes of inodes before operations go on. It forgets names only afterwards,
+// because a thread of the kernel may hold the lock of a directory while its request waits for the
+// end of the rollback. The kernel keeps the sizes of files with its inodes; rolled_back_inodes.h
+// says how it gets new inodes. Until the names are forgotten, a name may lead to the inode that had
+// it before, and a file that is not opened may show the size that it had.
 //
 // Thread-safety: one thread at a time. Ownership: borrows its arguments. Memory: the changed names
 // and inodes that the kernel has looked up and not forgotten. Errors: those of metadata.
@@ -19,10 +18,9 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -46,7 +44,10 @@ class RestoredRecords {
   void Add(std::string_view key);
   // Call it before operations go on.
   void ForgetInodes(KernelCache& cache) const;
-  // Adds the unchanged names of changed files. `restored` has the records after the rollback.
+  // Finds the inodes that get a new generation. `restored` has the records after the rollback.
+  Status FindRenewed(const KvSnapshot& restored);
+  const std::vector<uint64_t>& renewed() const { return renewed_; }
+  // Adds the unchanged names of changed files. Call it after FindRenewed, with the same records.
   // The cost is proportional to the names in the directories of these files. If a file has several
   // names, it is proportional to the names in all directories that the kernel knows.
   Status AddNamesOfFiles(const KvSnapshot& restored);
@@ -61,32 +62,33 @@ class RestoredRecords {
     // A target never changes.
     bool has_pages = false;
   };
+  struct ChangedFile {
+    uint64_t parent = 0;      // of one of its names; a hint
+    uint32_t names_left = 0;  // that were not found yet
+  };
   bool IsKnown(uint64_t inode) const;
   bool HasPages(uint64_t inode) const;
-  // Adds the names in this directory that lead to a file of `files`.
-  Status AddNamesIn(uint64_t directory, const KvSnapshot& restored,
-                    const std::unordered_set<uint64_t>& files);
+  // Adds the names in these directories that lead to a file of files_.
+  Status AddNamesIn(const std::set<uint64_t>& directories, KvIterator& names);
 
   const LookupCounts& lookups_;
   const std::shared_ptr<const KvSnapshot> before_;
   std::map<uint64_t, ChangedInode> inodes_;
   std::vector<NamePlace> names_;
+  std::vector<uint64_t> renewed_;
+  std::map<uint64_t, ChangedFile> files_;
 };
 
 class Rollback {
  public:
-  Rollback(const StoreContext& store, OperationGates& gates, InodeStore& inodes,
+  Rollback(const StoreContext& store, OperationGate& gate, InodeStore& inodes,
            InodeLifetimes& lifetimes)
-      : store_(store), gates_(gates), inodes_(inodes), lifetimes_(lifetimes) {}
+      : store_(store), gate_(gate), inodes_(inodes), lifetimes_(lifetimes) {}
 
-  struct Closures {
-    OperationGate::Closure opens;
-    OperationGate::Closure operations;  // ends first
-  };
   // Keeps operations out, at a time when no inode is open. The kernel reports some milliseconds
   // late that a program has closed a file, so this waits for a while. kInUse if an inode stays open
   // or an operation does not end.
-  Result<Closures> AwaitNothingOpen();
+  Result<OperationGate::Closure> AwaitNothingOpen();
   // Removes the inodes that have no name, and commits all changes. Call it with the closure.
   Status CommitInodes();
   // Changes the records to what the snapshot shows, which BeginRestore was called for. Calls
@@ -97,11 +99,9 @@ class Rollback {
 
  private:
   Status CheckNothingOpen() const;
-  // nullopt if an operation does not end soon.
-  Result<std::optional<Closures>> Close();
 
   const StoreContext& store_;
-  OperationGates& gates_;
+  OperationGate& gate_;
   InodeStore& inodes_;
   InodeLifetimes& lifetimes_;
 };

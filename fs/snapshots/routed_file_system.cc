@@ -24,21 +24,25 @@ Status ReadOnly() { return {StatusCode::kReadOnly, "a snapshot cannot be changed
 
 }  // namespace
 
-RoutedFileSystem::RoutedFileSystem(std::unique_ptr<FileSystem> live, OperationGates& gates,
-                                   SnapshotTrees& trees, SnapshotDirectoryMode mode, uint64_t root,
+RoutedFileSystem::RoutedFileSystem(std::unique_ptr<FileSystem> live, OperationGate& gate,
+                                   RolledBackInodes& rolled_back, SnapshotTrees& trees,
+                                   SnapshotDirectoryMode mode, uint64_t root,
                                    SnapshotTrees::View view)
     : owned_(std::move(live)),
       live_(owned_.get()),
-      gates_(gates),
+      gate_(gate),
+      rolled_back_(rolled_back),
       trees_(trees),
       mode_(mode),
       root_(root),
       view_(view) {}
 
-RoutedFileSystem::RoutedFileSystem(FileSystem& live, OperationGates& gates, SnapshotTrees& trees,
+RoutedFileSystem::RoutedFileSystem(FileSystem& live, OperationGate& gate,
+                                   RolledBackInodes& rolled_back, SnapshotTrees& trees,
                                    uint64_t snapshot, SnapshotTrees::View view)
     : live_(&live),
-      gates_(gates),
+      gate_(gate),
+      rolled_back_(rolled_back),
       trees_(trees),
       mode_(SnapshotDirectoryMode::kOff),
       root_(snapshot),
@@ -85,7 +89,7 @@ Attributes RoutedFileSystem::DirectoryAttributes() const {
 Result<Attributes> RoutedFileSystem::LookupInDirectory(std::string_view name) {
   if (name == ".") return DirectoryAttributes();
   if (name == "..") {
-    SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+    SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
     return live_->Lookup(kRootInode, ".");
   }
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, live_->snapshots().Find(name));
@@ -114,8 +118,8 @@ Result<Attributes> RoutedFileSystem::Lookup(InodeNumber parent, std::string_view
   if (parent == kSnapshotDirectory) return LookupInDirectory(name);
   const SnapshotInode split = Split(parent);
   if (split.snapshot != 0) return LookupInSnapshot(split, name);
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
-  return live_->Lookup(parent, name);
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
+  return WithGeneration(live_->Lookup(parent, name));
 }
 
 Result<Attributes> RoutedFileSystem::LookupInSnapshot(const SnapshotInode& parent,
@@ -131,8 +135,9 @@ void RoutedFileSystem::Forget(InodeNumber inode, uint64_t lookups) {
   if (inode == kSnapshotDirectory) return;
   const SnapshotInode split = Split(inode);
   if (split.snapshot == 0) {
-    const auto pass = gates_.operations.Enter();
+    const auto pass = gate_.Enter();
     if (pass.ok()) live_->Forget(inode, lookups);
+    if (!live_->entries().MayBeCached(inode)) rolled_back_.Remove(inode);
     return;
   }
   const auto tree = trees_.EnterKnown(split.snapshot, view_);
@@ -141,7 +146,7 @@ void RoutedFileSystem::Forget(InodeNumber inode, uint64_t lookups) {
 
 Result<std::string> RoutedFileSystem::ReadLink(InodeNumber inode) {
   if (IsLive(inode)) {
-    SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+    SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
     return live_->ReadLink(inode);
   }
   const SnapshotInode split = Split(inode);
@@ -154,7 +159,7 @@ Status RoutedFileSystem::ReadDirectory(InodeNumber directory, uint64_t cookie,
   if (directory == kSnapshotDirectory) return ListDirectory(cookie, visit);
   const SnapshotInode split = Split(directory);
   if (split.snapshot != 0) return ListSnapshot(split, cookie, visit);
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   if (directory != kRootInode || !HasDirectory())
     return live_->ReadDirectory(directory, cookie, visit);
   if (cookie >= kDirectoryCookie) return Status::Ok();
@@ -187,7 +192,7 @@ Result<Attributes> RoutedFileSystem::GetAttributes(InodeNumber inode) {
   if (inode == kSnapshotDirectory && HasDirectory()) return DirectoryAttributes();
   const SnapshotInode split = Split(inode);
   if (split.snapshot == 0) {
-    SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+    SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
     return live_->GetAttributes(inode);
   }
   SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
@@ -201,7 +206,7 @@ Result<std::string> RoutedFileSystem::GetXattr(InodeNumber inode, std::string_vi
     return Status(StatusCode::kNoAttribute, "the directory of snapshots has no attributes");
   const SnapshotInode split = Split(inode);
   if (split.snapshot == 0) {
-    SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+    SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
     return live_->GetXattr(inode, name);
   }
   SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
@@ -212,7 +217,7 @@ Result<std::vector<std::string>> RoutedFileSystem::ListXattrs(InodeNumber inode)
   if (inode == kSnapshotDirectory) return std::vector<std::string>();
   const SnapshotInode split = Split(inode);
   if (split.snapshot == 0) {
-    SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+    SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
     return live_->ListXattrs(inode);
   }
   SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
@@ -233,19 +238,25 @@ Status RoutedFileSystem::OpenFile(InodeNumber inode, bool truncate) {
 }
 
 Status RoutedFileSystem::OpenLive(InodeNumber inode, bool truncate) {
-  const uint64_t before = gates_.rollbacks;
-  SILTFS_ASSIGN_OR_RETURN(const auto opening, gates_.opens.Enter());
-  // The kernel may know the size that the file had before the rollback. It looks for the name
-  // again after this error.
-  if (gates_.rollbacks != before)
-    return {StatusCode::kStale, "was opened while a rollback changed the files"};
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
+  // After this error the kernel looks the name up again.
+  if (rolled_back_.IsStale(inode))
+    return {StatusCode::kStale, "a rollback has changed the file since it was looked up"};
   return live_->OpenFile(inode, truncate);
+}
+
+Result<Attributes> RoutedFileSystem::WithGeneration(Result<Attributes> attributes) {
+  if (attributes.ok()) attributes->generation = rolled_back_.LookUp(attributes->inode);
+  return attributes;
+}
+
+uint64_t RoutedFileSystem::GenerationOf(InodeNumber inode) const {
+  return IsLive(inode) ? rolled_back_.GenerationOf(inode) : 0;
 }
 
 void RoutedFileSystem::ReleaseFile(InodeNumber inode) {
   if (IsLive(inode)) {
-    const auto pass = gates_.operations.Enter();
+    const auto pass = gate_.Enter();
     if (pass.ok()) live_->ReleaseFile(inode);
     return;
   }
@@ -257,7 +268,7 @@ void RoutedFileSystem::ReleaseFile(InodeNumber inode) {
 Result<size_t> RoutedFileSystem::Read(InodeNumber inode, uint64_t offset, MutableByteView out) {
   const SnapshotInode split = Split(inode);
   if (split.snapshot == 0) {
-    SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+    SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
     return live_->Read(inode, offset, out);
   }
   SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
@@ -268,7 +279,7 @@ Result<std::optional<uint64_t>> RoutedFileSystem::Seek(InodeNumber inode, uint64
                                                        SeekTarget target) {
   const SnapshotInode split = Split(inode);
   if (split.snapshot == 0) {
-    SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+    SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
     return live_->Seek(inode, offset, target);
   }
   SILTFS_ASSIGN_OR_RETURN(const auto tree, Enter(split.snapshot));
@@ -279,7 +290,7 @@ Status RoutedFileSystem::RoutedContents::Visit(
     InodeNumber file, uint64_t offset, const std::function<bool(const ContentPiece&)>& visit) {
   const SnapshotInode split = routed_.Split(file);
   if (split.snapshot == 0) {
-    SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gates_.operations.Enter());
+    SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gate_.Enter());
     return routed_.live_->contents().Visit(file, offset, visit);
   }
   SILTFS_ASSIGN_OR_RETURN(const auto tree, routed_.Enter(split.snapshot));
@@ -288,7 +299,7 @@ Status RoutedFileSystem::RoutedContents::Visit(
 
 std::vector<Result<PutOutcome>> RoutedFileSystem::RoutedEntries::Put(
     std::span<const EntryImage> images) {
-  const auto pass = routed_.gates_.operations.Enter();
+  const auto pass = routed_.gate_.Enter();
   std::vector<Result<PutOutcome>> outcomes;
   if (!pass.ok()) {
     for (size_t i = 0; i < images.size(); ++i) outcomes.emplace_back(pass.status());
@@ -312,28 +323,28 @@ Result<PutOutcome> RoutedFileSystem::RoutedEntries::Offer(const EntryImage& imag
                                                           InodeNumber reference,
                                                           bool probably_new) {
   SILTFS_RETURN_IF_ERROR(Check(image));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gate_.Enter());
   return live().Offer(image, reference, probably_new);
 }
 
 Result<PutOutcome> RoutedFileSystem::RoutedEntries::Place(InodeNumber temporary,
                                                           const EntryImage& image) {
   SILTFS_RETURN_IF_ERROR(Check(image));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gate_.Enter());
   return live().Place(temporary, image);
 }
 
 Result<PutOutcome> RoutedFileSystem::RoutedEntries::Link(InodeNumber inode, InodeNumber parent,
                                                          std::string_view name) {
   SILTFS_RETURN_IF_ERROR(routed_.CheckNewName(parent, name));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gate_.Enter());
   return live().Link(inode, parent, name);
 }
 
 Result<bool> RoutedFileSystem::RoutedEntries::SetDirectory(InodeNumber directory,
                                                            const EntryImage& image) {
   SILTFS_RETURN_IF_ERROR(routed_.CheckLive(directory));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gate_.Enter());
   return live().SetDirectory(directory, image);
 }
 
@@ -342,7 +353,7 @@ Result<CloneOutcome> RoutedFileSystem::RoutedEntries::Clone(const CloneRequest& 
   if (request.source == kSnapshotDirectory)
     return Status(StatusCode::kInvalidArgument, "the directory of snapshots cannot be cloned");
   const SnapshotInode source = routed_.Split(request.source);
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, routed_.gate_.Enter());
   if (source.snapshot == 0) return live().Clone(request);
   SILTFS_ASSIGN_OR_RETURN(const auto tree, routed_.Enter(source.snapshot));
   return live().Clone(request);
@@ -353,21 +364,21 @@ Result<CloneOutcome> RoutedFileSystem::RoutedEntries::Clone(const CloneRequest& 
 Result<Attributes> RoutedFileSystem::MakeNode(InodeNumber parent, std::string_view name,
                                               uint32_t mode, uint64_t device, Caller caller) {
   SILTFS_RETURN_IF_ERROR(CheckNewName(parent, name));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   return live_->MakeNode(parent, name, mode, device, caller);
 }
 
 Result<Attributes> RoutedFileSystem::MakeDirectory(InodeNumber parent, std::string_view name,
                                                    uint32_t mode, Caller caller) {
   SILTFS_RETURN_IF_ERROR(CheckNewName(parent, name));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   return live_->MakeDirectory(parent, name, mode, caller);
 }
 
 Result<Attributes> RoutedFileSystem::MakeSymlink(InodeNumber parent, std::string_view name,
                                                  std::string_view target, Caller caller) {
   SILTFS_RETURN_IF_ERROR(CheckNewName(parent, name));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   return live_->MakeSymlink(parent, name, target, caller);
 }
 
@@ -375,19 +386,19 @@ Result<Attributes> RoutedFileSystem::Link(InodeNumber inode, InodeNumber new_par
                                           std::string_view new_name) {
   SILTFS_RETURN_IF_ERROR(CheckLive(inode));
   SILTFS_RETURN_IF_ERROR(CheckNewName(new_parent, new_name));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
-  return live_->Link(inode, new_parent, new_name);
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
+  return WithGeneration(live_->Link(inode, new_parent, new_name));
 }
 
 Status RoutedFileSystem::Unlink(InodeNumber parent, std::string_view name) {
   SILTFS_RETURN_IF_ERROR(CheckLiveName(parent, name));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   return live_->Unlink(parent, name);
 }
 
 Status RoutedFileSystem::RemoveDirectory(InodeNumber parent, std::string_view name) {
   SILTFS_RETURN_IF_ERROR(CheckLiveName(parent, name));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   return live_->RemoveDirectory(parent, name);
 }
 
@@ -395,23 +406,22 @@ Status RoutedFileSystem::Rename(InodeNumber parent, std::string_view name, Inode
                                 std::string_view new_name, RenameMode mode) {
   SILTFS_RETURN_IF_ERROR(CheckLiveName(parent, name));
   SILTFS_RETURN_IF_ERROR(CheckLiveName(new_parent, new_name));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   return live_->Rename(parent, name, new_parent, new_name, mode);
 }
 
 Result<Attributes> RoutedFileSystem::SetAttributes(InodeNumber inode,
                                                    const AttributeChange& change) {
   SILTFS_RETURN_IF_ERROR(CheckLive(inode));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
-  if (!IsWriteBack(change) || inode >= gates_.rolled_back_below)
-    return live_->SetAttributes(inode, change);
-  // The kernel writes the times of an inode back that it has to forget. They are those from before
-  // the rollback.
-  auto attributes =
-      gates_.forgetting ? live_->GetAttributes(inode) : live_->SetAttributes(inode, change);
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
+  if (!IsWriteBack(change)) return live_->SetAttributes(inode, change);
+  // The kernel writes the times of a stale inode back when it forgets it. They are those from
+  // before the rollback.
+  auto attributes = rolled_back_.IsStale(inode) ? live_->GetAttributes(inode)
+                                                : live_->SetAttributes(inode, change);
   // The rollback has removed the file. After an error, the next syncfs(2) of any program would
   // fail. The kernel does not look at the attributes.
-  if (attributes.status().Is(StatusCode::kStale))
+  if (attributes.status().Is(StatusCode::kStale) && rolled_back_.GenerationOf(inode) > 0)
     return Attributes{.inode = inode, .mode = kRegularType};
   return attributes;
 }
@@ -419,41 +429,41 @@ Result<Attributes> RoutedFileSystem::SetAttributes(InodeNumber inode,
 Status RoutedFileSystem::SetXattr(InodeNumber inode, std::string_view name, std::string_view value,
                                   XattrMode mode) {
   SILTFS_RETURN_IF_ERROR(CheckLive(inode));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   return live_->SetXattr(inode, name, value, mode);
 }
 
 Status RoutedFileSystem::RemoveXattr(InodeNumber inode, std::string_view name) {
   SILTFS_RETURN_IF_ERROR(CheckLive(inode));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   return live_->RemoveXattr(inode, name);
 }
 
 Result<Attributes> RoutedFileSystem::CreateFile(InodeNumber parent, std::string_view name,
                                                 uint32_t mode, Caller caller) {
   SILTFS_RETURN_IF_ERROR(CheckNewName(parent, name));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   return live_->CreateFile(parent, name, mode, caller);
 }
 
 Result<Attributes> RoutedFileSystem::MakeTemporaryFile(InodeNumber directory, uint32_t mode,
                                                        Caller caller) {
   SILTFS_RETURN_IF_ERROR(CheckLive(directory));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   return live_->MakeTemporaryFile(directory, mode, caller);
 }
 
 Status RoutedFileSystem::Write(InodeNumber inode, uint64_t offset, ByteView data,
                                Privileges privileges, WriteTimes times) {
   SILTFS_RETURN_IF_ERROR(CheckLive(inode));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   return live_->Write(inode, offset, data, privileges, times);
 }
 
 Status RoutedFileSystem::Allocate(InodeNumber inode, AllocateMode mode, uint64_t offset,
                                   uint64_t length, bool keep_size, Privileges privileges) {
   SILTFS_RETURN_IF_ERROR(CheckLive(inode));
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   return live_->Allocate(inode, mode, offset, length, keep_size, privileges);
 }
 
@@ -464,13 +474,13 @@ Result<uint64_t> RoutedFileSystem::CopyRange(InodeNumber source, uint64_t source
   // Programs then read and write the bytes themselves.
   if (!IsLive(source))
     return Status(StatusCode::kUnsupported, "the recipe of a snapshot's file cannot be shared");
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   return live_->CopyRange(source, source_offset, target, target_offset, length, privileges);
 }
 
 Status RoutedFileSystem::Fsync(InodeNumber inode) {
   if (!IsLive(inode)) return Status::Ok();
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   return live_->Fsync(inode);
 }
 

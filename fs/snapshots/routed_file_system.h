@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "fs/inodes/operation_gate.h"
+#include "fs/inodes/rolled_back_inodes.h"
 #include "fs/interface/content_source.h"
 #include "fs/interface/entry_store.h"
 #include "fs/interface/file_system.h"
@@ -29,14 +30,15 @@ namespace siltfs {
 
 class RoutedFileSystem final : public FileSystem {
  public:
-  // `gates` and `trees` must live as long as `live`. `root`: the number of the snapshot to show
-  // alone, with a view of it; 0: the live file system.
-  RoutedFileSystem(std::unique_ptr<FileSystem> live, OperationGates& gates, SnapshotTrees& trees,
-                   SnapshotDirectoryMode mode, uint64_t root, SnapshotTrees::View view);
+  // `gate`, `rolled_back` and `trees` must live as long as `live`. `root`: the number of the
+  // snapshot to show alone, with a view of it; 0: the live file system.
+  RoutedFileSystem(std::unique_ptr<FileSystem> live, OperationGate& gate,
+                   RolledBackInodes& rolled_back, SnapshotTrees& trees, SnapshotDirectoryMode mode,
+                   uint64_t root, SnapshotTrees::View view);
   // Shows the snapshot alone, beside `live`, which must outlive it. Takes the view, a view of this
   // snapshot.
-  RoutedFileSystem(FileSystem& live, OperationGates& gates, SnapshotTrees& trees, uint64_t snapshot,
-                   SnapshotTrees::View view);
+  RoutedFileSystem(FileSystem& live, OperationGate& gate, RolledBackInodes& rolled_back,
+                   SnapshotTrees& trees, uint64_t snapshot, SnapshotTrees::View view);
   ~RoutedFileSystem() override;
 
   Result<Attributes> Lookup(InodeNumber parent, std::string_view name) override;
@@ -72,6 +74,7 @@ class RoutedFileSystem final : public FileSystem {
                                        Caller caller) override;
   Status OpenFile(InodeNumber inode, bool truncate) override;
   Status CheckOpenForWriting(InodeNumber inode) const override { return CheckLive(inode); }
+  uint64_t GenerationOf(InodeNumber inode) const override;
   void ReleaseFile(InodeNumber inode) override;
   Result<size_t> Read(InodeNumber inode, uint64_t offset, MutableByteView out) override;
   Status Write(InodeNumber inode, uint64_t offset, ByteView data, Privileges privileges,
@@ -149,6 +152,8 @@ class RoutedFileSystem final : public FileSystem {
   Status CheckNewName(InodeNumber parent, std::string_view name) const;
 
   Status OpenLive(InodeNumber inode, bool truncate);
+  // For a reply that makes the kernel look at its inode again.
+  Result<Attributes> WithGeneration(Result<Attributes> attributes);
 
   Attributes DirectoryAttributes() const;
   Result<Attributes> LookupInDirectory(std::string_view name);
@@ -161,7 +166,8 @@ class RoutedFileSystem final : public FileSystem {
 
   const std::unique_ptr<FileSystem> owned_;  // null if it is a view beside the live file system
   FileSystem* const live_;
-  OperationGates& gates_;  // each call on a live inode passes
+  OperationGate& gate_;  // each call on a live inode has a pass of it
+  RolledBackInodes& rolled_back_;
   SnapshotTrees& trees_;
   const SnapshotDirectoryMode mode_;
   const uint64_t root_;

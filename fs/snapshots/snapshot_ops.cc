@@ -56,6 +56,12 @@ Status CheckName(std::string_view name) {
                       name)};
 }
 
+Status ReceivedSnapshot() {
+  return {StatusCode::kInvalidArgument,
+          "the snapshot was received from another store, so the files cannot be rolled back to it; "
+          "a clone of it shows its files"};
+}
+
 Status OtherLineage(std::string_view from, std::string_view to) {
   return {
       StatusCode::kInvalidArgument,
@@ -66,12 +72,13 @@ Status OtherLineage(std::string_view from, std::string_view to) {
 
 }  // namespace
 
-SnapshotOps::SnapshotOps(const StoreContext& store, const IdAllocator* ids, OperationGates& gates,
-                         InodeStore& inodes, InodeLifetimes& lifetimes, SnapshotTrees& trees,
-                         FileSystem& live)
+SnapshotOps::SnapshotOps(const StoreContext& store, const IdAllocator* ids, OperationGate& gate,
+                         RolledBackInodes& rolled_back, InodeStore& inodes,
+                         InodeLifetimes& lifetimes, SnapshotTrees& trees, FileSystem& live)
     : store_(store),
       ids_(ids),
-      gates_(gates),
+      gate_(gate),
+      rolled_back_(rolled_back),
       lifetimes_(lifetimes),
       trees_(trees),
       live_(live),
@@ -79,7 +86,7 @@ SnapshotOps::SnapshotOps(const StoreContext& store, const IdAllocator* ids, Oper
                          .interrupted = "the store is being closed; the next mount continues the "
                                         "removal of snapshots"}),
       measurer_(store),
-      rollback_(store, gates, inodes, lifetimes) {}
+      rollback_(store, gate, inodes, lifetimes) {}
 
 void SnapshotOps::Start() {
   if (store_.options().read_only) return;
@@ -137,7 +144,7 @@ Status SnapshotOps::CheckFree(std::string_view name) const {
 Result<SnapshotInfo> SnapshotOps::Create(std::string_view name) {
   SILTFS_RETURN_IF_ERROR(CheckName(name));
   SILTFS_RETURN_IF_ERROR(CheckRoomForSnapshot());
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot made,
                           Port().CreateSnapshot(std::string(name), store_.Now(),
                                                 [this] { return ids_->next_inode(); }));
@@ -147,7 +154,7 @@ Result<SnapshotInfo> SnapshotOps::Create(std::string_view name) {
 Status SnapshotOps::Rename(std::string_view name, std::string_view new_name) {
   SILTFS_RETURN_IF_ERROR(CheckName(new_name));
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
   // The new name is durable at once. So after a crash, the changes before it must be there, too.
   SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
@@ -156,7 +163,7 @@ Status SnapshotOps::Rename(std::string_view name, std::string_view new_name) {
 
 Status SnapshotOps::Remove(std::string_view name) {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   const MutexLock lock(remove_mutex_);
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
   // The removal is durable at once. So after a crash, the changes before it must be there, too.
@@ -169,7 +176,7 @@ Status SnapshotOps::Remove(std::string_view name) {
 }
 
 Result<std::shared_ptr<const KvSnapshot>> SnapshotOps::CommittedFiles() const {
-  SILTFS_ASSIGN_OR_RETURN(const auto pass, gates_.operations.Enter());
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   if (store_.CheckWritable().ok()) SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
   return store_.metadata().CommittedSnapshot();
 }
@@ -205,48 +212,43 @@ Result<SnapshotInfo> SnapshotOps::RollBack(std::string_view name, std::string_vi
                                            KernelCache* cache) {
   SILTFS_RETURN_IF_ERROR(CheckName(kept));
   SILTFS_RETURN_IF_ERROR(CheckRoomForSnapshot());
-  // A wrong name must not make operations wait. Both are checked again when none runs.
-  SILTFS_RETURN_IF_ERROR(Find(name).status());
+  // A wrong name must not make operations wait. The names are checked again when none runs.
+  SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo named, Find(name));
+  if (!named.received_from.empty()) return ReceivedSnapshot();
   SILTFS_RETURN_IF_ERROR(CheckFree(kept));
   std::optional<RestoredRecords> restored;
   NumberedSnapshot made;
-  std::shared_ptr<const KvSnapshot> restored_state;
-  std::optional<OperationGate::Closure> opens;
+  std::shared_ptr<const KvSnapshot> state;
   {
-    SILTFS_ASSIGN_OR_RETURN(Rollback::Closures closures, rollback_.AwaitNothingOpen());
+    SILTFS_ASSIGN_OR_RETURN(const OperationGate::Closure closure, rollback_.AwaitNothingOpen());
     SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
     SILTFS_RETURN_IF_ERROR(CheckFree(kept));
     SILTFS_RETURN_IF_ERROR(rollback_.CommitInodes());
     restored.emplace(lifetimes_.lookups(), store_.metadata().CommittedSnapshot());
-    const uint64_t inode_limit = ids_->next_inode();
-    SILTFS_ASSIGN_OR_RETURN(
-        made, Port().BeginRestore(found.number, std::string(kept), store_.Now(), inode_limit));
+    SILTFS_ASSIGN_OR_RETURN(made, Port().BeginRestore(found.number, std::string(kept), store_.Now(),
+                                                      ids_->next_inode()));
     SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot wanted, Port().FindSnapshot(found.number));
-    gates_.rolled_back_below = inode_limit;
-    const Status done =
+    Status done =
         rollback_.Restore(wanted, [&restored](std::string_view key) { restored->Add(key); });
+    state = store_.metadata().CommittedSnapshot();
+    if (done.ok()) done = restored->FindRenewed(*state);
     if (!done.ok()) {
-      gates_.operations.Break(
-          {StatusCode::kIoError,
-           fmt::format("the rollback to the snapshot \"{}\" has failed ({}); unmount the "
-                       "store, and mount it again, which completes the rollback",
-                       name, done.ToString())});
+      gate_.Break({StatusCode::kIoError,
+                   fmt::format("the rollback to the snapshot \"{}\" has failed ({}); unmount the "
+                               "store, and mount it again, which completes the rollback",
+                               name, done.ToString())});
       return done;
     }
-    if (cache == nullptr) return InfoOf(made);
-    gates_.forgetting = true;
-    restored->ForgetInodes(*cache);
-    restored_state = store_.metadata().CommittedSnapshot();
-    opens.emplace(std::move(closures.opens));
+    rolled_back_.Add(restored->renewed());
+    if (cache != nullptr) restored->ForgetInodes(*cache);
   }
-  const Status found_names = restored->AddNamesOfFiles(*restored_state);
+  if (cache == nullptr) return InfoOf(made);
+  const Status found_names = restored->AddNamesOfFiles(*state);
   restored->ForgetNames(*cache);
-  gates_.forgetting = false;
-  ++gates_.rollbacks;
   if (!found_names.ok() && store_.options().report) {
     store_.options().report(fmt::format(
-        "after the rollback to the snapshot \"{}\" programs may see old sizes of files until the "
-        "next mount, because names cannot be read: {}",
+        "after the rollback to the snapshot \"{}\" programs may see old sizes of files that they "
+        "do not open, because names cannot be read: {}",
         name, found_names.ToString()));
   }
   return InfoOf(made);
@@ -271,7 +273,7 @@ Result<std::unique_ptr<FileSystem>> SnapshotOps::Show(std::string_view name) {
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
   SILTFS_ASSIGN_OR_RETURN(const SnapshotTrees::View view, trees_.AddView(found.number));
   return std::unique_ptr<FileSystem>(
-      std::make_unique<RoutedFileSystem>(live_, gates_, trees_, found.number, view));
+      std::make_unique<RoutedFileSystem>(live_, gate_, rolled_back_, trees_, found.number, view));
 }
 
 Status SnapshotOps::AwaitRemovals() {

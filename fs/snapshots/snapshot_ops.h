@@ -14,6 +14,7 @@
 #include "fs/inodes/inode_lifetimes.h"
 #include "fs/inodes/inode_store.h"
 #include "fs/inodes/operation_gate.h"
+#include "fs/inodes/rolled_back_inodes.h"
 #include "fs/inodes/store_context.h"
 #include "fs/interface/snapshots.h"
 #include "fs/jobs/background_job.h"
@@ -29,9 +30,9 @@ class SnapshotOps final : public Snapshots {
  public:
   // `ids` is null if the store is read-only. `live` is the file system that this object belongs to.
   // It is used by Show alone.
-  SnapshotOps(const StoreContext& store, const IdAllocator* ids, OperationGates& gates,
-              InodeStore& inodes, InodeLifetimes& lifetimes, SnapshotTrees& trees,
-              FileSystem& live);
+  SnapshotOps(const StoreContext& store, const IdAllocator* ids, OperationGate& gate,
+              RolledBackInodes& rolled_back, InodeStore& inodes, InodeLifetimes& lifetimes,
+              SnapshotTrees& trees, FileSystem& live);
 
   std::vector<SnapshotInfo> List() const override;
   Result<SnapshotInfo> Find(std::string_view name) const override;
@@ -81,7 +82,8 @@ class SnapshotOps final : public Snapshots {
 
   const StoreContext& store_;
   const IdAllocator* const ids_;
-  OperationGates& gates_;
+  OperationGate& gate_;
+  RolledBackInodes& rolled_back_;
   InodeLifetimes& lifetimes_;
   SnapshotTrees& trees_;
   FileSystem& live_;

@@ -130,62 +130,79 @@ TEST_CASE("a rollback makes the kernel forget all names of a changed file") {
   fs.Forget(known, 1);
 }
 
-// Opens a file when the rollback has changed it, and the kernel has not forgotten its name.
-class OpeningCache final : public KernelCache {
- public:
-  OpeningCache(FileSystem& fs, InodeNumber file) : fs_(fs), file_(file) {}
-
-  void ForgetName(InodeNumber, const std::string&) override {
-    // Without the gate for opens, the file would be open by now.
-    opening.wait_for(std::chrono::milliseconds(100));
-    ++names;
-  }
-  void ForgetInode(InodeNumber, bool) override {
-    if (opening.valid()) return;
-    opening = std::async(std::launch::async, [this] {
-      begun = true;
-      Status opened = fs_.OpenFile(file_, false);
-      names_before = names;
-      return opened;
-    });
-    while (!begun) std::this_thread::yield();
-  }
-
-  std::future<Status> opening;
-  std::atomic<bool> begun = false;
-  std::atomic<int> names = 0;
-  int names_before = 0;
-
- private:
-  FileSystem& fs_;
-  const InodeNumber file_;
-};
-
-TEST_CASE("a file that is opened while a rollback runs is looked up again") {
+TEST_CASE("a changed file gets a new generation, and is not opened before it is looked up again") {
   SnapshotFixture f;
   FileSystem& fs = *f.fs;
   f.Write("file", "old");
-  const InodeNumber file = Know(fs, kRootInode, "file");
+  f.Write("same", "1");
+  const InodeNumber dir = MakeDir(fs, kRootInode, "dir");
   f.Create("before");
-  int stale = 0;
-  // The thread that opens the file may come too late, after the rollback.
-  for (int attempt = 0; stale < 3 && attempt < 50; ++attempt) {
-    f.Append(file, "new");
-    OpeningCache cache(fs, file);
-    REQUIRE_OK(fs.snapshots().RollBack("before", fmt::format("kept{}", attempt), &cache));
-    const Status opened = cache.opening.get();
-    CHECK(cache.names_before == 1);
-    if (opened.ok()) {
-      fs.ReleaseFile(file);
-    } else {
-      REQUIRE_CODE(opened, kStale);
-      ++stale;
+  f.Append(f.At("file"), "new");
+  f.SetMode(dir, 0700);
+  f.Write("removed", "1");
+  const InodeNumber file = Know(fs, kRootInode, "file");
+  const InodeNumber same = Know(fs, kRootInode, "same");
+  const InodeNumber removed = Know(fs, kRootInode, "removed");
+  Know(fs, kRootInode, "dir");
+  CHECK(fs.Lookup(kRootInode, "file")->generation == 0);
+  // Opens the file at the earliest moment at which the kernel can.
+  class OpeningCache final : public KernelCache {
+   public:
+    OpeningCache(FileSystem& fs, InodeNumber file) : fs_(fs), file_(file) {}
+    void ForgetName(InodeNumber, const std::string&) override {
+      opened.push_back(fs_.OpenFile(file_, false));
     }
-    REQUIRE_OK(fs.OpenFile(file, false));
-    fs.ReleaseFile(file);
-  }
-  CHECK(stale == 3);
-  fs.Forget(file, 1);
+    void ForgetInode(InodeNumber, bool) override {}
+    std::vector<Status> opened;
+
+   private:
+    FileSystem& fs_;
+    const InodeNumber file_;
+  };
+  OpeningCache cache(fs, file);
+  REQUIRE_OK(fs.snapshots().RollBack("before", "kept", &cache));
+  REQUIRE(cache.opened.size() == 2);
+  for (const Status& status : cache.opened) REQUIRE_CODE(status, kStale);
+  REQUIRE_CODE(fs.OpenFile(file, false), kStale);
+  REQUIRE_OK(fs.OpenFile(same, false));
+  fs.ReleaseFile(same);
+  const auto again = fs.Lookup(kRootInode, "file");
+  REQUIRE_OK(again);
+  CHECK(again->inode == file);
+  const uint64_t generation = again->generation;
+  CHECK(generation > 0);
+  CHECK(fs.Lookup(kRootInode, "file")->generation == generation);
+  CHECK(fs.GenerationOf(file) == generation);
+  CHECK(fs.Lookup(kRootInode, "same")->generation == 0);
+  // Programs may work in the directory.
+  CHECK(fs.Lookup(kRootInode, "dir")->generation == 0);
+  REQUIRE_OK(fs.OpenFile(file, false));
+  fs.ReleaseFile(file);
+  // The second rollback brings the removed file back.
+  REQUIRE_OK(fs.snapshots().RollBack("kept", "last", &cache));
+  REQUIRE_CODE(fs.OpenFile(removed, false), kStale);
+  CHECK(fs.Lookup(kRootInode, "removed")->generation > 0);
+  CHECK(fs.Lookup(kRootInode, "file")->generation > generation);
+  // What the kernel has forgotten, it makes anew.
+  fs.Forget(file, 1000);
+  CHECK(fs.Lookup(kRootInode, "file")->generation == 0);
+}
+
+TEST_CASE("a file whose newest name is gone is found by its other names") {
+  SnapshotFixture f;
+  FileSystem& fs = *f.fs;
+  const InodeNumber dir = MakeDir(fs, kRootInode, "dir");
+  f.Write("file", "old");
+  const InodeNumber file = Know(fs, kRootInode, "file");
+  REQUIRE_OK(fs.Link(file, dir, "newest"));
+  REQUIRE_OK(fs.Unlink(dir, "newest"));
+  f.Create("before");
+  f.Append(file, "new");
+  RecordingCache cache(fs);
+  REQUIRE_OK(fs.snapshots().RollBack("before", "kept", &cache));
+  using Names = std::set<std::pair<InodeNumber, std::string>>;
+  CHECK(cache.names == Names{{kRootInode, "file"}});
+  fs.Forget(file, 2);
 }
 
 TEST_CASE("times that the kernel writes back after a rollback are not those of the files") {
@@ -229,11 +246,13 @@ TEST_CASE("times that the kernel writes back after a rollback are not those of t
   AttributeChange other = late;
   other.mode = 0600;
   REQUIRE_CODE(fs.SetAttributes(gone, other), kStale);
-  // Later changes are those of programs.
+  // Changes after the next lookup are those of programs.
+  REQUIRE_OK(fs.Lookup(kRootInode, "file"));
   REQUIRE_OK(fs.SetAttributes(file, late));
   CHECK(fs.GetAttributes(file)->mtime == late.mtime);
-  fs.Forget(file, 1);
+  fs.Forget(file, 2);
   fs.Forget(gone, 1);
+  REQUIRE_CODE(fs.SetAttributes(gone, late), kStale);
 }
 
 TEST_CASE("a rollback removes files without names that the kernel has not forgotten") {
