@@ -7,7 +7,7 @@ _siltfs_options() {
     mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --delta --index-engine --index-memory --index-option --expected-chunks --root-owner --help ;;
     mount) echo --foreground --options --help ;;
     umount) echo --help ;;
-    sync | stat | settle | scrub | clone) echo --json --help ;;
+    sync | stat | settle | scrub | clone | list) echo --json --help ;;
     "snapshot create" | "snapshot rename" | "snapshot delete") echo --json --help ;;
     "snapshot list" | "snapshot show") echo --no-sizes --json --help ;;
     "snapshot diff") echo --json --help ;;
@@ -57,14 +57,14 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive index help version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list index help version" -- "$current")
   elif [[ $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == snapshot ]]; then
     mapfile -t COMPREPLY < <(compgen -W "create list show rename delete diff rollback prune" -- "$current")
-  elif [[ $command == "index plan" ]]; then
+  elif [[ $command == "index plan" || $command == list ]]; then
     return
   elif [[ $command == import || $command == export || $command == clone ]]; then
     mapfile -t COMPREPLY < <(compgen -f -- "$current")

@@ -55,6 +55,7 @@ std::function<ExitCode()> ConfigureReceive(CLI::App& app, Surroundings& surround
 std::function<ExitCode()> ConfigureExport(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureImport(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureIndex(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureList(CLI::App& app, Surroundings& surroundings);
 
 // This command returns the exit codes of fsck(8).
 std::function<FsckCode()> ConfigureFsck(CLI::App& app, Surroundings& surroundings);

@@ -75,6 +75,7 @@ constexpr std::array kCommands = {
     Command{"send", "Write a snapshot as a stream, for another store",
             ConfigureNumbered<ConfigureSend>},
     Command{"receive", "Make a snapshot from a stream", ConfigureNumbered<ConfigureReceive>},
+    Command{"list", "List the mounted stores", ConfigureNumbered<ConfigureList>},
     Command{"index", "Show, check, rebuild or plan the chunk index",
             ConfigureNumbered<ConfigureIndex>},
 };
