@@ -114,6 +114,7 @@ TEST_CASE("The manual describes every command's options, and no others") {
                                     "send",
                                     "receive",
                                     "list",
+                                    "check-health",
                                     "index stat",
                                     "index dump",
                                     "index verify",
@@ -192,9 +193,10 @@ Names LongOnly(const Names& names) {
 
 TEST_CASE("Completion offers every long option, and no others") {
   for (const std::string command :
-       {"mkfs", "mount", "umount", "sync", "stat", "settle", "gc", "scrub", "fsck", "import",
-        "send", "receive", "list", "index", "index stat", "index dump", "index verify",
-        "index rebuild", "index plan"}) {
+       {"mkfs",       "mount",      "umount",       "sync",          "stat",
+        "settle",     "gc",         "scrub",        "fsck",          "import",
+        "send",       "receive",    "list",         "check-health",  "index",
+        "index stat", "index dump", "index verify", "index rebuild", "index plan"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
           LongOnly(OptionsInHelp(Help(command))));
@@ -216,6 +218,9 @@ TEST_CASE("Completion knows commands, mount options and values") {
   CHECK(complete("siltfs send --t", 2) == "--two-way ");
   CHECK(complete("siltfs rec", 1) == "receive ");
   CHECK(complete("siltfs li", 1) == "list ");
+  CHECK(complete("siltfs ch", 1) == "check-health ");
+  CHECK(complete("siltfs check-health --sc", 2) == "--scrub-age ");
+  CHECK(complete("siltfs help che", 2) == "check-health ");
   CHECK(complete("siltfs sy", 1) == "sync ");
   CHECK(complete("siltfs sc", 1) == "scrub ");
   CHECK(complete("siltfs im", 1) == "import ");
