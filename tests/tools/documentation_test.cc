@@ -115,6 +115,7 @@ TEST_CASE("The manual describes every command's options, and no others") {
                                     "receive",
                                     "list",
                                     "check-health",
+                                    "metrics",
                                     "index stat",
                                     "index dump",
                                     "index verify",
@@ -193,10 +194,10 @@ Names LongOnly(const Names& names) {
 
 TEST_CASE("Completion offers every long option, and no others") {
   for (const std::string command :
-       {"mkfs",       "mount",      "umount",       "sync",          "stat",
-        "settle",     "gc",         "scrub",        "fsck",          "import",
-        "send",       "receive",    "list",         "check-health",  "index",
-        "index stat", "index dump", "index verify", "index rebuild", "index plan"}) {
+       {"mkfs",         "mount",         "umount",    "sync",   "stat",       "settle",
+        "gc",           "scrub",         "fsck",      "import", "send",       "receive",
+        "list",         "check-health",  "metrics",   "index",  "index stat", "index dump",
+        "index verify", "index rebuild", "index plan"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
           LongOnly(OptionsInHelp(Help(command))));
@@ -208,7 +209,7 @@ TEST_CASE("Completion knows commands, mount options and values") {
     return OutputOf("COMP_WORDS=(" + words + "); COMP_CWORD=" + std::to_string(at) +
                     "; _siltfs; printf \"%s \" \"${COMPREPLY[@]}\"");
   };
-  CHECK(complete("siltfs m", 1) == "mkfs mount ");
+  CHECK(complete("siltfs m", 1) == "mkfs mount metrics ");
   CHECK(complete("siltfs mount -o ro,no", 3) ==
         "ro,noxattr ro,nogc ro,nosuid ro,nodev ro,noexec ro,noatime ");
   CHECK(complete("mkfs.siltfs --index-engine si", 2) == "silt ");
@@ -220,6 +221,7 @@ TEST_CASE("Completion knows commands, mount options and values") {
   CHECK(complete("siltfs li", 1) == "list ");
   CHECK(complete("siltfs ch", 1) == "check-health ");
   CHECK(complete("siltfs check-health --sc", 2) == "--scrub-age ");
+  CHECK(complete("siltfs met", 1) == "metrics ");
   CHECK(complete("siltfs help che", 2) == "check-health ");
   CHECK(complete("siltfs sy", 1) == "sync ");
   CHECK(complete("siltfs sc", 1) == "scrub ");

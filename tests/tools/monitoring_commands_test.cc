@@ -1,4 +1,4 @@
-// siltfs check-health and list, for stores that are not mounted. tests/posix tests them
+// siltfs check-health, metrics and list, for stores that are not mounted. tests/posix tests them
 // with mounts.
 #include <filesystem>
 #include <fstream>
@@ -7,7 +7,9 @@
 
 #include "store/superblock/superblock.h"
 #include "tests/support/catch.h"
+#include "tests/support/read_text.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/tools/open_metrics.h"
 #include "tests/tools/run_in_process.h"
 
 namespace siltfs::testing {
@@ -115,6 +117,54 @@ TEST_CASE("check-health of a store that cannot be opened is critical") {
   CHECK(outcome.code == 2);
   CHECK(Has(outcome.out, "the store cannot be opened"));
   CHECK(Has(outcome.out, "run \"siltfs fsck " + store + "\""));
+}
+
+TEST_CASE("metrics of a store that is not mounted go to standard output or to a file") {
+  const TemporaryDirectory directory;
+  const std::string store = directory / "store";
+  const std::string file = directory / "siltfs.prom";
+  MakeStore(store);
+  const Outcome printed = Run({"siltfs", "metrics", store});
+  REQUIRE(printed.code == 0);
+  const auto families = ParseOpenMetrics(printed.out);
+  CHECK(families.at("siltfs_mounted").samples.at(0).value == 0);
+  CHECK(families.at("siltfs_directories").samples.at(0).labels.at("store") == store);
+  CHECK(families.at("siltfs_disk_size_bytes").samples.at(0).value > 0);
+  CHECK_FALSE(families.contains("siltfs_last_scrub_timestamp_seconds"));
+  REQUIRE(Run({"siltfs", "scrub", store}).code == 0);
+  const Outcome written = Run({"siltfs", "metrics", store, "--output", file});
+  CHECK(written.code == 0);
+  CHECK(written.out.empty());
+  const auto text = ReadTextOf(file);
+  REQUIRE(text);
+  CHECK(ParseOpenMetrics(*text).contains("siltfs_last_scrub_timestamp_seconds"));
+}
+
+TEST_CASE("metrics of no store say that, and the command fails") {
+  const TemporaryDirectory directory;
+  const std::string file = directory / "siltfs.prom";
+  const Outcome outcome = Run({"siltfs", "metrics", directory / "missing", "--output", file});
+  CHECK(outcome.code == 10);
+  CHECK(Lines(outcome.err) == 1);
+  const auto text = ReadTextOf(file);
+  REQUIRE(text);
+  const auto families = ParseOpenMetrics(*text);
+  CHECK(families.size() == 1);
+  CHECK(families.at("siltfs_up").samples.at(0).value == 0);
+  CHECK(Run({"siltfs", "metrics"}).code == 2);
+}
+
+TEST_CASE("a file of metrics that cannot be written is a failure") {
+  const TemporaryDirectory directory;
+  const std::string store = directory / "store";
+  MakeStore(store);
+  for (const std::string& file : {directory.path(), directory / "missing/file"}) {
+    const Outcome outcome = Run({"siltfs", "metrics", store, "--output", file});
+    INFO(outcome.err);
+    CHECK(outcome.code == 1);
+    CHECK(Has(outcome.err, file));
+    CHECK(Lines(outcome.err) == 1);
+  }
 }
 
 TEST_CASE("list prints JSON with the mounts of this machine") {

@@ -20,6 +20,7 @@ _siltfs_options() {
     import) echo --reference --checksum --delete --exclude --one-file-system --dry-run --json --help ;;
     export) echo --verify --json --help ;;
     check-health) echo --scrub-age --nearly-full --full --backlog --dead --timeout --mounted --json --help ;;
+    metrics) echo --output --help ;;
     index | snapshot) echo --help ;;
     "index stat" | "index verify") echo --json --help ;;
     "index dump") echo --names --json --help ;;
@@ -47,6 +48,11 @@ _siltfs() {
     --chunk-avg | --chunk-min | --chunk-max | --index-memory | --expected-chunks | --root-owner) return ;;
     --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
     --scrub-age | --nearly-full | --full | --backlog | --dead | --timeout) return ;;
+    --output)
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      compopt -o filenames 2>/dev/null
+      return
+      ;;
     -C | --exclude | --keep-* | --base | --resume | --name | --abandon) return ;;
     -o | --options)
       local done=""
@@ -59,9 +65,9 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health index help version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics index help version" -- "$current")
   elif [[ $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == snapshot ]]; then
