@@ -15,6 +15,7 @@
 #include "fs/open/store_metadata.h"
 #include "fs/records/garbage_record.h"
 #include "fs/records/hidden_range.h"
+#include "fs/records/last_scrub_record.h"
 #include "fs/records/schema.h"
 #include "fs/records/snapshot_record.h"
 #include "fs/recovery/segment_replacement.h"
@@ -31,12 +32,12 @@ constexpr std::array kTables = {
     Table::kCounters,        Table::kOrphan,         Table::kXattr,      Table::kReplacement,
     Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,     Table::kScrub,
     Table::kSecondary,       Table::kHidden,         Table::kSnapshot,   Table::kVersion,
-    Table::kVersionList,     Table::kLineage};
+    Table::kVersionList,     Table::kLineage,        Table::kLastScrub};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||
          table == Table::kIdRanges || table == Table::kCounters || table == Table::kGarbage ||
-         table == Table::kScrub;
+         table == Table::kScrub || table == Table::kLastScrub;
 }
 
 Finding MetadataFinding(const CheckContext& context, std::string code, std::string message) {
@@ -84,6 +85,9 @@ class RecordReader {
     ReadIds(ids);
     SILTFS_ASSIGN_OR_RETURN(const auto garbage, kv_.Get(kGarbageKey));
     if (garbage && !GarbageRecord::Decode(*garbage).ok()) Bad("the garbage record is malformed");
+    SILTFS_ASSIGN_OR_RETURN(const auto last_scrub, kv_.Get(kLastScrubKey));
+    if (last_scrub && LastScrubRecord::Decode(*last_scrub).status().Is(StatusCode::kCorruption))
+      Bad("the record of the last scrub is malformed");
     SILTFS_RETURN_IF_ERROR(ReadHidden());
     SILTFS_RETURN_IF_ERROR(ReadSegments());
     SILTFS_RETURN_IF_ERROR(ReadReplacements());

@@ -48,6 +48,17 @@ Json DeltasToJson(const FileSystemStats& stats) {
   return json;
 }
 
+// Seconds since 1970.
+Json TimeToJson(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
+
+Json LastScrubToJson(const std::optional<LastScrub>& scrub) {
+  if (!scrub) return {};
+  return {{"ended_at", TimeToJson(scrub->ended_ns)},
+          {"damaged_blocks", scrub->damaged_blocks},
+          {"damaged_chunks", scrub->damaged_chunks},
+          {"damaged_footers", scrub->damaged_footers}};
+}
+
 }  // namespace
 
 Json ToJson(const FileSystemStats& stats, const std::string& store,
@@ -76,6 +87,11 @@ Json ToJson(const FileSystemStats& stats, const std::string& store,
       {"damaged_blocks", stats.damaged_blocks},
       {"damaged_chunks", stats.damaged_chunks},
       {"last_commit", stats.last_commit},
+      {"added_bytes", stats.added_bytes},
+      {"created_at", TimeToJson(stats.created_ns)},
+      {"last_scrub", LastScrubToJson(stats.last_scrub)},
+      {"disk_bytes", stats.disk_bytes},
+      {"disk_available_bytes", stats.disk_available_bytes},
       {"chunker_kernel", stats.chunker_kernel},
       {"sha1_kernel", stats.sha1_kernel},
       {"read_only", stats.read_only},

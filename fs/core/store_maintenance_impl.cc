@@ -9,6 +9,7 @@
 #include "chunker/sha1/kernels.h"
 #include "fs/core/damaged_files.h"
 #include "fs/interface/snapshots.h"
+#include "fs/records/last_scrub_record.h"
 #include "fs/records/schema.h"
 #include "fs/versions/snapshot_paths.h"
 
@@ -17,6 +18,23 @@ namespace {
 
 // A scrub reports at most this many damaged files by name.
 constexpr size_t kMostNamed = 1000;
+
+// Returns an empty value for a record that cannot be read, because a store that is damaged or has
+// failed must still have statistics.
+std::optional<LastScrub> ReadLastScrub(const KvSnapshot& metadata) {
+  const auto value = metadata.Get(kLastScrubKey);
+  if (!value.ok()) value.status().IgnoreError("fsck reports unreadable metadata");
+  if (!value.ok() || !*value) return std::nullopt;
+  const auto record = LastScrubRecord::Decode(**value);
+  if (!record.ok()) {
+    record.status().IgnoreError("fsck reports a malformed record");
+    return std::nullopt;
+  }
+  return LastScrub{.ended_ns = record->ended_ns,
+                   .damaged_blocks = record->damaged_blocks,
+                   .damaged_chunks = record->damaged_chunks,
+                   .damaged_footers = record->damaged_footers};
+}
 
 }  // namespace
 
@@ -85,6 +103,15 @@ Result<FileSystemStats> StoreMaintenanceImpl::GetStats() {
   SILTFS_ASSIGN_OR_RETURN(stats.reserve_bytes,
                           SpaceReserve::BytesIn(store_.env(), reserve_directory_));
   stats.last_commit = store_.metadata().last_commit();
+  stats.created_ns = parts_.options.superblock.created_ns;
+  stats.last_scrub = ReadLastScrub(*store_.metadata().CommittedSnapshot());
+  const auto space = store_.GetSpace();
+  if (space.ok()) {
+    stats.disk_bytes = space->total_bytes;
+    stats.disk_available_bytes = space->available_bytes;
+  } else {
+    space.status().IgnoreError("the other statistics are useful without the disk's");
+  }
   stats.chunker_kernel = content_.kernel().name;
   SILTFS_ASSIGN_OR_RETURN(const Sha1Kernel* sha1_kernel, Sha1KernelInUse());
   stats.sha1_kernel = sha1_kernel->name;

@@ -23,6 +23,15 @@ struct DeltaStats {
   std::optional<SliceLshStats> lsh;  // empty when read-only, or if its files cannot be used
 };
 
+// The last complete scrub.
+struct LastScrub {
+  int64_t ended_ns = 0;  // nanoseconds since 1970, UTC
+  // What it found. The damage may have been repaired since.
+  uint64_t damaged_blocks = 0;
+  uint64_t damaged_chunks = 0;
+  uint64_t damaged_footers = 0;
+};
+
 struct FileSystemStats {
   uint64_t logical_bytes = 0;  // of all files: sizes less holes; a file with several names once
   uint64_t unique_bytes = 0;   // uncompressed bytes of the distinct chunks in use
@@ -45,6 +54,12 @@ struct FileSystemStats {
   uint64_t damaged_blocks = 0;
   uint64_t damaged_chunks = 0;
   uint64_t last_commit = 0;
+  int64_t created_ns = 0;               // nanoseconds since 1970, UTC
+  std::optional<LastScrub> last_scrub;  // empty if the store was never verified as a whole
+  // The disk below the store: its size, and what new data of files can use of it. Both are 0 if the
+  // disk could not be asked.
+  uint64_t disk_bytes = 0;
+  uint64_t disk_available_bytes = 0;
   // How this process cuts files and names chunks (chunker/scan/kernels.h, chunker/sha1/kernels.h).
   std::string chunker_kernel;
   std::string sha1_kernel;

@@ -36,6 +36,7 @@ enum class Table : char {
   kOrphan = 'u',           // inode without a name, to be removed when it is no longer in use
   kScrub = 'v',            // scrub_record.h
   kGarbage = 'w',          // garbage_record.h
+  kLastScrub = 'f',        // last_scrub_record.h
   kXattr = 'x',            // inode, name
   kSnapshot = 'm',         // snapshot number: snapshot_record.h; see kNextSnapshotKey
   kLineage = 'l',          // number of a lineage: lineage.h
@@ -118,6 +119,7 @@ inline constexpr std::string_view kGarbageKey = "w";
 // and the table kSecondary has been complete since that time.
 inline constexpr std::string_view kNotesKey = "e";
 inline constexpr std::string_view kScrubKey = "v";
+inline constexpr std::string_view kLastScrubKey = "f";
 // The number of the next snapshot (little-endian, 8 bytes); absent if there never was a snapshot.
 inline constexpr std::string_view kNextSnapshotKey = "m";
 

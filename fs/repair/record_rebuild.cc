@@ -10,6 +10,7 @@
 #include "fs/records/damage_record.h"
 #include "fs/records/directory_entry.h"
 #include "fs/records/garbage_record.h"
+#include "fs/records/last_scrub_record.h"
 #include "fs/records/lineage.h"
 #include "fs/records/schema.h"
 #include "fs/records/scrub_record.h"
@@ -66,6 +67,7 @@ bool RecordRebuild::Keep(std::string_view key, std::string_view value) {
     case Table::kCounters:
     case Table::kGarbage:
     case Table::kScrub:
+    case Table::kLastScrub:
       return key.size() != 1 || KeepSingle(key, value);
     case Table::kReplacement:
     case Table::kRemovedSegment:
@@ -129,6 +131,8 @@ bool RecordRebuild::KeepSingle(std::string_view key, std::string_view value) {
       return GarbageRecord::Decode(value).ok();
     case Table::kScrub:
       return ScrubRecord::Decode(value).ok();
+    case Table::kLastScrub:
+      return LastScrubRecord::Decode(value).ok();
     default:
       return NumberIn(value).has_value();
   }

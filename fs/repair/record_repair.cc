@@ -144,6 +144,7 @@ class RecordRepair {
         case Table::kIdRanges:
         case Table::kGarbage:
         case Table::kScrub:
+        case Table::kLastScrub:
           if (key.size() != 1) edit_.Remove(key);
           break;
         case Table::kDamage:

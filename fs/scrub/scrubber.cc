@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "fs/records/last_scrub_record.h"
 #include "fs/records/schema.h"
 #include "fs/scrub/segment_scrub.h"
 #include "fs/segments/segment_tables.h"
@@ -49,8 +50,13 @@ Result<ScrubOutcome> Scrubber::Scrub(ScrubPace pace) {
   if (done.Is(StatusCode::kInterrupted)) return outcome;
   SILTFS_RETURN_IF_ERROR(done);
   outcome.complete = true;
+  const LastScrubRecord last{.ended_ns = deps_.env.NowNanoseconds(),
+                             .damaged_blocks = statistics_.damaged_blocks,
+                             .damaged_chunks = statistics_.damaged_chunks,
+                             .damaged_footers = statistics_.damaged_footers};
   statistics_ = {};
-  SILTFS_RETURN_IF_ERROR(WriteProgress(std::nullopt));
+  SILTFS_RETURN_IF_ERROR(
+      WriteRecords({{std::string(kScrubKey), {}}, {std::string(kLastScrubKey), last.Encode()}}));
   return outcome;
 }
 
@@ -62,7 +68,7 @@ Status Scrubber::ScrubAll(ScrubPace pace) {
     if (id <= statistics_.reached || record.chunks == 0) continue;
     SILTFS_RETURN_IF_ERROR(ScrubSegment(id, record, pace));
     statistics_.reached = id;
-    SILTFS_RETURN_IF_ERROR(WriteProgress(statistics_.Encode()));
+    SILTFS_RETURN_IF_ERROR(WriteRecords({{std::string(kScrubKey), statistics_.Encode()}}));
   }
   return Status::Ok();
 }
@@ -138,10 +144,9 @@ void Scrubber::Note(SegmentId id, const SegmentFindings& findings) {
   for (const std::string& sentence : findings.sentences) Report(sentence);
 }
 
-Status Scrubber::WriteProgress(std::optional<std::string> progress) {
-  std::vector<Mutation> mutations = deps_.damage.Changes();
-  mutations.push_back({std::string(kScrubKey), std::move(progress)});
-  const Status written = deps_.metadata.WriteThrough(mutations);
+Status Scrubber::WriteRecords(std::vector<Mutation> records) {
+  for (Mutation& change : deps_.damage.Changes()) records.push_back(std::move(change));
+  const Status written = deps_.metadata.WriteThrough(records);
   if (written.ok() || written.Is(StatusCode::kNoSpace)) return Status::Ok();
   return deps_.log.Fail(written);
 }

@@ -4,13 +4,14 @@
 //
 // Progress is written to metadata after each segment. If a scrub was interrupted, or ended by an
 // unmount, the next scrub continues after the last verified segment, and its statistics cover all
-// parts. After a complete scrub, the next one begins with the first segment again.
+// parts. After a complete scrub, the next one begins with the first segment again. The end of a
+// complete scrub is recorded, too (last_scrub_record.h).
 //
 // Thread-safety: every call from any thread. One scrub runs at a time, and others wait for it.
 // Memory: segment_scrub.h. Errors: kIoError if the device fails for many blocks in a row. Any
 // failure to write metadata, except kNoSpace, ends the scrub and all writing to the store. After
 // kNoSpace the scrub goes on, but this progress is not in metadata: after a remount, the next scrub
-// may verify the same segments again.
+// may verify the same segments again. The end of the scrub may be missing in metadata, too.
 #pragma once
 
 #include <functional>
@@ -92,9 +93,9 @@ class Scrubber {
   void NoteLost(SegmentId id, const SegmentRecord& record, const Status& why)
       SILTFS_REQUIRES(job_.run_mutex());
   void Note(SegmentId id, const SegmentFindings& findings) SILTFS_REQUIRES(job_.run_mutex());
-  // Writes the progress, or deletes it from metadata if `progress` is empty. Also writes the
-  // changes of the damage list that metadata does not have yet.
-  Status WriteProgress(std::optional<std::string> progress);
+  // Writes these records of the scrub. Also writes the changes of the damage list that metadata
+  // does not have yet.
+  Status WriteRecords(std::vector<Mutation> records);
   // Passes the first kMostReported sentences to options_.report. In place of the next one, passes a
   // sentence that says that there is more damage.
   void Report(const std::string& sentence) SILTFS_REQUIRES(job_.run_mutex());

@@ -19,6 +19,7 @@ struct Mount {
   std::string mount_point;
   std::string type;
   std::string source;
+  std::string mount_options;  // "rw,noatime": options of the mount, not of the file system
   std::string
       file_system_options;  // "rw,user_id=0,...": options of the file system, not of the mount
 };
@@ -29,6 +30,8 @@ std::vector<Mount> ParseMountTable(std::string_view text);
 // The mounts visible to this process. If a mount point occurs several times, the last mount counts.
 Result<std::vector<Mount>> ReadMountTable();
 
+// Whether the list of options has this one.
+bool HasOption(std::string_view options, std::string_view name);
 // The value of the option NAME=VALUE in a list of options; empty if it is missing or not a number.
 std::optional<uint32_t> NumberOption(std::string_view options, std::string_view name);
 

@@ -74,7 +74,7 @@ std::vector<Mount> ParseMountTable(std::string_view text) {
     mount.device = TakeUntil(line, ' ');
     TakeUntil(line, ' ');
     mount.mount_point = DecodeOctal(TakeUntil(line, ' '));
-    TakeUntil(line, ' ');
+    mount.mount_options = TakeUntil(line, ' ');
     std::string_view optional;
     do {
       optional = TakeUntil(line, ' ');
@@ -90,6 +90,13 @@ std::vector<Mount> ParseMountTable(std::string_view text) {
 Result<std::vector<Mount>> ReadMountTable() {
   SILTFS_ASSIGN_OR_RETURN(const std::string text, ReadTable("/proc/self/mountinfo"));
   return ParseMountTable(text);
+}
+
+bool HasOption(std::string_view options, std::string_view name) {
+  while (!options.empty()) {
+    if (TakeUntil(options, ',') == name) return true;
+  }
+  return false;
 }
 
 std::optional<uint32_t> NumberOption(std::string_view options, std::string_view name) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # check_install.sh BUILD-DIRECTORY: checks that `cmake --install` puts the program, its other names,
-# the manual pages and the completion where Debian expects them, and that the installed program
-# runs.
+# the manual pages, the completion and the files for monitoring where Debian expects them, and that
+# the installed program runs.
 set -euo pipefail
 
 prefix=$(mktemp -d)
@@ -18,7 +18,8 @@ for name in mkfs mount umount fsck; do
   [[ -L $link && -x $link ]] || fail "sbin/$name.siltfs is no link to a program"
 done
 for file in share/man/man8/{siltfs,mkfs.siltfs,mount.siltfs,umount.siltfs,fsck.siltfs}.8 \
-  share/bash-completion/completions/siltfs share/doc/siltfs/LICENSE; do
+  share/bash-completion/completions/siltfs share/doc/siltfs/LICENSE \
+  share/siltfs/monitoring/{siltfs-alerts.yml,siltfs-dashboard.json}; do
   [[ -f $prefix/$file ]] || fail "$file is missing"
 done
 "$prefix/bin/siltfs" --version | grep -q '^siltfs ' || fail "siltfs --version does not name the program"

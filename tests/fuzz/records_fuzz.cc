@@ -15,6 +15,7 @@
 #include "fs/records/garbage_record.h"
 #include "fs/records/hidden_range.h"
 #include "fs/records/inode_record.h"
+#include "fs/records/last_scrub_record.h"
 #include "fs/records/overlay_extent.h"
 #include "fs/records/schema.h"
 #include "fs/records/scrub_record.h"
@@ -136,7 +137,7 @@ bool GoRoundMap(ByteView bytes) {
   });
 }
 
-constexpr std::array<bool (*)(ByteView), 21> kRecords = {
+constexpr std::array<bool (*)(ByteView), 22> kRecords = {
     GoRoundSuperblock,
     GoRoundSegmentHeader,
     GoRoundText<NameEntry>,
@@ -158,6 +159,7 @@ constexpr std::array<bool (*)(ByteView), 21> kRecords = {
     GoRoundDamage,
     GoRoundText<ScrubRecord>,
     GoRoundManifestEdit,
+    GoRoundText<LastScrubRecord>,
 };
 
 ChunkName Name(uint8_t byte) {
@@ -281,6 +283,7 @@ std::vector<Bytes> FuzzSeeds() {
     add(ParseKeys, some);
   add(GoRoundDamage, DamagedBlock{3, 50, {{1, 2}, {0, 0}, {5, 6}}}.EncodeChunks());
   add(GoRoundText<ScrubRecord>, ScrubRecord{9, 8, 7, 6, 5, 4, 3, 2}.Encode());
+  add(GoRoundText<LastScrubRecord>, LastScrubRecord{9, 8, 7, 6}.Encode());
 
   std::vector<Bytes> inputs;
   for (const auto& [record, text] : seeds) {

@@ -37,8 +37,8 @@ TEST_CASE("Help and version go to standard output and succeed") {
 
 TEST_CASE("Help lists exactly the existing commands") {
   const std::string help = Run({"siltfs", "--help"}).out;
-  for (const char* command :
-       {"mkfs", "mount", "umount", "stat", "settle", "gc", "scrub", "fsck", "index"})
+  for (const char* command : {"mkfs", "mount", "umount", "stat", "settle", "gc", "scrub", "fsck",
+                              "list", "check-health", "metrics", "index"})
     CHECK(Has(help, command));
   for (const char* command : {"report"}) CHECK_FALSE(Has(help, command));
 }

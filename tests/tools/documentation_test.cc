@@ -113,6 +113,9 @@ TEST_CASE("The manual describes every command's options, and no others") {
                                     "snapshot prune",
                                     "send",
                                     "receive",
+                                    "list",
+                                    "check-health",
+                                    "metrics",
                                     "index stat",
                                     "index dump",
                                     "index verify",
@@ -129,10 +132,10 @@ TEST_CASE("The manual describes every command's options, and no others") {
 TEST_CASE("The manual has every command, and no others") {
   const std::string page = Plain(ReadWhole(kTools + "/man/siltfs.8"));
   Names in_manual;
-  Collect(page, R"(\n\.SS siltfs ([a-z]+))", in_manual);
+  Collect(page, R"(\n\.SS siltfs ([a-z-]+))", in_manual);
   Names in_help;
   const std::string help = Run({"siltfs", "--help"}).out;
-  Collect(help.substr(help.find("Subcommands:")), R"(\n  ([a-z]+) )", in_help);
+  Collect(help.substr(help.find("Subcommands:")), R"(\n  ([a-z-]+) )", in_help);
   CHECK(in_manual == in_help);
   Names below_index_in_manual;
   Collect(page, R"(\n\.SS siltfs index ([a-z]+))", below_index_in_manual);
@@ -191,9 +194,10 @@ Names LongOnly(const Names& names) {
 
 TEST_CASE("Completion offers every long option, and no others") {
   for (const std::string command :
-       {"mkfs", "mount", "umount", "sync", "stat", "settle", "gc", "scrub", "fsck", "import",
-        "send", "receive", "index", "index stat", "index dump", "index verify", "index rebuild",
-        "index plan"}) {
+       {"mkfs",         "mount",         "umount",    "sync",   "stat",       "settle",
+        "gc",           "scrub",         "fsck",      "import", "send",       "receive",
+        "list",         "check-health",  "metrics",   "index",  "index stat", "index dump",
+        "index verify", "index rebuild", "index plan"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
           LongOnly(OptionsInHelp(Help(command))));
@@ -205,7 +209,7 @@ TEST_CASE("Completion knows commands, mount options and values") {
     return OutputOf("COMP_WORDS=(" + words + "); COMP_CWORD=" + std::to_string(at) +
                     "; _siltfs; printf \"%s \" \"${COMPREPLY[@]}\"");
   };
-  CHECK(complete("siltfs m", 1) == "mkfs mount ");
+  CHECK(complete("siltfs m", 1) == "mkfs mount metrics ");
   CHECK(complete("siltfs mount -o ro,no", 3) ==
         "ro,noxattr ro,nogc ro,nosuid ro,nodev ro,noexec ro,noatime ");
   CHECK(complete("mkfs.siltfs --index-engine si", 2) == "silt ");
@@ -214,6 +218,11 @@ TEST_CASE("Completion knows commands, mount options and values") {
   CHECK(complete("siltfs sen", 1) == "send ");
   CHECK(complete("siltfs send --t", 2) == "--two-way ");
   CHECK(complete("siltfs rec", 1) == "receive ");
+  CHECK(complete("siltfs li", 1) == "list ");
+  CHECK(complete("siltfs ch", 1) == "check-health ");
+  CHECK(complete("siltfs check-health --sc", 2) == "--scrub-age ");
+  CHECK(complete("siltfs met", 1) == "metrics ");
+  CHECK(complete("siltfs help che", 2) == "check-health ");
   CHECK(complete("siltfs sy", 1) == "sync ");
   CHECK(complete("siltfs sc", 1) == "scrub ");
   CHECK(complete("siltfs im", 1) == "import ");

@@ -50,6 +50,21 @@ TEST_CASE("The report shows ratios only for at least 1 MiB of data") {
   }
 }
 
+TEST_CASE("The report shows the disk and the last scrub") {
+  FileSystemStats stats;
+  stats.index.engine = "silt";
+  stats.disk_bytes = uint64_t{2} << 30;
+  stats.disk_available_bytes = uint64_t{1} << 30;
+  const std::string never = FormatStatReport(ToJson(stats, "/store", std::nullopt));
+  INFO(never);
+  CHECK(Has(never, "2.0 GiB  below the store, 1.0 GiB of it free\n"));
+  CHECK(Has(never, "never  when all stored data was last verified\n"));
+  stats.last_scrub = LastScrub{.ended_ns = 1'700'000'000'000'000'000};
+  const std::string once = FormatStatReport(ToJson(stats, "/store", std::nullopt));
+  INFO(once);
+  CHECK(Has(once, "2023-11-14  when all stored data was last verified\n"));
+}
+
 TEST_CASE("The report shows why a store has turned read-only") {
   FileSystemStats stats;
   stats.read_only = true;

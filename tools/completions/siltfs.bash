@@ -7,7 +7,7 @@ _siltfs_options() {
     mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --delta --index-engine --index-memory --index-option --expected-chunks --root-owner --help ;;
     mount) echo --foreground --options --help ;;
     umount) echo --help ;;
-    sync | stat | settle | scrub | clone) echo --json --help ;;
+    sync | stat | settle | scrub | clone | list) echo --json --help ;;
     "snapshot create" | "snapshot rename" | "snapshot delete") echo --json --help ;;
     "snapshot list" | "snapshot show") echo --no-sizes --json --help ;;
     "snapshot diff") echo --json --help ;;
@@ -19,6 +19,8 @@ _siltfs_options() {
     fsck) echo --data --json --quiet --help ;;
     import) echo --reference --checksum --delete --exclude --one-file-system --dry-run --json --help ;;
     export) echo --verify --json --help ;;
+    check-health) echo --scrub-age --nearly-full --full --backlog --dead --timeout --mounted --json --help ;;
+    metrics) echo --output --help ;;
     index | snapshot) echo --help ;;
     "index stat" | "index verify") echo --json --help ;;
     "index dump") echo --names --json --help ;;
@@ -45,6 +47,12 @@ _siltfs() {
     --trie) mapfile -t COMPREPLY < <(compgen -W "exact weak sparse" -- "$current"); return ;;
     --chunk-avg | --chunk-min | --chunk-max | --index-memory | --expected-chunks | --root-owner) return ;;
     --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
+    --scrub-age | --nearly-full | --full | --backlog | --dead | --timeout) return ;;
+    --output)
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      compopt -o filenames 2>/dev/null
+      return
+      ;;
     -C | --exclude | --keep-* | --base | --resume | --name | --abandon) return ;;
     -o | --options)
       local done=""
@@ -57,14 +65,14 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive index help version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics index help version" -- "$current")
   elif [[ $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == snapshot ]]; then
     mapfile -t COMPREPLY < <(compgen -W "create list show rename delete diff rollback prune" -- "$current")
-  elif [[ $command == "index plan" ]]; then
+  elif [[ $command == "index plan" || $command == list ]]; then
     return
   elif [[ $command == import || $command == export || $command == clone ]]; then
     mapfile -t COMPREPLY < <(compgen -f -- "$current")

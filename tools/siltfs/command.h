@@ -14,6 +14,7 @@
 #include "store/env/env.h"
 #include "store/env/piped_streams.h"
 #include "tools/siltfs/exit_code.h"
+#include "tools/siltfs/health_state.h"
 
 // Only files that declare options or make an App include CLI/CLI.hpp, which takes seconds to
 // compile.
@@ -55,6 +56,11 @@ std::function<ExitCode()> ConfigureReceive(CLI::App& app, Surroundings& surround
 std::function<ExitCode()> ConfigureExport(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureImport(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureIndex(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureList(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureMetrics(CLI::App& app, Surroundings& surroundings);
+
+// This command returns the exit codes of a plugin for monitoring systems.
+std::function<HealthState()> ConfigureCheckHealth(CLI::App& app, Surroundings& surroundings);
 
 // This command returns the exit codes of fsck(8).
 std::function<FsckCode()> ConfigureFsck(CLI::App& app, Surroundings& surroundings);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/siltfs/health.h"
 #include "tools/siltfs/invocation.h"
 #include "tools/siltfs/json_output.h"
 #include "tools/siltfs/version.h"
@@ -23,7 +24,8 @@ namespace {
 struct FailureCodes {
   int usage;
   int failed;
-  bool are_bits = false;  // several may be set
+  bool are_bits = false;   // several may be set
+  bool is_plugin = false;  // a monitoring system reads the failure on standard output
 };
 
 constexpr FailureCodes kFailureCodes = {static_cast<int>(ExitCode::kUsage),
@@ -34,6 +36,9 @@ constexpr FailureCodes kFsckFailureCodes = {static_cast<int>(FsckCode::kUsage),
 constexpr FailureCodes kMountHelperFailureCodes = {static_cast<int>(MountHelperCode::kUsage),
                                                    static_cast<int>(MountHelperCode::kFailed),
                                                    /*are_bits=*/true};
+constexpr FailureCodes kPluginFailureCodes = {static_cast<int>(HealthState::kUnknown),
+                                              static_cast<int>(HealthState::kUnknown),
+                                              /*are_bits=*/false, /*is_plugin=*/true};
 constexpr const char* kMountHelper = "mount.siltfs";
 // mount(8) and umount(8) form a helper's name from the type in the mount table. The type there is
 // "fuse.siltfs", so they may look for "umount.fuse.siltfs".
@@ -75,6 +80,11 @@ constexpr std::array kCommands = {
     Command{"send", "Write a snapshot as a stream, for another store",
             ConfigureNumbered<ConfigureSend>},
     Command{"receive", "Make a snapshot from a stream", ConfigureNumbered<ConfigureReceive>},
+    Command{"list", "List the mounted stores", ConfigureNumbered<ConfigureList>},
+    Command{"check-health", "Check a store for a monitoring system such as Nagios",
+            ConfigureNumbered<ConfigureCheckHealth>, kPluginFailureCodes},
+    Command{"metrics", "Print the statistics of a store for Prometheus",
+            ConfigureNumbered<ConfigureMetrics>},
     Command{"index", "Show, check, rebuild or plan the chunk index",
             ConfigureNumbered<ConfigureIndex>},
 };
@@ -115,14 +125,21 @@ void SetUp(CLI::App& app, const std::string& version_flags) {
   app.option_defaults()->disable_flag_override();  // --json=no is an error
 }
 
-int FailUsage(Surroundings& surroundings, int code, std::string_view sentence) {
+// Reports a failure outside of a command's own code.
+void SayEarlyFailure(Surroundings& surroundings, const FailureCodes& codes,
+                     std::string_view sentence) {
+  if (codes.is_plugin && !surroundings.json) surroundings.out << FormatUnknown(sentence);
   SayFailure(surroundings, sentence, nlohmann::json::object());
-  return code;
+}
+
+int FailUsage(Surroundings& surroundings, const FailureCodes& codes, std::string_view sentence) {
+  SayEarlyFailure(surroundings, codes, sentence);
+  return codes.usage;
 }
 
 // Parses the arguments. Returns an exit code if the program should end now (help, version, a
 // mistake).
-std::optional<int> Parse(CLI::App& app, Invocation invocation, int usage_code,
+std::optional<int> Parse(CLI::App& app, Invocation invocation, const FailureCodes& codes,
                          Surroundings& surroundings) {
   CLI::App& command = *invocation.command;
   std::reverse(invocation.words.begin(), invocation.words.end());  // CLI11 expects them reversed
@@ -131,25 +148,25 @@ std::optional<int> Parse(CLI::App& app, Invocation invocation, int usage_code,
   } catch (const CLI::Success& wish) {  // help or version
     return app.exit(wish, surroundings.out, surroundings.err);
   } catch (const CLI::ParseError& mistake) {
-    return FailUsage(surroundings, usage_code, ExplainMistake(command, mistake));
+    return FailUsage(surroundings, codes, ExplainMistake(command, mistake));
   }
-  if (const auto empty = FindEmptyArgument(command))
-    return FailUsage(surroundings, usage_code, *empty);
+  if (const auto empty = FindEmptyArgument(command)) return FailUsage(surroundings, codes, *empty);
   return std::nullopt;
 }
 
 // Runs a program with only one command, such as mkfs.siltfs.
 template <typename Configure>
 int RunAlone(Configure configure, const char* description, const std::string& name,
-             std::vector<std::string> words, int usage_code, Surroundings& surroundings) {
+             std::vector<std::string> words, const FailureCodes& codes,
+             Surroundings& surroundings) {
   CLI::App app(description, name);
   SetUp(app, "-V,--version");
   const auto run = configure(app, surroundings);
-  const auto code = Parse(app, {std::move(words), &app}, usage_code, surroundings);
+  const auto code = Parse(app, {std::move(words), &app}, codes, surroundings);
   return code ? *code : run();
 }
 
-int RunAll(std::vector<std::string> words, int usage_code, Surroundings& surroundings) {
+int RunAll(std::vector<std::string> words, const FailureCodes& codes, Surroundings& surroundings) {
   CLI::App app(kAbout, "siltfs");
   SetUp(app, "-V,-v,--version");
   app.require_subcommand(1);
@@ -160,27 +177,27 @@ int RunAll(std::vector<std::string> words, int usage_code, Surroundings& surroun
     runs[i] = kCommands[i].configure(*subcommand, surroundings);
   }
   auto invocation = ResolveInvocation(app, std::move(words));
-  if (!invocation.ok()) return FailUsage(surroundings, usage_code, invocation.status().ToString());
-  if (const auto code = Parse(app, *std::move(invocation), usage_code, surroundings)) return *code;
+  if (!invocation.ok()) return FailUsage(surroundings, codes, invocation.status().ToString());
+  if (const auto code = Parse(app, *std::move(invocation), codes, surroundings)) return *code;
   for (size_t i = 0; i < kCommands.size(); ++i) {
     if (app.got_subcommand(kCommands[i].name)) return runs[i]();
   }
-  return usage_code;
+  return codes.usage;
 }
 
-int Dispatch(const std::string& name, std::vector<std::string> words, int usage_code,
+int Dispatch(const std::string& name, std::vector<std::string> words, const FailureCodes& codes,
              Surroundings& surroundings) {
   if (name == kMountHelper) {
     return RunAlone(ConfigureMountHelper, "Mount a store, as mount(8) asks for it", name,
-                    std::move(words), usage_code, surroundings);
+                    std::move(words), codes, surroundings);
   }
   for (const Command& command : kCommands) {
     if (name == std::string(command.name) + ".siltfs") {
-      return RunAlone(command.configure, command.description, name, std::move(words), usage_code,
+      return RunAlone(command.configure, command.description, name, std::move(words), codes,
                       surroundings);
     }
   }
-  return RunAll(std::move(words), usage_code, surroundings);
+  return RunAll(std::move(words), codes, surroundings);
 }
 
 // Returns the exit code after checking that the output was written. A full disk or a closed
@@ -207,11 +224,10 @@ int RunSiltfs(std::span<const std::string> arguments, Surroundings& surroundings
   surroundings.json = AsksForJson(words);
   int code = 0;
   try {
-    code = Dispatch(ProgramName(named[0]), std::move(words), codes.usage, surroundings);
+    code = Dispatch(ProgramName(named[0]), std::move(words), codes, surroundings);
   } catch (const std::exception& error) {
     code = codes.failed;
-    SayFailure(surroundings, fmt::format("failed unexpectedly: {}", error.what()),
-               nlohmann::json::object());
+    SayEarlyFailure(surroundings, codes, fmt::format("failed unexpectedly: {}", error.what()));
   }
   return CheckOutput(code, codes, surroundings);
 }

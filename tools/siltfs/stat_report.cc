@@ -1,8 +1,10 @@
 #include "tools/siltfs/stat_report.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 #include <vector>
 
 #include "store/base/size_text.h"
@@ -69,6 +71,26 @@ class Table {
   std::vector<Line> rows_;
 };
 
+std::string TimeText(double seconds) {
+  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(static_cast<std::time_t>(seconds)));
+}
+
+// Daemons of earlier versions do not report the disk and the last scrub.
+void AddDisk(const Json& statistics, Table& table) {
+  if (statistics.value("disk_bytes", uint64_t{0}) == 0) return;
+  table.Row("disk", FormatSize(Number(statistics, "disk_bytes")),
+            fmt::format("below the store, {} of it free",
+                        FormatSize(Number(statistics, "disk_available_bytes"))));
+}
+
+void AddLastScrub(const Json& statistics, Table& table) {
+  const auto scrub = statistics.find("last_scrub");
+  if (scrub == statistics.end()) return;
+  table.Row("last scrub",
+            scrub->is_null() ? "never" : TimeText(scrub->at("ended_at").get<double>()),
+            "when all stored data was last verified");
+}
+
 void AddSpace(const Json& statistics, Table& table) {
   const auto size = [&](const char* key) { return FormatSize(Number(statistics, key)); };
   const bool tells = Number(statistics, "logical_bytes") >= kLeastForRatios;
@@ -90,6 +112,7 @@ void AddSpace(const Json& statistics, Table& table) {
             FormatSize(Number(statistics, "stored_bytes") + Number(statistics, "metadata_bytes") +
                        Number(statistics, "index_bytes")),
             ratio("total_ratio", "in all"));
+  AddDisk(statistics, table);
 }
 
 void AddContents(const Json& statistics, Table& table) {
@@ -102,6 +125,7 @@ void AddContents(const Json& statistics, Table& table) {
   table.Row("damaged blocks", Grouped(Number(statistics, "damaged_blocks")),
             fmt::format("known, with {} chunks (siltfs scrub)",
                         Grouped(Number(statistics, "damaged_chunks"))));
+  AddLastScrub(statistics, table);
   table.Section("Processor");
   table.Row("files are cut by", statistics.at("chunker_kernel").get<std::string>());
   table.Row("chunks are named by", statistics.at("sha1_kernel").get<std::string>());

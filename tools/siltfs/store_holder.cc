@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <string_view>
 
 #include "fs/control/client.h"
 #include "fs/control/protocol.h"
@@ -15,12 +17,20 @@
 namespace siltfs {
 namespace {
 
+// The holders of a lock that are about to end: a daemon without a mount, which is closing the
+// store, and commands that read the statistics of the store, which monitoring systems run at any
+// time.
+constexpr std::array<std::string_view, 5> kShortHolders = {
+    "siltfs mount", "mount.siltfs", "siltfs stat", "siltfs check-health", "siltfs metrics"};
+
 // How long to wait until a daemon has answered which process it is and what state it is in.
 constexpr std::chrono::seconds kIntroduction{3};
 
+// Whether the text has the form of a command's name.
 bool IsWord(const std::string& text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  return !text.empty() && text[0] != '-' && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || c == '-';
+  });
 }
 
 // Returns the program's name and, for siltfs, the command: "siltfs fsck", "fsck.siltfs".
@@ -63,7 +73,7 @@ bool IsAboutToEnd(const std::string& store) {
   const std::optional<int64_t> holder = FindLockHolder(LockPath(store));
   if (!holder) return true;  // the holder has just ended, or is in another container
   const std::string command = CommandOf(*holder);
-  return command.empty() || command == "siltfs mount" || command == "mount.siltfs";
+  return command.empty() || std::ranges::find(kShortHolders, command) != kShortHolders.end();
 }
 
 Status WaitUntilClosed(const std::string& store,

@@ -19,9 +19,9 @@ namespace siltfs {
 bool IsLocked(const Status& status, const std::string& store);
 
 // Call it for a store whose lock is held. Returns true if the process that holds the lock seems to
-// be about to end: a daemon that is closing the store, or a daemon that does not answer requests.
-// Also returns true if this process cannot be found. Returns false if the daemon of a mount or
-// another program holds the lock.
+// be about to end: a daemon that is closing the store, a daemon that does not answer requests, or a
+// command that reads the store's statistics. Also returns true if this process cannot be found.
+// Returns false if the daemon of a mount or another program holds the lock.
 bool IsAboutToEnd(const std::string& store);
 
 // The time that OpenWhenFree gives the holder of the lock, and the time between two attempts.

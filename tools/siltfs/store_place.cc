@@ -120,6 +120,28 @@ Result<DaemonAddress> LiveMountOf(const DaemonAddress& address) {
   return address;
 }
 
+std::optional<control::ServedMount> ServedMountOf(const DaemonAddress& address,
+                                                  const control::Identity& daemon) {
+  if (!daemon.mounts || address.device.empty()) return std::nullopt;
+  const auto found = std::find_if(
+      daemon.mounts->rbegin(), daemon.mounts->rend(),
+      [&](const control::ServedMount& mount) { return mount.device == address.device; });
+  return found == daemon.mounts->rend() ? std::nullopt
+                                        : std::optional<control::ServedMount>(*found);
+}
+
+Result<std::vector<StoreMount>> FindStoreMounts() {
+  SILTFS_ASSIGN_OR_RETURN(const std::vector<Mount> mounts, ReadMountTable());
+  std::vector<StoreMount> found;
+  for (const Mount& mount : mounts) {
+    if (!IsStore(mount)) continue;
+    const bool read_only =
+        HasOption(mount.mount_options, "ro") || HasOption(mount.file_system_options, "ro");
+    found.push_back({ToAddress(mount), read_only});
+  }
+  return found;
+}
+
 DaemonAddress AddressOfStore(const std::string& store) {
   const auto mounts = ReadMountTable();
   if (mounts.ok()) {

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fs/control/client.h"
 #include "store/base/result.h"
@@ -29,6 +30,19 @@ Result<control::DaemonAddress> AddressAround(const std::string& path);
 // this process sees it: the address may be that of a mounted snapshot. Otherwise returns `address`.
 // Errors: those of control::Identify.
 Result<control::DaemonAddress> LiveMountOf(const control::DaemonAddress& address);
+
+// The mount of this address by the daemon's report. Empty if the daemon does not report it.
+std::optional<control::ServedMount> ServedMountOf(const control::DaemonAddress& address,
+                                                  const control::Identity& daemon);
+
+// A siltfs mount in the kernel's mount table.
+struct StoreMount {
+  control::DaemonAddress address;
+  bool read_only = false;  // by the options of the mount
+};
+// Returns all siltfs mounts in this mount namespace, in the order in which they were made, also if
+// their daemons have crashed.
+Result<std::vector<StoreMount>> FindStoreMounts();
 
 // Returns the address of the daemon for the store in this directory (an absolute path). The address
 // includes the mount if the store is mounted in this mount namespace.

@@ -35,16 +35,6 @@ bool IsServed(const control::Identity& daemon, const ServedMount& wanted) {
          });
 }
 
-// The mount of this address by the daemon's report. Empty if the daemon does not report it.
-std::optional<ServedMount> ServedMountOf(const DaemonAddress& address,
-                                         const control::Identity& daemon) {
-  if (!daemon.mounts || address.device.empty()) return std::nullopt;
-  const auto found =
-      std::find_if(daemon.mounts->rbegin(), daemon.mounts->rend(),
-                   [&](const ServedMount& mount) { return mount.device == address.device; });
-  return found == daemon.mounts->rend() ? std::nullopt : std::optional<ServedMount>(*found);
-}
-
 enum class Afterwards : uint8_t {
   kDaemonEnds,    // it has begun to close the store, or it does not answer
   kDaemonGoesOn,  // it serves other mounts of the store

@@ -24,6 +24,12 @@ FileSystemStats SomeStats() {
   stats.sha1_collisions = 1;
   stats.damaged_blocks = 6;
   stats.damaged_chunks = 60;
+  stats.created_ns = 1'500'000'000;
+  stats.last_scrub = LastScrub{
+      .ended_ns = 2'000'000'000, .damaged_blocks = 7, .damaged_chunks = 8, .damaged_footers = 9};
+  stats.disk_bytes = 100'000;
+  stats.disk_available_bytes = 60'000;
+  stats.added_bytes = 1100;
   stats.chunker_kernel = "portable";
   stats.sha1_kernel = "evp";
   stats.index.engine = "silt";
@@ -54,6 +60,14 @@ TEST_CASE("Every documented statistic is there under its key") {
   CHECK(json.at("chunks_logical") == 40);
   CHECK(json.at("damaged_blocks") == 6);
   CHECK(json.at("damaged_chunks") == 60);
+  CHECK(json.at("created_at") == 1.5);
+  CHECK(json.at("last_scrub").at("ended_at") == 2.0);
+  CHECK(json.at("last_scrub").at("damaged_blocks") == 7);
+  CHECK(json.at("last_scrub").at("damaged_chunks") == 8);
+  CHECK(json.at("last_scrub").at("damaged_footers") == 9);
+  CHECK(json.at("disk_bytes") == 100'000);
+  CHECK(json.at("disk_available_bytes") == 60'000);
+  CHECK(json.at("added_bytes") == 1100);
   CHECK(json.at("chunks_unique") == 10);
   CHECK(json.at("dedup_ratio") == 4.0);
   CHECK(json.at("compression_ratio") == 2.0);
@@ -124,6 +138,7 @@ TEST_CASE("An empty, unmounted store has ratios of 1 and no daemon") {
   CHECK(json.at("dedup_ratio") == 1.0);
   CHECK(json.at("compression_ratio") == 1.0);
   CHECK(json.at("total_ratio") == 1.0);
+  CHECK(json.at("last_scrub").is_null());
   CHECK(json.at("pid").is_null());
   CHECK(json.at("mountpoint").is_null());
   CHECK(json.at("transport").is_null());

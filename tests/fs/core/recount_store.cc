@@ -113,6 +113,7 @@ void Recount::Add(const std::string& key, const std::string& value) {
     case Table::kDamage:
     case Table::kGarbage:
     case Table::kIdRanges:
+    case Table::kLastScrub:
     case Table::kScrub:
     case Table::kSecondary:
     case Table::kSegment:

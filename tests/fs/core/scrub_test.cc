@@ -81,6 +81,48 @@ TEST_CASE("a scrub of a store without damage reads all of it, and finds nothing"
   store.RequireFiles();
 }
 
+TEST_CASE("the end of the last complete scrub is kept across mounts") {
+  DamagedStore store;
+  store.Open();
+  Fill(store);
+  CHECK_FALSE(store.Stats().last_scrub);
+  store.fs().maintenance().StopScrubbing();
+  CHECK_FALSE(Scrub(store).complete);
+  CHECK_FALSE(store.Stats().last_scrub);
+  store.Close();
+  store.Open();
+  const int64_t before = store.env().NowNanoseconds();
+  CHECK(Scrub(store).complete);
+  const auto last = store.Stats().last_scrub;
+  REQUIRE(last);
+  CHECK(last->ended_ns >= before);
+  CHECK(last->ended_ns <= store.env().NowNanoseconds());
+  CHECK(last->damaged_blocks == 0);
+  store.Close();
+  store.Damage(store.BlockOf("random 2"), Rot::kPayload);
+  store.Open();
+  REQUIRE(store.Stats().last_scrub);
+  CHECK(store.Stats().last_scrub->ended_ns == last->ended_ns);
+  const ScrubReport report = Scrub(store);
+  REQUIRE(store.Stats().last_scrub);
+  CHECK(store.Stats().last_scrub->ended_ns >= last->ended_ns);
+  CHECK(store.Stats().last_scrub->damaged_blocks == report.damaged_blocks);
+  CHECK(store.Stats().last_scrub->damaged_chunks == report.damaged_chunks);
+  CHECK(report.damaged_blocks == 1);
+  store.Close();
+}
+
+TEST_CASE("the statistics name the size of the disk, and when the store was made") {
+  DamagedStore store;
+  store.Open();
+  const FileSystemStats stats = store.Stats();
+  CHECK(stats.created_ns > 0);
+  CHECK(stats.disk_bytes > 0);
+  CHECK(stats.disk_available_bytes > 0);
+  CHECK(stats.disk_available_bytes <= stats.disk_bytes);
+  store.Close();
+}
+
 TEST_CASE("a scrub names a damaged file that only a snapshot shows") {
   DamagedStore store;
   store.Open();

@@ -335,6 +335,8 @@ TEST_CASE("every metadata key is encoded as in docs/format.md, and parsed again"
   CHECK(ToHex(SecondaryKey(0x01020304)) == "6501020304");
   CHECK(kCollisionsKey == "h");
   CHECK(kGarbageKey == "w");
+  CHECK(kScrubKey == "v");
+  CHECK(kLastScrubKey == "f");
   CHECK(kIdRangesKey == "r");
   CHECK(kCommitNumberKey == "c");
   CHECK(kCountersKey == "t");

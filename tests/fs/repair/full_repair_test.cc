@@ -6,6 +6,7 @@
 #include "fs/open/store_layout.h"
 #include "fs/records/damage_record.h"
 #include "fs/records/directory_entry.h"
+#include "fs/records/last_scrub_record.h"
 #include "fs/records/overlay_extent.h"
 #include "fs/records/schema.h"
 #include "fs/records/scrub_record.h"
@@ -263,20 +264,24 @@ TEST_CASE("unreadable inodes are removed, but directories with names are recreat
         DamagedBlock{.segment = 1, .first_ordinal = 0, .chunks = {{}}}.EncodeChunks();
     store.Put(DamageKey(1, 0), damage);
     store.Put(std::string(kScrubKey), ScrubRecord{.reached = 1}.Encode());
+    store.Put(std::string(kLastScrubKey), LastScrubRecord{.ended_ns = 1}.Encode());
     Repair(store, RepairMode::kAll);
     store.EditMetadata([&damage](KvStore& kv) {
       CHECK(**kv.Get(DamageKey(1, 0)) == damage);
       CHECK(kv.Get(kScrubKey)->has_value());
+      CHECK(kv.Get(kLastScrubKey)->has_value());
       CHECK_FALSE(kv.Get("zebra")->has_value());
     });
   }
   SECTION("store-wide records") {
-    const std::string what = GENERATE("ids", "segment", "commit", "removed", "replacement");
+    const std::string what =
+        GENERATE("ids", "segment", "commit", "removed", "replacement", "scrub");
     if (what == "ids") store.Remove(std::string(kIdRangesKey));
     if (what == "segment") store.Put(SegmentKey(1), "?");
     if (what == "commit") store.Put("c", "?");
     if (what == "removed") store.Put(RemovedSegmentKey(1), "");
     if (what == "replacement") store.Put(ReplacementKey(1000), SegmentRecord().Encode());
+    if (what == "scrub") store.Put(std::string(kLastScrubKey), "?");
     const RepairReport report = Repair(store, RepairMode::kAll);
     INFO(Describe(report));
     CHECK(report.left == 0);

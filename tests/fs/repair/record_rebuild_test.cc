@@ -8,6 +8,7 @@
 #include "fs/open/store_layout.h"
 #include "fs/open/store_records.h"
 #include "fs/records/directory_entry.h"
+#include "fs/records/last_scrub_record.h"
 #include "fs/records/schema.h"
 #include "fs/rocksdb/rocksdb_store.h"
 #include "store/base/coding.h"
@@ -143,6 +144,8 @@ TEST_CASE("malformed records and intents are not kept") {
   CHECK_FALSE(rebuild.Keep(RemovedSegmentKey(1), ""));
   CHECK_FALSE(rebuild.Keep(DamageKey(1, 1), "?"));
   CHECK_FALSE(rebuild.Keep(std::string(kScrubKey), "?"));
+  CHECK_FALSE(rebuild.Keep(std::string(kLastScrubKey), "?"));
+  CHECK(rebuild.Keep(std::string(kLastScrubKey), LastScrubRecord{.ended_ns = 1}.Encode()));
   CHECK_FALSE(rebuild.Keep(std::string(kGarbageKey), "?"));
   CHECK_FALSE(rebuild.Keep(std::string(kCollisionsKey), "?"));
   CHECK_FALSE(rebuild.Keep(std::string(kCountersKey), "?"));

@@ -1,5 +1,6 @@
 #include "fs/segments/damage_list.h"
 
+#include "fs/records/last_scrub_record.h"
 #include "fs/records/schema.h"
 #include "fs/records/scrub_record.h"
 #include "tests/support/catch.h"
@@ -158,6 +159,15 @@ TEST_CASE("records of damage and of scrubs are read back, and malformed ones are
   CHECK(scrub.Encode().substr(0, 5) == std::string("\x01\0\0\0\x02", 5));
   CHECK((*ScrubRecord::Decode(scrub.Encode()) == scrub));
   REQUIRE_CODE(ScrubRecord::Decode(scrub.Encode() + "x"), kCorruption);
+
+  const LastScrubRecord last{
+      .ended_ns = 1, .damaged_blocks = 2, .damaged_chunks = 3, .damaged_footers = 4};
+  REQUIRE(last.Encode().size() == 33);
+  CHECK(last.Encode().substr(0, 10) == std::string("\x01\x01\0\0\0\0\0\0\0\x02", 10));
+  CHECK((*LastScrubRecord::Decode(last.Encode()) == last));
+  REQUIRE_CODE(LastScrubRecord::Decode(""), kCorruption);
+  REQUIRE_CODE(LastScrubRecord::Decode(last.Encode() + "x"), kCorruption);
+  REQUIRE_CODE(LastScrubRecord::Decode("\x02" + last.Encode().substr(1)), kNeedsNewer);
 }
 
 }  // namespace siltfs::testing

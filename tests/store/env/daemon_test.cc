@@ -226,10 +226,18 @@ TEST_CASE("a mount table is parsed, and its escapes are decoded") {
   REQUIRE(mounts[1].source == "siltfs:/a store");
   REQUIRE(mounts[1].mount_point == "/mnt/with\ttab\\and\nline");
   REQUIRE(mounts[1].type == "fuse.siltfs");
+  REQUIRE(mounts[1].mount_options == "ro");
   REQUIRE(mounts[1].file_system_options == "rw,user_id=7,group_id=0");
   REQUIRE(mounts[2].mount_point == "/trailing\\04");
   REQUIRE(mounts[3].device == "8:1");
   REQUIRE(mounts[3].mount_point == "/end");
+}
+
+TEST_CASE("an option in a list is found by its whole name") {
+  CHECK(HasOption("rw,noatime", "rw"));
+  CHECK(HasOption("rw,noatime", "noatime"));
+  CHECK_FALSE(HasOption("rw,errors=remount-ro", "ro"));
+  CHECK_FALSE(HasOption("", "ro"));
 }
 
 TEST_CASE("a number among a file system's options is found by its whole name") {

@@ -1,0 +1,123 @@
+#include "tools/siltfs/metrics_text.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "tests/support/catch.h"
+#include "tests/tools/open_metrics.h"
+#include "tests/tools/some_statistics.h"
+#include "tools/siltfs/metric_families.h"
+
+namespace siltfs::testing {
+namespace {
+
+const std::map<std::string, std::string> kStoreLabel = {{"store", "/srv/store"}};
+
+// The value of the family's only sample, which must have only the store's label.
+double ValueOf(const std::map<std::string, ParsedFamily>& families, const std::string& name) {
+  INFO(name);
+  REQUIRE(families.contains(name));
+  const ParsedFamily& family = families.at(name);
+  REQUIRE(family.samples.size() == 1);
+  CHECK(family.samples[0].labels == kStoreLabel);
+  return family.samples[0].value;
+}
+
+TEST_CASE("the metrics follow the rules of OpenMetrics, and have every family") {
+  const auto families =
+      ParseOpenMetrics(FormatMetrics("/srv/store", ToMountedJson(SomeStatistics())));
+  for (const MetricFamily& family : StoreMetricFamilies()) {
+    const std::string name = std::string("siltfs_") + family.name;
+    ValueOf(families, name);
+    const bool is_counter = family.type == MetricType::kCounter;
+    CHECK(families.at(name).type == (is_counter ? "counter" : "gauge"));
+    CHECK(families.at(name).unit == family.unit);
+    CHECK(families.at(name).help == family.help);
+  }
+  CHECK(ValueOf(families, "siltfs_up") == 1);
+  CHECK(ValueOf(families, "siltfs_mounted") == 1);
+  CHECK(ValueOf(families, "siltfs_failed") == 0);
+  CHECK(ValueOf(families, "siltfs_read_only") == 0);
+  CHECK(ValueOf(families, "siltfs_logical_bytes") == 40.0 * (1 << 30));
+  CHECK(ValueOf(families, "siltfs_dedup_ratio") == 4);
+  CHECK(ValueOf(families, "siltfs_commits") == 77);
+  CHECK(ValueOf(families, "siltfs_added_bytes") == 900);
+  CHECK(ValueOf(families, "siltfs_index_read_amplification_ratio") == 0.5);
+  CHECK(ValueOf(families, "siltfs_last_scrub_timestamp_seconds") == kSomeTime - 3 * 86'400);
+  CHECK(ValueOf(families, "siltfs_disk_available_bytes") == 60.0 * (1 << 30));
+}
+
+TEST_CASE("the component stores of the index are told apart by a label") {
+  const auto families =
+      ParseOpenMetrics(FormatMetrics("/srv/store", ToMountedJson(SomeStatistics())));
+  for (const MetricFamily& family : IndexKindMetricFamilies()) {
+    INFO(family.name);
+    CHECK(families.at(std::string("siltfs_") + family.name).samples.size() == 2);
+  }
+  const auto& entries = families.at("siltfs_index_store_entries").samples;
+  CHECK(entries[0].labels.at("kind") == "log_store");
+  CHECK(entries[0].value == 4);
+  CHECK(entries[1].labels.at("kind") == "sorted_store");
+  CHECK(entries[1].value == 6);
+}
+
+TEST_CASE("what a store does not have, its metrics leave out") {
+  FileSystemStats stats = SomeStatistics();
+  stats.guide.reset();
+  stats.deltas.reset();
+  stats.last_scrub.reset();
+  const auto families =
+      ParseOpenMetrics(FormatMetrics("/srv/store", ToJson(stats, "/srv/store", std::nullopt)));
+  for (const auto& [name, family] : families) {
+    INFO(name);
+    CHECK_FALSE(name.starts_with("siltfs_guide"));
+    CHECK_FALSE(name.starts_with("siltfs_delta"));
+    CHECK_FALSE(name.starts_with("siltfs_super_feature"));
+    CHECK_FALSE(name.starts_with("siltfs_last_scrub"));
+  }
+  CHECK(ValueOf(families, "siltfs_mounted") == 0);
+  CHECK(ValueOf(families, "siltfs_up") == 1);
+}
+
+TEST_CASE("a store that cannot be read has one metric, which says so") {
+  CHECK(FormatMetrics("/srv/store", nlohmann::json()) ==
+        "# TYPE siltfs_up gauge\n"
+        "# HELP siltfs_up 1 if the statistics of the store could be read; otherwise there is no "
+        "other metric.\n"
+        "siltfs_up{store=\"/srv/store\"} 0\n"
+        "# EOF\n");
+}
+
+TEST_CASE("any path can be a label") {
+  const std::string path = "/a \"b\"\\c\nd{e},f";
+  const auto families = ParseOpenMetrics(FormatMetrics(path, nlohmann::json()));
+  CHECK(families.at("siltfs_up").samples.at(0).labels.at("store") == path);
+  const auto replaced = ParseOpenMetrics(FormatMetrics("/\xff", nlohmann::json()));
+  CHECK(replaced.at("siltfs_up").samples.at(0).labels.at("store") == "/\xef\xbf\xbd");
+}
+
+TEST_CASE("the parser of these tests refuses text that breaks the rules") {
+  const std::string type = "# TYPE a_bytes gauge\n";
+  REQUIRE_NOTHROW(ParseOpenMetrics("# EOF\n"));
+  REQUIRE_NOTHROW(ParseOpenMetrics(type + "# UNIT a_bytes bytes\na_bytes{b=\"c\"} 1e-3\n# EOF\n"));
+  REQUIRE_NOTHROW(ParseOpenMetrics("# TYPE a counter\na_total 1\n# EOF\n"));
+  const std::string text = GENERATE_COPY(
+      "", type + "a_bytes 1\n", type + "a_bytes 1\n# EOF", type + "a_bytes 1\n# EOF\n\n",
+      type + "\na_bytes 1\n# EOF\n", type + "a_bytes  1\n# EOF\n", type + "a_bytes 1 2\n# EOF\n",
+      type + "a_bytes x\n# EOF\n", type + "b 1\n# EOF\n", std::string("b 1\n# EOF\n"),
+      type + "# EOF\n", type + "# UNIT a_bytes seconds\na_bytes 1\n# EOF\n",
+      type + type + "a_bytes 1\n# EOF\n", type + "a_bytes 1\n" + type + "# EOF\n",
+      type + "a_bytes 1\na_bytes 2\n# EOF\n", type + "a_bytes{b=\"\\t\"} 1\n# EOF\n",
+      type + "a_bytes{b=\"c} 1\n# EOF\n", type + "a_bytes{b=\"c\",b=\"d\"} 1\n# EOF\n",
+      type + "a_bytes{} 1\n# EOF\n", std::string("# TYPE a counter\na 1\n# EOF\n"),
+      std::string("# TYPE a counter\na_total -1\n# EOF\n"),
+      std::string("# TYPE a info\na 1\n# EOF\n"), type + "# a comment\na_bytes 1\n# EOF\n",
+      type + "a_bytes 1\n# TYPE b gauge\nb 1\n" + type + "a_bytes{c=\"d\"} 1\n# EOF\n",
+      type + "a_bytes{b=\"\xff\"} 1\n# EOF\n");
+  INFO(text);
+  CHECK_THROWS_AS(ParseOpenMetrics(text), NotOpenMetrics);
+}
+
+}  // namespace
+}  // namespace siltfs::testing

@@ -1,0 +1,128 @@
+#include "tools/siltfs/metrics_text.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/siltfs/metric_families.h"
+
+namespace siltfs {
+namespace {
+
+using Json = nlohmann::json;
+using Labels = std::vector<std::pair<std::string_view, std::string>>;
+
+// Returns the text with U+FFFD in place of bytes that are not UTF-8, which the format requires.
+std::string ToUtf8(const std::string& text) {
+  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string EscapeLabel(const std::string& value) {
+  std::string escaped;
+  for (const char c : ToUtf8(value)) {
+    if (c == '\n') {
+      escaped += "\\n";
+      continue;
+    }
+    if (c == '\\' || c == '"') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+std::string FormatNumber(const Json& number) {
+  if (number.is_boolean()) return number == true ? "1" : "0";
+  if (number.is_number_float()) return fmt::format("{}", number.get<double>());
+  return number.dump();
+}
+
+// The text is made family by family: a family's description must come right before its samples, and
+// samples of two families must not be mixed.
+class Writer {
+ public:
+  explicit Writer(const std::string& store) : store_(store) {}
+
+  // The following samples belong to this family. Nothing is written for a family without samples.
+  void Family(const MetricFamily& family) {
+    name_ = fmt::format("siltfs_{}", family.name);
+    const bool is_counter = family.type == MetricType::kCounter;
+    head_ = fmt::format("# TYPE {} {}\n", name_, is_counter ? "counter" : "gauge");
+    if (family.unit[0] != '\0') head_ += fmt::format("# UNIT {} {}\n", name_, family.unit);
+    head_ += fmt::format("# HELP {} {}\n", name_, family.help);
+    if (is_counter) name_ += "_total";
+  }
+
+  void Sample(const Json& number, const Labels& labels = {}) {
+    text_ += std::exchange(head_, {});
+    text_ += fmt::format("{}{{store=\"{}\"", name_, EscapeLabel(store_));
+    for (const auto& [name, value] : labels)
+      text_ += fmt::format(",{}=\"{}\"", name, EscapeLabel(value));
+    text_ += fmt::format("}} {}\n", FormatNumber(number));
+  }
+
+  std::string Finish() { return std::move(text_) + "# EOF\n"; }
+
+ private:
+  const std::string store_;
+  std::string name_;  // of the family's samples
+  std::string head_;  // of a family without samples so far
+  std::string text_;
+};
+
+std::string TextAt(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// A pointer may lead to nothing: without deltas, for example, their statistics are null.
+const Json* NumberAt(const Json& document, const char* pointer) {
+  const Json::json_pointer place(pointer);
+  if (!document.contains(place)) return nullptr;
+  const Json& found = document.at(place);
+  return found.is_number() || found.is_boolean() ? &found : nullptr;
+}
+
+void WriteStates(const Json& statistics, Writer& writer) {
+  writer.Family({"mounted", "", MetricType::kGauge, "", "1 if the store is mounted."});
+  writer.Sample(statistics.at("pid").is_null() ? 0 : 1);
+  writer.Family(
+      {"failed", "", MetricType::kGauge, "", "1 if a failure has made the store read-only."});
+  writer.Sample(statistics.at("read_only_cause").is_null() ? 0 : 1);
+  writer.Family(
+      {"store_info", "", MetricType::kGauge, "", "Always 1; the labels describe the store."});
+  writer.Sample(1, {{"engine", TextAt(statistics.at("index"), "engine")},
+                    {"chunker_kernel", TextAt(statistics, "chunker_kernel")},
+                    {"sha1_kernel", TextAt(statistics, "sha1_kernel")},
+                    {"transport", TextAt(statistics, "transport")},
+                    {"mountpoint", TextAt(statistics, "mountpoint")}});
+}
+
+}  // namespace
+
+std::string FormatMetrics(const std::string& store, const Json& statistics) {
+  Writer writer(store);
+  writer.Family(
+      {"up", "", MetricType::kGauge, "",
+       "1 if the statistics of the store could be read; otherwise there is no other metric."});
+  writer.Sample(statistics.is_null() ? 0 : 1);
+  if (statistics.is_null()) return writer.Finish();
+  WriteStates(statistics, writer);
+  for (const MetricFamily& family : StoreMetricFamilies()) {
+    const Json* number = NumberAt(statistics, family.pointer);
+    if (number == nullptr) continue;
+    writer.Family(family);
+    writer.Sample(*number);
+  }
+  for (const MetricFamily& family : IndexKindMetricFamilies()) {
+    writer.Family(family);
+    for (const Json& kind : statistics.at("index").at("stores")) {
+      if (const Json* number = NumberAt(kind, family.pointer))
+        writer.Sample(*number, {{"kind", TextAt(kind, "kind")}});
+    }
+  }
+  return writer.Finish();
+}
+
+}  // namespace siltfs

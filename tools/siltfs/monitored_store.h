@@ -1,0 +1,36 @@
+// The statistics of a store for monitoring: unlike `siltfs stat`, a mount whose daemon has crashed
+// is a failure, even if the store's files can be read.
+//
+// Thread-safety: from any thread.
+#pragma once
+
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "fs/control/client.h"
+#include "store/base/result.h"
+#include "store/env/env.h"
+
+namespace siltfs {
+
+// Asks the daemon of a mount which process it is. kStale if the daemon serves the store, but not
+// this mount: that of an earlier daemon, which has crashed. Other errors: those of
+// control::Identify.
+Result<control::Identity> IdentifyServer(const control::DaemonAddress& address,
+                                         const control::Patience& patience);
+
+// Asks the daemon for the statistics (fs/control/stats_json.h). If the store is not mounted, reads
+// its files, and writes nothing. Errors: kStale if the mount of the address has no daemon; others
+// as for control::Ask, and as when opening the store.
+Result<nlohmann::json> ReadMonitoredStatistics(Env& env, const control::DaemonAddress& address,
+                                               const control::Patience& patience = {});
+
+// One word, or a few, for the state that the statistics show: "ok", "damaged", "failed" (a failure
+// made the store read-only) or "rebuilding" (its index).
+std::string_view HealthWord(const nlohmann::json& statistics);
+// The same for a mount whose daemon could not be asked: "crashed", "closing", "not permitted" or
+// "not answering".
+std::string_view HealthWord(const Status& failure);
+
+}  // namespace siltfs
