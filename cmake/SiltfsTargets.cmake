@@ -7,7 +7,7 @@
 add_library(siltfs_options INTERFACE)
 target_compile_features(siltfs_options INTERFACE cxx_std_20)
 target_compile_options(siltfs_options INTERFACE
-  -Wall -Wextra -Werror -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wunused-result
+  -Wall -Wextra $<$<BOOL:${SILTFS_WERROR}>:-Werror> -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wunused-result
   -fno-omit-frame-pointer)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(siltfs_options INTERFACE -Wthread-safety)

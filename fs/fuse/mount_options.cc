@@ -212,6 +212,15 @@ class Parser {
 }  // namespace
 
 Result<MountOptions> ParseMountOptions(std::span<const std::string> lists) {
+  // mount(8) also passes the options of the mount table, which may be unknown. So the refusal comes
+  // first.
+  for (const std::string& list : lists) {
+    if (Contains(Split(list), "remount")) {
+      return Wrong(
+          "mount option \"remount\" is refused: to change options, unmount the store and mount it "
+          "again");
+    }
+  }
   Parser parser;
   for (const std::string& list : lists) {
     for (const std::string_view text : Split(list)) SILTFS_RETURN_IF_ERROR(parser.Take(text));

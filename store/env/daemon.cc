@@ -66,6 +66,7 @@ Result<DaemonStart> AwaitReport(pid_t child, Descriptor from_daemon) {
 }
 
 Status LeaveTerminal() {
+  if (setsid() < 0) return PosixError("leave the session", errno);
   if (chdir("/") != 0) return PosixError("leave the working directory", errno);
   Descriptor null(RetryInterrupted([&] { return open("/dev/null", O_RDWR | O_CLOEXEC); }));
   if (!null.valid()) return PosixError("open", errno).At("/dev/null");
@@ -122,7 +123,6 @@ Result<DaemonStart> BecomeDaemon() {
   DaemonStart start;
   start.role = DaemonRole::kDaemon;
   start.report = std::make_unique<DaemonReport>(std::move(daemon_end));
-  if (setsid() < 0) return PosixError("leave the session", errno);
   return start;
 }
 
@@ -135,7 +135,9 @@ Status MountIsBusy(const std::string& path) {
 }
 
 Status Unmount(const std::string& path, UnmountMode mode) {
-  const int flags = UMOUNT_NOFOLLOW | (mode == UnmountMode::kForce ? MNT_FORCE : 0);
+  const int flags = UMOUNT_NOFOLLOW | (mode == UnmountMode::kForce    ? MNT_FORCE
+                                       : mode == UnmountMode::kDetach ? MNT_DETACH
+                                                                      : 0);
   if (RetryInterrupted([&] { return umount2(path.c_str(), flags); }) == 0) return Status::Ok();
   if (errno == EINVAL)
     return Status(StatusCode::kInvalidArgument, "nothing is mounted there").At(path);

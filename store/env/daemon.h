@@ -19,7 +19,7 @@ namespace siltfs {
 
 enum class DaemonRole : uint8_t {
   kLauncher,  // the original process: the daemon has reported or exited
-  kDaemon,    // its child, in a session of its own
+  kDaemon,    // its child
 };
 
 // The daemon's single report to its launcher. If this object is destroyed before the report is
@@ -28,9 +28,9 @@ class DaemonReport {
  public:
   explicit DaemonReport(Descriptor to_launcher) : to_launcher_(std::move(to_launcher)) {}
 
-  // Leaves the working directory and the terminal (standard input, output and error become
-  // /dev/null), then lets the launcher end with 0. kAborted if the launcher is gone. In that case
-  // its user never learns of the daemon, so the daemon may exit, too.
+  // Leaves the session, the working directory and the terminal (standard input, output and error
+  // become /dev/null), then lets the launcher end with 0. kAborted if the launcher is gone. In that
+  // case its user never learns of the daemon, so the daemon may exit, too.
   Status Ready();
   // Lets the launcher end with this message and exit code, as soon as this process has ended. Do
   // not use the object after this call.
@@ -54,16 +54,20 @@ struct DaemonStart {
 // Forks, and returns in both processes. In the launcher it returns only after the daemon has
 // reported or exited. Must be called before threads are started. Relative paths stay valid until
 // DaemonReport::Ready.
+//
+// Until then the daemon also stays in the launcher's process group. If systemd mounts on the first
+// access (autofs), it waits for the mount, and lets only this group reach the mountpoint before.
 Result<DaemonStart> BecomeDaemon();
 
 enum class UnmountMode : uint8_t {
   kWhenIdle,  // kInUse while a file on the mount is open
   kForce,     // MNT_FORCE: open files lose their connection
+  kDetach,    // MNT_DETACH: open files stay usable
 };
 
-// Unmounts what is mounted at `path`, never lazily: after OK this mount is gone. kInvalidArgument
-// if nothing is mounted there, kNotPermitted for users other than root. Does not follow a symbolic
-// link at `path`.
+// Unmounts what is mounted at `path`. After OK this mount is gone; with kDetach it lives on without
+// a place until its last file is closed. kInvalidArgument if nothing is mounted there,
+// kNotPermitted for users other than root. Does not follow a symbolic link at `path`.
 Status Unmount(const std::string& path, UnmountMode mode);
 // A Status with kInUse and a message that says what to do.
 Status MountIsBusy(const std::string& path);

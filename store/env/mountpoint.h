@@ -46,6 +46,11 @@ Status CheckFuseDescriptor(const Descriptor& device);
 // kInUse while a file on the mount is open, kInvalidArgument if nothing is mounted there.
 Status UnmountFuse(const std::string& path);
 
+// Removes the FUSE file system at `path` from the tree of directories at once, also while files on
+// it are open. The file system ends when the last of these files is closed. Errors as for
+// UnmountFuse, except kInUse.
+Status DetachFuse(const std::string& path);
+
 // Makes the kernel send all cached writes to the FUSE file system mounted at `path`. Whether they
 // have arrived on return depends on the kernel version.
 Status SyncMount(const std::string& path);

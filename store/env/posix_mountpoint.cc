@@ -79,8 +79,8 @@ std::string ReadAll(const Descriptor& pipe) {
 }
 
 // Unmounts with fusermount3, which has rights that a user lacks. fusermount3 reports errors only as
-// text.
-Status RunFusermount(const std::string& path) {
+// text. `option` is "-u", or "-uz" to detach the mount.
+Status RunFusermount(const char* option, const std::string& path) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return PosixError("run fusermount3", errno).At(path);
   const Descriptor said(ends[0]);
@@ -88,7 +88,7 @@ Status RunFusermount(const std::string& path) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, says.get(), STDERR_FILENO);
-  const char* const arguments[] = {"fusermount3", "-u", "--", path.c_str(), nullptr};
+  const char* const arguments[] = {"fusermount3", option, "--", path.c_str(), nullptr};
   pid_t child = 0;
   const int error = posix_spawnp(&child, arguments[0], &actions, nullptr,
                                  const_cast<char* const*>(arguments), environ);
@@ -232,7 +232,12 @@ Status CheckFuseDescriptor(const Descriptor& device) {
 
 Status UnmountFuse(const std::string& path) {
   Status status = Unmount(path, UnmountMode::kWhenIdle);
-  return status.Is(StatusCode::kNotPermitted) ? RunFusermount(path) : status;
+  return status.Is(StatusCode::kNotPermitted) ? RunFusermount("-u", path) : status;
+}
+
+Status DetachFuse(const std::string& path) {
+  Status status = Unmount(path, UnmountMode::kDetach);
+  return status.Is(StatusCode::kNotPermitted) ? RunFusermount("-uz", path) : status;
 }
 
 Status SyncMount(const std::string& path) {

@@ -13,14 +13,17 @@ fail() {
   exit 1
 }
 
-for name in mkfs mount umount fsck; do
+for name in mkfs mount umount fsck mount.fuse umount.fuse; do
   link=$prefix/sbin/$name.siltfs
   [[ -L $link && -x $link ]] || fail "sbin/$name.siltfs is no link to a program"
 done
 for file in share/man/man8/{siltfs,mkfs.siltfs,mount.siltfs,umount.siltfs,fsck.siltfs}.8 \
-  share/bash-completion/completions/siltfs share/doc/siltfs/LICENSE \
+  share/man/man8/{mount,umount}.fuse.siltfs.8 lib/systemd/system/siltfs@.service \
+  share/bash-completion/completions/siltfs share/doc/siltfs/LICENSE share/doc/siltfs/docs/installing.md \
   share/siltfs/monitoring/{siltfs-alerts.yml,siltfs-dashboard.json}; do
   [[ -f $prefix/$file ]] || fail "$file is missing"
 done
+# Files of a Debian package are not installed: their places are outside of the prefix.
+[[ ! -e $prefix/etc && ! -e $prefix/share/lintian ]] || fail "files of a Debian package are installed"
 "$prefix/bin/siltfs" --version | grep -q '^siltfs ' || fail "siltfs --version does not name the program"
 "$prefix/sbin/mkfs.siltfs" "$prefix/store" >/dev/null || fail "mkfs.siltfs makes no store"

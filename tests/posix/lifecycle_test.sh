@@ -132,6 +132,38 @@ done
 expect 0 "$siltfs" umount "$mnt"
 said "a daemon that was killed or had crashed"
 
+step "umount -f ends the mount of a daemon that does not answer"
+mount_it
+pid=$(daemon_of "$mnt")
+kill -STOP "$pid"
+expect 0 "$siltfs" umount -f "$mnt"
+said "$mnt: the mount of a daemon that does not answer is aborted"
+! mounted || fail "still mounted"
+kill -CONT "$pid"
+wait_for_end "$pid"
+
+step "umount -f of a daemon that answers loses nothing"
+mount_it
+head -c 2M /dev/urandom >"$work/forced"
+cp "$work/forced" "$mnt/forced"
+expect 0 "$siltfs" umount -f "$mnt"
+[[ ! -s $work/err ]] || fail "it says $(cat "$work/err")"
+mount_it
+cmp "$work/forced" "$mnt/forced"
+
+step "umount -l leaves open files usable, and the daemon ends with them"
+pid=$(daemon_of "$mnt")
+exec 9>"$mnt/late"
+expect 0 "$siltfs" umount -l "$mnt"
+! mounted || fail "still mounted"
+kill -0 "$pid" || fail "the daemon has ended"
+echo late >&9
+exec 9>&-
+wait_for_end "$pid"
+mount_it
+[[ $(cat "$mnt/late") == late ]] || fail "the file written after umount -l differs"
+expect 0 "$siltfs" umount "$mnt"
+
 step "the daemon follows a moved store, and no other store is made in the old place"
 mount_it
 pid=$(daemon_of "$mnt")

@@ -351,6 +351,8 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   Status outcome =
       MountAndServe(env, *file_system, options, **control, state, mount, attached, *signals, log);
 
+  if (options.on_closing) options.on_closing();
+
   // The order of the following calls ensures that
   // - no client asks a closed store;
   // - clients can always ask whether the store is being closed;

@@ -18,6 +18,9 @@ struct DaemonOptions {
   // Called once, on a thread of the file system, when the mount answers. It returns false if the
   // launcher (the process that started the daemon) has ended.
   std::function<bool()> on_ready;
+  // If set, called once, when all mounts have ended or the mount has failed, before the store is
+  // closed.
+  std::function<void()> on_closing = {};
 };
 
 // Opens and mounts the store and serves it until it is unmounted, or until SIGINT, SIGTERM or

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <optional>
 #include <ostream>
+#include <string>
 
 #include "fs/fuse/ring_transport.h"
 #include "fs/open/store_index.h"
@@ -13,8 +14,10 @@
 #include "store/env/posix_env.h"
 #include "store/env/process.h"
 #include "store/env/resources.h"
+#include "store/env/service_manager.h"
 #include "tools/siltfs/daemon.h"
 #include "tools/siltfs/mount_attachment.h"
+#include "tools/siltfs/printable_text.h"
 #include "tools/siltfs/size_option.h"
 #include "tools/siltfs/small_disk.h"
 #include "tools/siltfs/store_holder.h"
@@ -35,6 +38,33 @@ void TellOfRings(const MountOptions& options, Surroundings& surroundings) {
                           fuse::kRingSetting)
                    << std::flush;
 }
+
+// Tells the service manager, if one has started this process, how far a mount in the foreground is.
+// The texts are shown by "systemctl status".
+class Announcer {
+ public:
+  Announcer(const DaemonOptions& options, Surroundings& surroundings)
+      : store_(Printable(options.store)),
+        mountpoint_(Printable(options.mountpoint)),
+        surroundings_(surroundings) {}
+
+  void Opening() { Tell(manager_.Report(fmt::format("opening {}", store_))); }
+  void Ready() { Tell(manager_.Ready(fmt::format("{} is mounted on {}", store_, mountpoint_))); }
+  void Closing() { Tell(manager_.Stopping(fmt::format("writing everything to {}", store_))); }
+  void Failed(const Status& why) { Tell(manager_.Report(Printable(why.ToString()))); }
+
+ private:
+  // The mount goes on without a service manager that cannot be told. The manager ends the process
+  // if it waits for the message.
+  void Tell(const Status& told) {
+    if (!told.ok()) Warn(surroundings_, told.ToString());
+  }
+
+  const ServiceManager manager_ = ServiceManager::FromEnvironment();
+  const std::string store_;
+  const std::string mountpoint_;
+  Surroundings& surroundings_;
+};
 
 bool IsWithin(const std::string& path, const std::string& directory) {
   return path == directory || directory == "/" || path.starts_with(directory + "/");
@@ -71,14 +101,19 @@ Status Serve(const DaemonOptions& options) {
 // Both functions return an empty value if another process has got the store meanwhile, and can
 // serve the mount.
 std::optional<ExitCode> ServeInForeground(DaemonOptions options, Surroundings& surroundings) {
+  Announcer announcer(options, surroundings);
   options.foreground = true;
   options.on_ready = [&] {
     TellOfRings(options.mount, surroundings);
+    announcer.Ready();
     return true;
   };
+  options.on_closing = [&] { announcer.Closing(); };
+  announcer.Opening();
   const Status served = Serve(options);
   if (served.ok()) return ExitCode::kDone;
   if (MayAttach(options, ExitCodeOf(served))) return std::nullopt;
+  announcer.Failed(served);
   return Fail(surroundings, served);
 }
 
@@ -130,8 +165,13 @@ ExitCode MountSnapshot(const DaemonOptions& options, bool foreground, Surroundin
     const auto attached = AttachToDaemon(options, surroundings);
     if (!attached.ok()) return Fail(surroundings, attached.status());
     if (*attached) {
-      const Status ended = foreground ? AwaitUnmount(options, **attached) : Status::Ok();
-      return ended.ok() ? ExitCode::kDone : Fail(surroundings, ended);
+      if (!foreground) return ExitCode::kDone;
+      Announcer announcer(options, surroundings);
+      announcer.Ready();
+      const Status ended = AwaitUnmount(options, **attached);
+      if (ended.ok()) return ExitCode::kDone;
+      announcer.Failed(ended);
+      return Fail(surroundings, ended);
     }
     const auto alone = MountAlone(options, foreground, surroundings);
     if (alone) return *alone;

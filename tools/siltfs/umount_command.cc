@@ -95,9 +95,26 @@ std::optional<ExitCode> SyncAfterUnmount(const DaemonAddress& address, Surroundi
   return ExitCode::kDone;
 }
 
+// How to unmount if files are open, or if the daemon does not answer.
+struct UmountRequest {
+  std::string mountpoint;
+  bool force = false;  // aborts the mount if the daemon does not answer
+  bool lazy = false;   // removes the mountpoint at once, and does not wait for the daemon
+};
+
+// Ends a mount whose daemon does not answer.
+ExitCode AbortSilentMount(const DaemonAddress& address, Surroundings& surroundings) {
+  const Status aborted = AbortMount(address.mountpoint);
+  if (!aborted.ok()) return Fail(surroundings, ExitCode::kFailed, aborted.ToString());
+  Say(surroundings, fmt::format("{}: the mount of a daemon that does not answer is aborted; data "
+                                "not synced before is lost, and the next mount recovers the rest",
+                                address.mountpoint));
+  return ExitCode::kDone;
+}
+
 // Unmounts, but cannot report whether everything is durable, because the daemon cannot be asked.
 // `why` is the error of the attempt to ask it.
-ExitCode UnmountWithoutDaemon(const DaemonAddress& address, const Status& why,
+ExitCode UnmountWithoutDaemon(const DaemonAddress& address, const Status& why, bool force,
                               Surroundings& surroundings) {
   const auto fail = [&](const Status& status) {
     return Fail(surroundings, ExitCode::kFailed, status.ToString());
@@ -106,6 +123,7 @@ ExitCode UnmountWithoutDaemon(const DaemonAddress& address, const Status& why,
   // thread closes the connection, too, but still serves the mount.
   const MountAnswer answer = ProbeMount(address.mountpoint, kProbe);
   if (answer == MountAnswer::kSilent) {
+    if (force) return AbortSilentMount(address, surroundings);
     return fail(Status(StatusCode::kIoError,
                        fmt::format("does not answer, and its daemon cannot be reached ({}); it was "
                                    "not unmounted; when its process is continued (kill -CONT) or "
@@ -129,7 +147,8 @@ ExitCode UnmountWithoutDaemon(const DaemonAddress& address, const Status& why,
                   .At(address.mountpoint));
 }
 
-ExitCode UnmountStore(const std::string& path, Surroundings& surroundings) {
+ExitCode UnmountStore(const UmountRequest& request, Surroundings& surroundings) {
+  const std::string& path = request.mountpoint;
   const auto fail = [&](const Status& status) {
     return Fail(surroundings, ExitCode::kFailed, status.ToString());
   };
@@ -138,6 +157,10 @@ ExitCode UnmountStore(const std::string& path, Surroundings& surroundings) {
   if (!*mounted)
     return fail(Status(StatusCode::kNotFound, "no siltfs file system is mounted there").At(path));
   const DaemonAddress& address = **mounted;
+  if (request.lazy) {
+    const Status detached = DetachFuse(address.mountpoint);
+    return detached.ok() ? ExitCode::kDone : fail(detached);
+  }
 
   // Register as a waiter before the unmount. After the unmount the daemon may end before this
   // process could register, and could then not report to it.
@@ -145,9 +168,10 @@ ExitCode UnmountStore(const std::string& path, Surroundings& surroundings) {
   if (!waiter.ok()) {
     const bool does_not_answer =
         waiter.status().path() == address.mountpoint && waiter.status().Is(StatusCode::kIoError);
+    if (does_not_answer && request.force) return AbortSilentMount(address, surroundings);
     if (does_not_answer || waiter.status().Is(StatusCode::kNotPermitted))
       return fail(waiter.status());
-    return UnmountWithoutDaemon(address, waiter.status(), surroundings);
+    return UnmountWithoutDaemon(address, waiter.status(), request.force, surroundings);
   }
   const auto served = ServedMountOf(address, waiter->identity());
   const Status unmounted = UnmountFuse(address.mountpoint);
@@ -172,20 +196,25 @@ ExitCode UnmountStore(const std::string& path, Surroundings& surroundings) {
 
 std::function<ExitCode()> ConfigureUmount(CLI::App& app, Surroundings& surroundings) {
   struct Arguments {
-    std::string mountpoint;
+    UmountRequest request;
     bool no_mtab = false;
     bool verbose = false;
     bool read_only = false;
     std::string type;
   };
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("MOUNTPOINT", arguments->mountpoint, "Where the store is mounted")->required();
+  app.add_option("MOUNTPOINT", arguments->request.mountpoint, "Where the store is mounted")
+      ->required();
+  app.add_flag("-f", arguments->request.force,
+               "If the daemon does not answer, abort the mount; unsynced data is lost");
+  app.add_flag("-l", arguments->request.lazy,
+               "Remove the mountpoint at once; the daemon ends when the last open file is closed");
   app.add_flag("-n", arguments->no_mtab, "Accepted and ignored, for umount(8)");
   app.add_flag("-v", arguments->verbose, "Accepted and ignored, for umount(8)");
   app.add_flag("-r", arguments->read_only, "Accepted and ignored, for umount(8)");
   app.add_option("-t", arguments->type, "Accepted and ignored, for umount(8): the type")
       ->type_name("TYPE");
-  return [arguments, &surroundings] { return UnmountStore(arguments->mountpoint, surroundings); };
+  return [arguments, &surroundings] { return UnmountStore(arguments->request, surroundings); };
 }
 
 }  // namespace siltfs

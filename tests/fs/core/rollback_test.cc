@@ -183,7 +183,7 @@ TEST_CASE("a changed file gets a new generation, and is not opened before it is 
   REQUIRE_CODE(fs.OpenFile(removed, false), kStale);
   CHECK(fs.Lookup(kRootInode, "removed")->generation > 0);
   CHECK(fs.Lookup(kRootInode, "file")->generation > generation);
-  // What the kernel has forgotten, it makes anew.
+  // What the kernel has forgotten, it makes again.
   fs.Forget(file, 1000);
   CHECK(fs.Lookup(kRootInode, "file")->generation == 0);
 }

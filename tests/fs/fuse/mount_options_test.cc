@@ -130,6 +130,8 @@ TEST_CASE("Harmful options are refused with the reason") {
   CHECK(Parse({"auto_unmount"}).status().cause().find("before everything is written") !=
         std::string_view::npos);
   CHECK(Parse({"fsname=x"}).status().cause().find("sets it itself") != std::string_view::npos);
+  CHECK(Parse({"rw,user_id=0,remount"}).status().cause().find("unmount the store") !=
+        std::string_view::npos);
   REQUIRE_CODE(Parse({"allow_other,allow_root"}), kInvalidArgument);
 }
 

@@ -163,12 +163,13 @@ TEST_CASE("a daemon reports once") {
   REQUIRE(outcome.daemon_said == "once");
 }
 
-TEST_CASE("a daemon has its own session, and leaves terminal and directory when it is ready") {
+TEST_CASE("a daemon leaves session, terminal and directory when it is ready, and not before") {
   testing::TemporaryDirectory directory;
   Outcome outcome = RunCommand([&](DaemonSide daemon) {
     if (chdir(directory.path().c_str()) != 0) _exit(1);
-    if (getsid(0) == getpid()) Say(daemon.out, "session ");
+    if (getpgrp() == getpgid(getppid())) Say(daemon.out, "group ");
     if (!daemon.report.Ready().ok()) _exit(1);
+    if (getsid(0) == getpid()) Say(daemon.out, "session ");
     char where[100];
     if (getcwd(where, sizeof where) != nullptr && std::string(where) == "/")
       Say(daemon.out, "root ");
@@ -180,7 +181,7 @@ TEST_CASE("a daemon has its own session, and leaves terminal and directory when 
     }
   });
   REQUIRE(outcome.exit_code == 0);
-  REQUIRE(outcome.daemon_said == "session root 012");
+  REQUIRE(outcome.daemon_said == "group session root 012");
 }
 
 TEST_CASE("a daemon without a launcher gets an error, not a signal") {
