@@ -110,7 +110,7 @@ Status InodeLifetimes::RemoveOrphan(Inode& inode) {
   return Status::Ok();
 }
 
-Status InodeLifetimes::RemoveUnopened() {
+Result<std::vector<InodeNumber>> InodeLifetimes::RemoveUnopened() {
   std::vector<InodeNumber> orphans;
   {
     const MutexLock lock(orphans_mutex_);
@@ -122,7 +122,7 @@ Status InodeLifetimes::RemoveUnopened() {
     const InodeLock lock(inode, InodeLock::Mode::kExclusive);
     if (inode->open_count == 0) SILTFS_RETURN_IF_ERROR(RemoveOrphan(*inode));
   }
-  return Status::Ok();
+  return orphans;
 }
 
 Status InodeLifetimes::RemoveOrphans() {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <unordered_set>
+#include <vector>
 
 #include "fs/inodes/change.h"
 #include "fs/inodes/change_applier.h"
@@ -50,8 +51,9 @@ class InodeLifetimes {
   void RemoveIfUnused(InodeNumber number);
   // Waits until there is no orphan, at most for `limit`.
   void AwaitRemovals(std::chrono::nanoseconds limit) SILTFS_EXCLUDES(orphans_mutex_);
-  // Deletes all orphans that are not open, also those with a lookup count. No operation may run.
-  Status RemoveUnopened() SILTFS_EXCLUDES(orphans_mutex_);
+  // Deletes all orphans that are not open, also those with a lookup count, and returns them. No
+  // operation may run.
+  Result<std::vector<InodeNumber>> RemoveUnopened() SILTFS_EXCLUDES(orphans_mutex_);
   // Removes the orphans that the last mount left. Call it before any other operation.
   Status RemoveOrphans();
 

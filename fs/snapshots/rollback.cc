@@ -175,9 +175,10 @@ Result<OperationGate::Closure> Rollback::AwaitNothingOpen() {
   }
 }
 
-Status Rollback::CommitInodes() {
-  SILTFS_RETURN_IF_ERROR(lifetimes_.RemoveUnopened());
-  return store_.metadata().CommitNow();
+Result<std::vector<uint64_t>> Rollback::CommitInodes() {
+  SILTFS_ASSIGN_OR_RETURN(std::vector<InodeNumber> removed, lifetimes_.RemoveUnopened());
+  SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
+  return removed;
 }
 
 Status Rollback::Restore(const NumberedSnapshot& wanted,

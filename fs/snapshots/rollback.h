@@ -47,6 +47,10 @@ class RestoredRecords {
   // Finds the inodes that get a new generation. `restored` has the records after the rollback.
   Status FindRenewed(const KvSnapshot& restored);
   const std::vector<uint64_t>& renewed() const { return renewed_; }
+  // Also renews inodes that were removed before.
+  void AddRemoved(const std::vector<uint64_t>& inodes) {
+    renewed_.insert(renewed_.end(), inodes.begin(), inodes.end());
+  }
   // Adds the unchanged names of changed files. Call it after FindRenewed, with the same records.
   // The cost is proportional to the names in the directories of these files. If a file has several
   // names, it is proportional to the names in all directories that the kernel knows.
@@ -89,8 +93,9 @@ class Rollback {
   // late that a program has closed a file, so this waits for a while. kInUse if an inode stays open
   // or an operation does not end.
   Result<OperationGate::Closure> AwaitNothingOpen();
-  // Removes the inodes that have no name, and commits all changes. Call it with the closure.
-  Status CommitInodes();
+  // Removes the inodes that have no name, commits all changes, and returns the removed inodes,
+  // which the kernel may still know. Call it with the closure.
+  Result<std::vector<uint64_t>> CommitInodes();
   // Changes the records to what the snapshot shows, which BeginRestore was called for. Calls
   // `on_changed` with the key of each changed record. After an error the records are a mixture of
   // two states; the next opening for writing completes the rollback.

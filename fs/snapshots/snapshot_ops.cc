@@ -223,8 +223,9 @@ Result<SnapshotInfo> SnapshotOps::RollBack(std::string_view name, std::string_vi
     SILTFS_ASSIGN_OR_RETURN(const OperationGate::Closure closure, rollback_.AwaitNothingOpen());
     SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
     SILTFS_RETURN_IF_ERROR(CheckFree(kept));
-    SILTFS_RETURN_IF_ERROR(rollback_.CommitInodes());
+    SILTFS_ASSIGN_OR_RETURN(const std::vector<uint64_t> removed, rollback_.CommitInodes());
     restored.emplace(lifetimes_.lookups(), store_.metadata().CommittedSnapshot());
+    restored->AddRemoved(removed);
     SILTFS_ASSIGN_OR_RETURN(made, Port().BeginRestore(found.number, std::string(kept), store_.Now(),
                                                       ids_->next_inode()));
     SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot wanted, Port().FindSnapshot(found.number));
