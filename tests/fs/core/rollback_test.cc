@@ -179,7 +179,8 @@ TEST_CASE("a changed file gets a new generation, and is not opened before it is 
   REQUIRE_OK(fs.OpenFile(file, false));
   fs.ReleaseFile(file);
   // The second rollback brings the removed file back.
-  REQUIRE_OK(fs.snapshots().RollBack("kept", "last", &cache));
+  RecordingCache recording(fs);
+  REQUIRE_OK(fs.snapshots().RollBack("kept", "last", &recording));
   REQUIRE_CODE(fs.OpenFile(removed, false), kStale);
   CHECK(fs.Lookup(kRootInode, "removed")->generation > 0);
   CHECK(fs.Lookup(kRootInode, "file")->generation > generation);
