@@ -133,6 +133,11 @@ TEST_CASE("a rollback makes the kernel forget all names of a changed file") {
 TEST_CASE("a changed file gets a new generation, and is not opened before it is looked up again") {
   SnapshotFixture f;
   FileSystem& fs = *f.fs;
+  const auto generation_of = [&fs](std::string_view name) {
+    const auto found = fs.Lookup(kRootInode, name);
+    REQUIRE_OK(found);
+    return found->generation;
+  };
   f.Write("file", "old");
   f.Write("same", "1");
   const InodeNumber dir = MakeDir(fs, kRootInode, "dir");
@@ -144,7 +149,7 @@ TEST_CASE("a changed file gets a new generation, and is not opened before it is 
   const InodeNumber same = Know(fs, kRootInode, "same");
   const InodeNumber removed = Know(fs, kRootInode, "removed");
   Know(fs, kRootInode, "dir");
-  CHECK(fs.Lookup(kRootInode, "file")->generation == 0);
+  CHECK(generation_of("file") == 0);
   // Opens the file at the earliest moment at which the kernel can.
   class OpeningCache final : public KernelCache {
    public:
@@ -171,22 +176,22 @@ TEST_CASE("a changed file gets a new generation, and is not opened before it is 
   CHECK(again->inode == file);
   const uint64_t generation = again->generation;
   CHECK(generation > 0);
-  CHECK(fs.Lookup(kRootInode, "file")->generation == generation);
+  CHECK(generation_of("file") == generation);
   CHECK(fs.GenerationOf(file) == generation);
-  CHECK(fs.Lookup(kRootInode, "same")->generation == 0);
+  CHECK(generation_of("same") == 0);
   // Programs may work in the directory.
-  CHECK(fs.Lookup(kRootInode, "dir")->generation == 0);
+  CHECK(generation_of("dir") == 0);
   REQUIRE_OK(fs.OpenFile(file, false));
   fs.ReleaseFile(file);
   // The second rollback brings the removed file back.
   RecordingCache recording(fs);
   REQUIRE_OK(fs.snapshots().RollBack("kept", "last", &recording));
   REQUIRE_CODE(fs.OpenFile(removed, false), kStale);
-  CHECK(fs.Lookup(kRootInode, "removed")->generation > 0);
-  CHECK(fs.Lookup(kRootInode, "file")->generation > generation);
+  CHECK(generation_of("removed") > 0);
+  CHECK(generation_of("file") > generation);
   // What the kernel has forgotten, it makes again.
   fs.Forget(file, 1000);
-  CHECK(fs.Lookup(kRootInode, "file")->generation == 0);
+  CHECK(generation_of("file") == 0);
 }
 
 TEST_CASE("a file whose newest name is gone is found by its other names") {
