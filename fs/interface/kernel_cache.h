@@ -18,7 +18,7 @@ class KernelCache {
   // Makes the kernel look up the name again when it is next used.
   virtual void ForgetName(InodeNumber parent, const std::string& name) = 0;
   // Makes the kernel ask again for the inode's attributes and, with `listing`, for the names in
-  // this directory.
+  // this directory or the content of this file.
   virtual void ForgetInode(InodeNumber inode, bool listing) = 0;
 };
 

@@ -151,7 +151,7 @@ class GroupedStore final : public MetadataStore, public SnapshotPort, public Lin
   void AwaitAttempt() SILTFS_EXCLUDES(mutex_);
   // Whether a snapshot of this name is being made, or one is being renamed to it.
   bool IsWanted(std::string_view name) const SILTFS_REQUIRES(mutex_);
-  // The state takes these numbers only while more of them are left.
+  // kUnsupported if no further snapshot can have a number.
   static Status CheckNumbersLeft(const SnapshotState& snapshots);
   Status WaitForCommit(uint64_t number) SILTFS_REQUIRES(mutex_);
   void Fail(const Status& cause) SILTFS_REQUIRES(mutex_);

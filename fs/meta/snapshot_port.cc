@@ -13,4 +13,11 @@ Result<NumberedSnapshot> SnapshotPort::FindSnapshot(uint64_t number) const {
   return Status(StatusCode::kStale, fmt::format("snapshot {} was removed", number));
 }
 
+Status CheckRestorable(const SnapshotRecord& snapshot) {
+  if (snapshot.lineage == kLiveLineage) return Status::Ok();
+  return {StatusCode::kInvalidArgument,
+          "the snapshot was received from another store, so the files cannot be rolled back to it; "
+          "a clone of it shows its files"};
+}
+
 }  // namespace siltfs

@@ -77,4 +77,8 @@ class SnapshotPort {
                                const std::function<Status()>& publish) = 0;
 };
 
+// kInvalidArgument if the live files cannot be rolled back to this snapshot, because it was
+// received.
+Status CheckRestorable(const SnapshotRecord& snapshot);
+
 }  // namespace siltfs

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fs/meta/snapshot_counters.h"
+#include "fs/meta/snapshot_port.h"
 #include "fs/records/schema.h"
 
 namespace siltfs {
@@ -83,11 +84,7 @@ Status SnapshotState::BeginRemoval(uint64_t number, std::vector<Mutation>& mutat
 
 Status SnapshotState::BeginRestore(uint64_t number, std::vector<Mutation>& mutations) {
   SILTFS_ASSIGN_OR_RETURN(NumberedSnapshot* const snapshot, Find(number, false));
-  if (snapshot->record.lineage != kLiveLineage) {
-    return {StatusCode::kInvalidArgument,
-            "the snapshot was received from another store, so the files cannot be rolled back to "
-            "it; a clone of it shows its files"};
-  }
+  SILTFS_RETURN_IF_ERROR(CheckRestorable(snapshot->record));
   if (std::ranges::any_of(all_, [](const auto& other) { return other.record.restoring; }))
     return {StatusCode::kInUse, "another rollback is not finished"};
   snapshot->record.restoring = true;

@@ -77,11 +77,7 @@ Status SnapshotReceiver::Answer(const StreamMessage& message) {
 Result<StreamMessage> SnapshotReceiver::Next() {
   if (check_) SILTFS_RETURN_IF_ERROR(check_());
   // A stream may stall between two batches, but not while it holds up garbage collection.
-  if (chunks_.InBatch()) {
-    in_.SetPatience(request_.batch_patience);
-  } else {
-    in_.SetPatience(std::nullopt);
-  }
+  in_.SetPatience(chunks_.InBatch() ? std::optional(request_.batch_patience) : std::nullopt);
   return reader_.Read();
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
@@ -50,8 +51,7 @@ void Uncount(const InodeRecord& inode, Counters& counters) {
 
 Status StillRunning() {
   return {StatusCode::kInUse,
-          "an operation, such as a clone, is running; a rollback needs that "
-          "no operation runs"};
+          "an operation, such as a clone, is running; a rollback needs that no operation runs"};
 }
 
 }  // namespace
@@ -80,7 +80,6 @@ void RestoredRecords::Add(std::string_view key) {
 }
 
 void RestoredRecords::ForgetInodes(KernelCache& cache) const {
-  // With `listing`, the kernel also drops the content of a file.
   for (const auto& [inode, changed] : inodes_) cache.ForgetInode(inode, changed.has_pages);
 }
 

@@ -227,9 +227,7 @@ Result<std::vector<std::string>> RoutedFileSystem::ListXattrs(InodeNumber inode)
 // --- Files
 
 Status RoutedFileSystem::OpenFile(InodeNumber inode, bool truncate) {
-  if (IsLive(inode)) {
-    return OpenLive(inode, truncate);
-  }
+  if (IsLive(inode)) return OpenLive(inode, truncate);
   if (inode == kSnapshotDirectory) return {StatusCode::kIsADirectory, "is a directory"};
   if (truncate) return ReadOnly();
   const SnapshotInode split = Split(inode);

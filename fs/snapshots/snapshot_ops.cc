@@ -56,12 +56,6 @@ Status CheckName(std::string_view name) {
                       name)};
 }
 
-Status ReceivedSnapshot() {
-  return {StatusCode::kInvalidArgument,
-          "the snapshot was received from another store, so the files cannot be rolled back to it; "
-          "a clone of it shows its files"};
-}
-
 Status OtherLineage(std::string_view from, std::string_view to) {
   return {
       StatusCode::kInvalidArgument,
@@ -214,7 +208,8 @@ Result<SnapshotInfo> SnapshotOps::RollBack(std::string_view name, std::string_vi
   SILTFS_RETURN_IF_ERROR(CheckRoomForSnapshot());
   // A wrong name must not make operations wait. The names are checked again when none runs.
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo named, Find(name));
-  if (!named.received_from.empty()) return ReceivedSnapshot();
+  SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot numbered, Port().FindSnapshot(named.number));
+  SILTFS_RETURN_IF_ERROR(CheckRestorable(numbered.record));
   SILTFS_RETURN_IF_ERROR(CheckFree(kept));
   std::optional<RestoredRecords> restored;
   NumberedSnapshot made;

@@ -11,7 +11,8 @@ siltfs=$1
 source "$(dirname "$0")/store_fixture.sh"
 
 mode() { stat -c %a "$1"; }
-as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+# shellcheck source=tests/posix/other_user.sh
+source "$(dirname "$0")/other_user.sh"
 refused() { ! "$@" >"$work/out" 2>&1 || fail "was not refused: $*"; }
 
 step "mkfs makes an existing directory private to the owner"

@@ -8,8 +8,9 @@ set -euo pipefail
 siltfs=$1
 # shellcheck source=tests/posix/store_fixture.sh
 source "$(dirname "$0")/store_fixture.sh"
+# shellcheck source=tests/posix/other_user.sh
+source "$(dirname "$0")/other_user.sh"
 
-nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 # Runs the command; the exit code must be CODE.
 expect() { # CODE COMMAND...
   local want=$1 code=0
@@ -176,24 +177,15 @@ expect 0 mkfs -t siltfs "$disk/other"
 # mount(8) lets other users mount only what /etc/fstab allows.
 if [[ -e /etc/fstab && -u $(command -v mount) && -u $(command -v fusermount3) ]]; then
   step "a user mounts and unmounts a line with the option user"
-  mkdir "$work/devices"
-  mount -t tmpfs -o dev siltfs-test "$work/devices"
-  mknod --mode 666 "$work/devices/fuse" c 10 229
-  chmod 666 "$work/devices/fuse"
-  mount --bind "$work/devices/fuse" /dev/fuse
-  chmod 755 "$disk"
-  mkdir "$disk/own" "$work/own"
-  chown 65534:65534 "$disk/own" "$work/own"
-  "${nobody[@]}" "$siltfs" mkfs "$disk/own"
-  touch "$work/own-log"
-  chown 65534 "$work/own-log"
   mnt=$work/own
+  let_other_user_mount "$disk/own" "$mnt"
+  as_nobody "$siltfs" mkfs "$disk/own"
   echo "$disk/own $mnt siltfs noauto,user,log=$work/own-log 0 0" >"$fstab"
   mount --bind "$fstab" /etc/fstab
-  expect 0 "${nobody[@]}" mount "$mnt"
+  expect 0 "${other_user[@]}" mount "$mnt"
   mounted || fail "not mounted by the user"
-  "${nobody[@]}" sh -c "echo mine >'$mnt/file'"
-  expect 0 "${nobody[@]}" umount "$mnt"
+  as_nobody sh -c "echo mine >'$mnt/file'"
+  expect 0 "${other_user[@]}" umount "$mnt"
   ! mounted || fail "still mounted"
 fi
 

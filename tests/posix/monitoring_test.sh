@@ -10,13 +10,14 @@ siltfs=$1
 source "$(dirname "$0")/store_fixture.sh"
 # shellcheck source=tests/posix/command_checks.sh
 source "$(dirname "$0")/command_checks.sh"
+# shellcheck source=tests/posix/other_user.sh
+source "$(dirname "$0")/other_user.sh"
 
 old=$work/old
 mkdir "$old"
 # The limits of the disk are switched off, because the disk of the test may be full.
 no_disk=(--full 0 --nearly-full 0)
 
-as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 daemon_of() { "$siltfs" stat --json "$1" | jq -e .pid; }
 # Runs check-health, which must end with CODE and print one line with TEXT.
 health() { # CODE TEXT ARGUMENT...

@@ -9,7 +9,8 @@ siltfs=$1
 # shellcheck source=tests/posix/store_fixture.sh
 source "$(dirname "$0")/store_fixture.sh"
 
-as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+# shellcheck source=tests/posix/other_user.sh
+source "$(dirname "$0")/other_user.sh"
 helper=$(dirname "$siltfs")/mount.siltfs
 flags() { awk -v m="$mnt" '$2 == m {print $4}' /proc/self/mounts; }
 has() { [[ ,$(flags), == *,$1,* ]] || fail "$1 is not among $(flags)"; }
@@ -100,19 +101,9 @@ as_nobody sh -c "printf '\\0' >>'$mnt/id'"
 unmount_and_check
 
 step "set-id programs and devices never work on a user's own mount"
-# On some machines only the superuser may open /dev/fuse. In this mount namespace every user may.
-mkdir "$work/devices"
-mount -t tmpfs -o dev siltfs-test "$work/devices"
-mknod --mode 666 "$work/devices/fuse" c 10 229
-chmod 666 "$work/devices/fuse"
-mount --bind "$work/devices/fuse" /dev/fuse
-chmod 755 "$disk"
-mkdir "$work/own" "$disk/own-store"
-chown 65534:65534 "$work/own" "$disk/own-store"
 mnt=$work/own
+let_other_user_mount "$disk/own-store" "$mnt"
 as_nobody "$siltfs" mkfs "$disk/own-store"
-touch "$work/own-log"
-chown 65534 "$work/own-log"
 as_nobody "$siltfs" mount "$disk/own-store" "$mnt" -o "suid,dev,log=$work/own-log"
 has nosuid
 has nodev

@@ -8,6 +8,8 @@ set -euo pipefail
 siltfs=$1
 # shellcheck source=tests/posix/store_fixture.sh
 source "$(dirname "$0")/store_fixture.sh"
+# shellcheck source=tests/posix/other_user.sh
+source "$(dirname "$0")/other_user.sh"
 
 figure() { "$siltfs" stat --json "$mnt" | jq -e ".$1"; }
 daemon() { figure pid; }
@@ -121,18 +123,10 @@ rm "$work/too-much"
 store=$large
 
 step "on a user's own mount sync works for closed files; open files need the kernel's report"
-# On some machines only the superuser may open /dev/fuse. In this mount namespace every user may.
-mkdir "$work/devices" "$work/own" "$disk/own-store"
-mount -t tmpfs -o dev siltfs-test "$work/devices"
-mknod --mode 666 "$work/devices/fuse" c 10 229
-chmod 666 "$work/devices/fuse"
-mount --bind "$work/devices/fuse" /dev/fuse
 mount -t tmpfs siltfs-test /sys/fs/fuse/connections # hides the fusectl file system
-chown 65534:65534 "$work/own" "$disk/own-store"
-chmod 755 "$disk"
 chmod 644 "$work/random"
-as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 mnt=$work/own store=$disk/own-store
+let_other_user_mount "$store" "$mnt"
 as_nobody "$siltfs" mkfs "$store"
 own_mount() { as_nobody "$siltfs" mount "$store" "$mnt" -o commit=3600; }
 own_mount

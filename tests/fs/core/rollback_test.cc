@@ -292,20 +292,8 @@ TEST_CASE("a rollback removes files without names that the kernel has not forgot
 }
 
 TEST_CASE("after a rollback that failed in the middle, all calls fail until the next opening") {
-  SnapshotFixture f;
-  const InodeNumber dir = MakeDir(*f.fs, kRootInode, "dir");
-  for (int i = 0; i < 300; ++i) MakeFile(*f.fs, dir, fmt::format("old{}", i));
-  f.Create("before");
-  const Paths before = ReadState(f, std::nullopt);
-  for (int i = 0; i < 300; ++i) REQUIRE_OK(f.fs->Unlink(dir, fmt::format("old{}", i)));
-  for (int i = 0; i < 700; ++i) MakeFile(*f.fs, dir, fmt::format("new{}", i));
-  const Paths after = ReadState(f, std::nullopt);
-  int left = -1;
-  f.store.adjust = [&left](FileSystemOptions& options) {
-    options.interrupted = [&left] { return left-- == 0; };
-  };
-  f.Reopen();
-  left = 2;
+  InterruptedRollback rollback(2);
+  SnapshotFixture& f = rollback.f;
   RecordingCache cache(*f.fs);
   REQUIRE_CODE(f.fs->snapshots().RollBack("before", "kept", &cache), kInterrupted);
   REQUIRE_CODE(f.fs->GetAttributes(kRootInode), kIoError);
@@ -316,12 +304,7 @@ TEST_CASE("after a rollback that failed in the middle, all calls fail until the 
   REQUIRE_CODE(f.fs->snapshots().Create("other"), kIoError);
   REQUIRE_CODE(f.fs->snapshots().RollBack("before", "other"), kIoError);
   f.store.Close();
-  f.store.adjust = {};
-  f.fs = &f.store.Open();
-  RequireSame(ReadState(f, std::nullopt), before);
-  RequireSame(ReadState(f, "kept"), after);
-  f.store.Close();
-  RequireSound(f);
+  rollback.RequireCompleted();
 }
 
 // Changes the files of the store until it is told to stop. Calls may fail, because a rollback

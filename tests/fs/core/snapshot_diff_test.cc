@@ -224,32 +224,16 @@ TEST_CASE("a rollback is refused while a file is open, and for a missing snapsho
 }
 
 TEST_CASE("an interrupted rollback is completed by the next opening for writing") {
-  const int passes = GENERATE(range(0, 4));
-  CAPTURE(passes);
-  SnapshotFixture f;
-  const InodeNumber dir = MakeDir(*f.fs, kRootInode, "dir");
-  for (int i = 0; i < 300; ++i) MakeFile(*f.fs, dir, fmt::format("old{}", i));
-  f.Create("before");
-  const Paths before = ReadState(f, std::nullopt);
-  for (int i = 0; i < 300; ++i) REQUIRE_OK(f.fs->Unlink(dir, fmt::format("old{}", i)));
-  for (int i = 0; i < 700; ++i) MakeFile(*f.fs, dir, fmt::format("new{}", i));
-  const Paths after = ReadState(f, std::nullopt);
-  int left = -1;
-  f.store.adjust = [&left](FileSystemOptions& options) {
-    options.interrupted = [&left] { return left-- == 0; };
-  };
-  f.Reopen();
-  left = passes;
+  const int writes = GENERATE(range(0, 4));
+  CAPTURE(writes);
+  InterruptedRollback rollback(writes);
+  SnapshotFixture& f = rollback.f;
   REQUIRE_CODE(f.fs->snapshots().RollBack("before", "kept"), kInterrupted);
   f.store.Crash();
   f.store.adjust = {};
   RequireSound(f);
   REQUIRE_CODE(f.store.TryOpen(/*read_only=*/true), kUnsupported);
-  f.fs = &f.store.Open();
-  RequireSame(ReadState(f, std::nullopt), before);
-  RequireSame(ReadState(f, "kept"), after);
-  f.store.Close();
-  RequireSound(f);
+  rollback.RequireCompleted();
 }
 
 }  // namespace

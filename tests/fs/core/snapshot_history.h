@@ -158,6 +158,39 @@ inline void RequireSame(const Paths& got, const Paths& wanted) {
   }
 }
 
+// A store whose rollback to the snapshot "before" takes several writes, and is interrupted before
+// write number `writes`.
+struct InterruptedRollback {
+  explicit InterruptedRollback(int writes) {
+    const InodeNumber dir = MakeDir(*f.fs, kRootInode, "dir");
+    for (int i = 0; i < 300; ++i) MakeFile(*f.fs, dir, fmt::format("old{}", i));
+    f.Create("before");
+    before = ReadState(f, std::nullopt);
+    for (int i = 0; i < 300; ++i) REQUIRE_OK(f.fs->Unlink(dir, fmt::format("old{}", i)));
+    for (int i = 0; i < 700; ++i) MakeFile(*f.fs, dir, fmt::format("new{}", i));
+    after = ReadState(f, std::nullopt);
+    f.store.adjust = [this](FileSystemOptions& options) {
+      options.interrupted = [this] { return left-- == 0; };
+    };
+    f.Reopen();
+    left = writes;
+  }
+  // Opens the store, which must not be open, and requires that this completes the rollback.
+  void RequireCompleted() {
+    f.store.adjust = {};
+    f.fs = &f.store.Open();
+    RequireSame(ReadState(f, std::nullopt), before);
+    RequireSame(ReadState(f, "kept"), after);
+    f.store.Close();
+    RequireSound(f);
+  }
+
+  SnapshotFixture f;
+  Paths before;
+  Paths after;
+  int left = -1;
+};
+
 // Checks that the changes lead from one state to the other, and that each of them is one.
 inline void CheckChanges(const Paths& from, const Paths& to, const Changes& changes) {
   INFO(fmt::format("{}", fmt::join(Lines(changes), "\n")));
