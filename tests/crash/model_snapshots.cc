@@ -123,12 +123,13 @@ Result<SnapshotInfo> ModelSnapshots::RollBack(std::string_view name, std::string
   const MutexLock lock(mutex_);
   const bool in_use = std::ranges::any_of(
       inodes_.all(), [](const auto& numbered) { return numbered.second.opens > 0; });
+  // The checks are in the order of the store, so that both give the same answer.
   const auto wanted = snapshots_.find(name);
   if (wanted == snapshots_.end()) return NoSuch();
-  if (snapshots_.contains(kept)) return Taken();
-  if (in_use) return Status(StatusCode::kInUse, "an inode is open");
   if (wanted->second.lineage != 0)
     return Status(StatusCode::kInvalidArgument, "the snapshot was received");
+  if (snapshots_.contains(kept)) return Taken();
+  if (in_use) return Status(StatusCode::kInUse, "an inode is open");
   const std::shared_ptr<const ModelState> state = wanted->second.state;
   SnapshotInfo made = Add(kept, 0, std::make_shared<ModelState>(inodes_));
   inodes_.Restore(state->inodes);

@@ -70,10 +70,11 @@ TEST_CASE_METHOD(Fixture, "a linked temporary file is a file like others") {
   const InodeNumber file = Make();
   const Bytes data = RandomBytes(1, 300'000);
   REQUIRE_OK(fs.Write(file, 0, data));
-  REQUIRE(fs.Link(file, dir, "a")->links == 1);
-  fs.Forget(file, 1);
-  REQUIRE(fs.Link(file, kRootInode, "b")->links == 2);
-  fs.Forget(file, 1);
+  REQUIRE_OK(fs.Link(file, dir, "a"));
+  REQUIRE(Stat(fs, file).links == 1);
+  REQUIRE_OK(fs.Link(file, kRootInode, "b"));
+  REQUIRE(Stat(fs, file).links == 2);
+  fs.Forget(file, 2);
   REQUIRE_OK(fs.Unlink(kRootInode, "b"));
   LetGo(file);
   REQUIRE(Stat(fs, file).links == 1);
