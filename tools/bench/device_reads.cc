@@ -1,7 +1,9 @@
 #include "tools/bench/device_reads.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "store/base/aligned_buffer.h"
 #include "store/base/coding.h"
@@ -58,20 +60,25 @@ DeviceReads::DeviceReads(Env& env, const std::string& path, uint64_t size)
 
 std::unique_ptr<DeviceReads> DeviceReads::OfFilesIn(Env& env, const std::string& directory) {
   std::unique_ptr<DeviceReads> reads(new DeviceReads(env));
-  auto& files = reads->files_;
   reads->OpenAllIn(directory);
-  const auto pages = [](const std::unique_ptr<File>& file) {
+  // A merge may write to the files meanwhile, so each size is read once.
+  struct SizedFile {
+    uint64_t pages;
+    std::unique_ptr<File> file;
+  };
+  std::vector<SizedFile> files;
+  for (auto& file : reads->files_) {
     const auto size = file->Size();
     Require(size.status());
-    return *size / kPage;
-  };
-  std::sort(files.begin(), files.end(),
-            [&](const auto& a, const auto& b) { return pages(a) > pages(b); });
-  if (files.size() > kMostFiles) files.resize(kMostFiles);
-  while (!files.empty() && pages(files.back()) == 0) files.pop_back();
-  for (const auto& file : files) {
-    reads->pages_ += pages(file);
+    if (*size >= kPage) files.push_back({*size / kPage, std::move(file)});
+  }
+  std::ranges::sort(files, std::ranges::greater(), &SizedFile::pages);
+  if (files.size() > kMostFiles) files.erase(files.begin() + kMostFiles, files.end());
+  reads->files_.clear();
+  for (auto& [pages, file] : files) {
+    reads->pages_ += pages;
     reads->ends_.push_back(reads->pages_);
+    reads->files_.push_back(std::move(file));
   }
   return reads->pages_ > 0 ? std::move(reads) : nullptr;
 }

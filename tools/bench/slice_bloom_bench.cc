@@ -48,7 +48,9 @@ class Run {
  public:
   explicit Run(const Arguments& arguments)
       : arguments_(arguments), env_(NewPosixEnv()), scratch_(*env_, arguments.directory) {
-    options_ = {.directory = scratch_.path(), .shape = arguments.shape};
+    options_ = {.directory = scratch_.path(),
+                .shape = arguments.shape,
+                .secret = arguments.seed};  // equal runs have equal false positives
     Open(options_.channels);
   }
 
