@@ -19,6 +19,12 @@ namespace {
 
 // The most records that one write changes.
 constexpr size_t kRecordsPerWrite = 1024;
+// The key-value store writes a record to its log, to a table, and to another table in a merge,
+// before it removes the older two.
+constexpr uint64_t kWritesOfRecord = 3;
+// No metadata are compressed better than this. So a restore writes fewer bytes than this multiple
+// of the metadata's size on the disk.
+constexpr uint64_t kBestCompression = 16;
 // How long operations wait for those that have begun. A clone of a large tree takes longer, and
 // other programs must not wait for its end.
 constexpr std::chrono::milliseconds kOperationPatience{100};
@@ -147,6 +153,22 @@ void RestoredRecords::ForgetNames(KernelCache& cache) const {
   for (const auto& [inode, changed] : inodes_) {
     if (changed.names) cache.ForgetInode(inode, /*listing=*/true);
   }
+}
+
+Status Rollback::CheckRoom(const NumberedSnapshot& wanted) const {
+  MetadataStore& metadata = store_.metadata();
+  SILTFS_ASSIGN_OR_RETURN(const SpaceInfo space, store_.GetSpace());
+  const uint64_t room = space.available_bytes / kWritesOfRecord;
+  if (room / kBestCompression > metadata.DiskBytes()) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t needed,
+                          BytesOfRestore(*metadata.CommittedSnapshot(), BoundsOf(wanted)));
+  if (needed <= room) return Status::Ok();
+  return {
+      StatusCode::kNoSpace,
+      fmt::format("a rollback to the snapshot \"{}\" needs up to {} MiB of the disk, and {} MiB "
+                  "are available; free space, for instance by deleting other snapshots",
+                  wanted.record.name, (needed * kWritesOfRecord >> 20) + 1,
+                  space.available_bytes >> 20)};
 }
 
 Status Rollback::CheckNothingOpen() const {

@@ -89,6 +89,9 @@ class Rollback {
            InodeLifetimes& lifetimes)
       : store_(store), gate_(gate), inodes_(inodes), lifetimes_(lifetimes) {}
 
+  // kNoSpace if the disk may not have room for the records that the rollback would write. A
+  // rollback that runs out of room in the middle makes the store unusable until there is room.
+  Status CheckRoom(const NumberedSnapshot& wanted) const;
   // Keeps operations out, at a time when no inode is open. The kernel reports some milliseconds
   // late that a program has closed a file, so this waits for a while. kInUse if an inode stays open
   // or an operation does not end.

@@ -211,6 +211,7 @@ Result<SnapshotInfo> SnapshotOps::RollBack(std::string_view name, std::string_vi
   SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot numbered, Port().FindSnapshot(named.number));
   SILTFS_RETURN_IF_ERROR(CheckRestorable(numbered.record));
   SILTFS_RETURN_IF_ERROR(CheckFree(kept));
+  SILTFS_RETURN_IF_ERROR(rollback_.CheckRoom(numbered));
   std::optional<RestoredRecords> restored;
   NumberedSnapshot made;
   std::shared_ptr<const KvSnapshot> state;

@@ -112,4 +112,21 @@ Result<bool> VersionRestore::NextNewer(const KvSnapshot& present, size_t most,
   return false;
 }
 
+Result<uint64_t> BytesOfRestore(const KvSnapshot& present, const SnapshotBounds& snapshot) {
+  constexpr size_t kBatch = 1024;
+  VersionRestore restore(snapshot, [](const InodeRecord&) {});
+  uint64_t bytes = 0;
+  for (bool more = true; more;) {
+    std::vector<Mutation> batch;
+    SILTFS_ASSIGN_OR_RETURN(more, restore.Next(present, kBatch, batch));
+    for (const Mutation& mutation : batch) {
+      // The present value becomes a version, which has its own key and one in the list of versions.
+      SILTFS_ASSIGN_OR_RETURN(const auto now, present.Get(mutation.key));
+      bytes += 3 * mutation.key.size();
+      bytes += (mutation.value ? mutation.value->size() : 0) + (now ? now->size() : 0);
+    }
+  }
+  return bytes;
+}
+
 }  // namespace siltfs

@@ -60,4 +60,8 @@ class VersionRestore {
   bool kept_ = false;
 };
 
+// The bytes of all keys and values that a restore would write, with the versions of the present
+// records. Reads as many records as the restore does. `present` does not change meanwhile.
+Result<uint64_t> BytesOfRestore(const KvSnapshot& present, const SnapshotBounds& snapshot);
+
 }  // namespace siltfs

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "fs/check/check_store.h"
+#include "fs/interface/snapshots.h"
 #include "fs/interface/store_maintenance.h"
 #include "fs/open/store_layout.h"
 #include "store/env/files.h"
@@ -273,6 +274,39 @@ TEST_CASE("a little garbage is collected on a disk without room for anything new
   REQUIRE_OK(collected);
   CHECK(collected->bytes_freed > 900'000);
   at.RequireSynced();
+}
+
+TEST_CASE("a rollback that may not fit on the disk is refused, and changes nothing") {
+  FullDisk at;
+  REQUIRE_OK(at.fs->snapshots().Create("before"));
+  constexpr int kNames = 4000;
+  const std::string target(2000, 't');
+  for (int i = 0; i < kNames; ++i) {
+    const auto made = at.fs->MakeSymlink(kRootInode, fmt::format("link {}", i), target, kCaller);
+    REQUIRE_OK(made);
+    at.fs->Forget(made->inode, 1);
+  }
+  REQUIRE_OK(at.fs->SyncAll());
+  // There is room for other changes, but less than for three times the targets of all links.
+  constexpr uint64_t kRoom = uint64_t{8} << 20;
+  const uint64_t before = at.fs->GetSpace()->available_bytes;
+  REQUIRE(before > 2 * kRoom);
+  auto neighbour = at.disk->OpenFile(kNeighbour, {.mode = OpenMode::kCreate});
+  REQUIRE_OK(neighbour);
+  REQUIRE_OK((*neighbour)->Write(0, Bytes(before - kRoom, 1)));
+  const auto refused = at.fs->snapshots().RollBack("before", "kept");
+  REQUIRE_CODE(refused, kNoSpace);
+  CHECK(refused.status().cause().find("deleting other snapshots") != std::string_view::npos);
+  CHECK(at.fs->snapshots().List().size() == 1);
+  CHECK(ListNames(*at.fs, kRootInode).size() == kNames);
+  REQUIRE_OK(at.TryWrite("small", 1000));
+
+  neighbour->reset();  // an open file keeps its space
+  REQUIRE_OK(at.disk->RemoveFile(kNeighbour));
+  REQUIRE_OK(at.fs->snapshots().RollBack("before", "kept"));
+  CHECK(ListNames(*at.fs, kRootInode).empty());
+  at.Close();
+  at.RequireSound();
 }
 
 TEST_CASE("wholly dead segments are removed even if nothing can be copied") {
