@@ -1,17 +1,10 @@
 // Starting and closing the FileSystem.
 #include "fs/core/file_system_impl.h"
 
+#include "fs/core/close_store.h"
 #include "store/superblock/superblock.h"
 
 namespace siltfs {
-namespace {
-
-// Closing a store reduces its reserve to 1/kReserveShareAtRest of the stored bytes, but not below
-// what the next opening needs (SpaceReserve::KeepOnly).
-constexpr uint64_t kReserveShareAtRest = 128;
-
-}  // namespace
-
 FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
     : reserve_(std::move(parts.reserve)),
       reserve_env_(std::move(parts.env)),
@@ -102,24 +95,18 @@ Status FileSystemImpl::Close() {
   if (options_.read_only) return metadata_->Close();
   // After a failed rollback, the next mount completes it. Folds would use a mixture of two states.
   if (!gate_.broken()) FoldAll();
-  SILTFS_RETURN_IF_ERROR(metadata_->CommitAll());
-  reserve_->Enter(SpaceReserve::Phase::kClosing);
-  std::vector<Mutation> last;
-  SILTFS_RETURN_IF_ERROR(chunks_->Finish(last));
-  jobs_->recompressor().TakeOwed(last);
-  SILTFS_RETURN_IF_ERROR(index_->Close());
-  if (guide_) guide_->Close().IgnoreError("the next mount covers the segments again");
-  if (near_duplicates_)
-    near_duplicates_->Close().IgnoreError("chunks that are not found as bases cost space only");
-  if (!last.empty()) SILTFS_RETURN_IF_ERROR(metadata_->WriteThrough(last));
-  SILTFS_RETURN_IF_ERROR(ids_->EndMount(chunks_->next_segment_id()));
-  superblock_.last_commit = metadata_->last_commit();
-  SILTFS_RETURN_IF_ERROR(metadata_->Close());
-  if (replay_) SILTFS_RETURN_IF_ERROR(replay_->MarkIfUnfinished());
-  superblock_.clean = true;
-  SILTFS_RETURN_IF_ERROR(WriteSuperblock(env_, options_.store, superblock_));
-  reserve_->KeepOnly(chunks_->totals().stored_bytes / kReserveShareAtRest);
-  return Status::Ok();
+  return CloseStore({.env = env_,
+                     .store = options_.store,
+                     .reserve = *reserve_,
+                     .superblock = superblock_,
+                     .index = *index_,
+                     .guide = guide_.get(),
+                     .metadata = *metadata_,
+                     .ids = *ids_,
+                     .chunks = *chunks_,
+                     .near_duplicates = near_duplicates_.get(),
+                     .jobs = *jobs_,
+                     .replay = replay_.get()});
 }
 
 }  // namespace siltfs

@@ -82,6 +82,7 @@ Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
     }
     superblock.incompat_features |= kIncompatDeltas;
   }
+  if (options.chunks_only) superblock.incompat_features |= kIncompatChunksOnly;
   SILTFS_RETURN_IF_ERROR(env.FillRandom(superblock.uuid.bytes));
   SILTFS_RETURN_IF_ERROR(env.FillRandom(superblock.tag_secret));
 

@@ -23,6 +23,7 @@ struct MakeStoreOptions {
   EngineParameters index_parameters = {};  // those that differ from the engine's defaults
   std::string metadata_engine = {};        // empty: the default engine
   FileOwner root_owner = {};               // of the file system's root directory
+  bool chunks_only = false;  // the store holds chunks without files (fs/library), without deltas
 };
 
 // Makes the store. kNotEmpty if the directory has anything but the remains of an earlier MakeStore;

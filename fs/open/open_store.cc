@@ -16,6 +16,7 @@
 #include "fs/mark/reference_sorter.h"
 #include "fs/meta/open_kv_store.h"
 #include "fs/open/missing_index.h"
+#include "fs/open/open_store_parts.h"
 #include "fs/open/segment_check.h"
 #include "fs/open/store_index.h"
 #include "fs/open/store_layout.h"
@@ -304,12 +305,14 @@ void FillReserveAgain(Env& disk, const FileSystemOptions& options) {
   if (reserve.ok()) (*reserve)->Fill().IgnoreError("the attempt failed because the disk is full");
 }
 
-Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions options) {
-  if (!options.snapshot.empty() && !options.read_only)
-    return Status(StatusCode::kInvalidArgument, "a snapshot can only be opened for reading");
+}  // namespace
+
+Result<FileSystemImpl::Parts> OpenStoreParts(Env& disk, const FileSystemOptions& options,
+                                             StoreContent content) {
   const bool read_only = options.read_only;
   const StoreAccess access = read_only ? StoreAccess::kReadOnly : StoreAccess::kReadWrite;
-  SILTFS_ASSIGN_OR_RETURN(SuperblockState state, ReadSuperblock(disk, options.store, access));
+  SILTFS_ASSIGN_OR_RETURN(SuperblockState state,
+                          ReadSuperblock(disk, options.store, access, content));
   FileSystemImpl::Parts parts;
   parts.reserve_directory = ReservePath(options.store);
   SILTFS_ASSIGN_OR_RETURN(parts.lock, disk.LockFile(LockPath(options.store)));
@@ -327,7 +330,7 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
   Env& metadata_env = parts.metadata_env ? *parts.metadata_env : disk;
   // Read the superblock again: another process may have had the lock and written the superblock
   // since it was first read.
-  SILTFS_ASSIGN_OR_RETURN(state, ReadSuperblock(env, options.store, access));
+  SILTFS_ASSIGN_OR_RETURN(state, ReadSuperblock(env, options.store, access, content));
   parts.superblock = state.superblock;
   SILTFS_ASSIGN_OR_RETURN(parts.chunker_tables, MakeTables(parts.superblock));
   const ReportFinding report = [&options](const std::string& finding) {
@@ -423,6 +426,17 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
     // store can be destroyed at once.
     parts.metadata->SetParticipant(parts.chunks.get());
   }
+  return parts;
+}
+
+namespace {
+
+Result<std::unique_ptr<FileSystem>> OpenLive(Env& disk, FileSystemOptions options) {
+  if (!options.snapshot.empty() && !options.read_only)
+    return Status(StatusCode::kInvalidArgument, "a snapshot can only be opened for reading");
+  SILTFS_ASSIGN_OR_RETURN(FileSystemImpl::Parts parts,
+                          OpenStoreParts(disk, options, StoreContent::kFiles));
+  Env& env = parts.env ? *parts.env : disk;
   const SnapshotDirectoryMode directory = options.snapshot_directory;
   const std::string snapshot = options.snapshot;
   auto live = std::make_unique<FileSystemImpl>(env, std::move(options), std::move(parts));
@@ -446,7 +460,7 @@ Result<std::unique_ptr<FileSystem>> OpenParts(Env& disk, FileSystemOptions optio
 }  // namespace
 
 Result<std::unique_ptr<FileSystem>> FileSystem::Open(Env& disk, FileSystemOptions options) {
-  auto opened = OpenParts(disk, options);
+  auto opened = OpenLive(disk, options);
   const Status& status = opened.status();
   if (status.Is(StatusCode::kNoSpace) && !options.read_only && options.keep_reserve)
     FillReserveAgain(disk, options);

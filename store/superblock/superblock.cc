@@ -191,7 +191,7 @@ Result<Superblock> DecodeSuperblock(ByteView bytes) {
   return superblock;
 }
 
-Status CheckFeatures(const Superblock& superblock, StoreAccess access) {
+Status CheckFeatures(const Superblock& superblock, StoreAccess access, StoreContent content) {
   uint64_t incompat = superblock.incompat_features & ~kKnownIncompatFeatures;
   if (incompat != 0) {
     return Status(
@@ -205,6 +205,15 @@ Status CheckFeatures(const Superblock& superblock, StoreAccess access) {
         StatusCode::kNeedsNewer,
         fmt::format("the store uses features that this siltfs can only read (ro-compat {:#x})",
                     ro_compat));
+  }
+  if (superblock.chunks_only() && content != StoreContent::kChunksOnly) {
+    return Status(StatusCode::kUnsupported,
+                  "the store has chunks of a program and no files; only programs with the library "
+                  "of siltfs-dev can use it");
+  }
+  if (!superblock.chunks_only() && content == StoreContent::kChunksOnly) {
+    return Status(StatusCode::kUnsupported,
+                  "the store has files, so it can be mounted, but not opened as a store of chunks");
   }
   return Status::Ok();
 }

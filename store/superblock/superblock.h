@@ -47,7 +47,11 @@ inline constexpr uint64_t kIncompatEngines = 1;
 // kIncompatDeltas: segments may have blocks with deltas (docs/glossary.md). Code that does not know
 // them could neither read these chunks nor keep their bases.
 inline constexpr uint64_t kIncompatDeltas = 2;
-inline constexpr uint64_t kKnownIncompatFeatures = kIncompatEngines | kIncompatDeltas;
+// kIncompatChunksOnly: the store belongs to the library of chunks (fs/library) and holds no files.
+// No metadata refers to its chunks, so other code would collect them as garbage.
+inline constexpr uint64_t kIncompatChunksOnly = 4;
+inline constexpr uint64_t kKnownIncompatFeatures =
+    kIncompatEngines | kIncompatDeltas | kIncompatChunksOnly;
 
 struct Superblock {
   uint64_t compat_features = 0;
@@ -79,6 +83,8 @@ struct Superblock {
 
   // Whether segments may have deltas. Chosen at mkfs, by the feature bit.
   bool deltas() const { return (incompat_features & kIncompatDeltas) != 0; }
+  // Whether the store has chunks but no files. Chosen at its making, by the feature bit.
+  bool chunks_only() const { return (incompat_features & kIncompatChunksOnly) != 0; }
 
   bool operator==(const Superblock&) const = default;
 };
@@ -95,8 +101,13 @@ Result<Superblock> DecodeSuperblock(ByteView bytes);
 
 enum class StoreAccess : uint8_t { kReadOnly, kReadWrite };
 
-// OK, or kNeedsNewer if the store has a feature that forbids this access.
-Status CheckFeatures(const Superblock& superblock, StoreAccess access);
+// What a caller expects of a store.
+enum class StoreContent : uint8_t { kFiles, kChunksOnly };
+
+// OK, or kNeedsNewer if the store has a feature that forbids this access; kUnsupported if the store
+// has other content.
+Status CheckFeatures(const Superblock& superblock, StoreAccess access,
+                     StoreContent content = StoreContent::kFiles);
 
 struct SuperblockState {
   Superblock superblock;  // the valid copy with the highest generation
@@ -118,10 +129,12 @@ Status NoStoreAt(Env& env, const std::string& store);
 Result<Superblock> ReadSuperblockCopy(Env& env, const std::string& store, int copy);
 
 // Reads both copies. Returns kNotFound if neither file exists: then `store` is not a siltfs store.
-// Returns kNeedsNewer if an intact copy has another format version, or if CheckFeatures returns it.
-// If neither copy is valid, returns the error of a copy that exists, such as kCorruption.
+// Returns kNeedsNewer if an intact copy has another format version. Returns the errors of
+// CheckFeatures. If neither copy is valid, returns the error of a copy that exists, such as
+// kCorruption.
 Result<SuperblockState> ReadSuperblock(Env& env, const std::string& store,
-                                       StoreAccess access = StoreAccess::kReadWrite);
+                                       StoreAccess access = StoreAccess::kReadWrite,
+                                       StoreContent content = StoreContent::kFiles);
 
 // Increments superblock.generation and writes copy 0, then copy 1. If a value is invalid, returns
 // kInvalidArgument and writes nothing. After any other failure each copy may be old or new.

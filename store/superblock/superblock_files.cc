@@ -44,7 +44,8 @@ Result<Superblock> ReadSuperblockCopy(Env& env, const std::string& store, int co
   return superblock;
 }
 
-Result<SuperblockState> ReadSuperblock(Env& env, const std::string& store, StoreAccess access) {
+Result<SuperblockState> ReadSuperblock(Env& env, const std::string& store, StoreAccess access,
+                                       StoreContent content) {
   // Read both copies first: if one has another format version, the store needs another siltfs, even
   // if the other copy is valid.
   const std::array<Result<Superblock>, 2> copies = {ReadSuperblockCopy(env, store, 0),
@@ -70,7 +71,7 @@ Result<SuperblockState> ReadSuperblock(Env& env, const std::string& store, Store
     if (fault != nullptr) return *fault;
     return NoStoreAt(env, store);
   }
-  SILTFS_RETURN_IF_ERROR(CheckFeatures(state.superblock, access).At(store));
+  SILTFS_RETURN_IF_ERROR(CheckFeatures(state.superblock, access, content).At(store));
   return state;
 }
 

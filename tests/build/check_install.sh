@@ -20,7 +20,7 @@ done
 for file in share/man/man8/{siltfs,mkfs.siltfs,mount.siltfs,umount.siltfs,fsck.siltfs}.8 \
   share/man/man8/{mount,umount}.fuse.siltfs.8 lib/systemd/system/siltfs@.service \
   share/bash-completion/completions/siltfs share/doc/siltfs/LICENSE share/doc/siltfs/docs/installing.md \
-  share/siltfs/monitoring/{siltfs-alerts.yml,siltfs-dashboard.json}; do
+  share/siltfs/monitoring/{siltfs-alerts.yml,siltfs-dashboard.json} include/siltfs/chunks.h; do
   [[ -f $prefix/$file ]] || fail "$file is missing"
 done
 # Files of a Debian package are not installed: their places are outside of the prefix.

@@ -114,6 +114,20 @@ TEST_CASE("A store with deltas has a feature bit that other code must know") {
   CHECK(bytes.substr(33, 4088 - 33) == without.substr(33, 4088 - 33));
 }
 
+TEST_CASE("A store of chunks is opened only by callers that expect one") {
+  Superblock superblock = MakeSuperblock();
+  CHECK_FALSE(superblock.chunks_only());
+  REQUIRE_CODE(CheckFeatures(superblock, StoreAccess::kReadOnly, StoreContent::kChunksOnly),
+               kUnsupported);
+  superblock.incompat_features = kIncompatChunksOnly;
+  const std::string bytes = EncodeSuperblock(superblock);
+  CHECK(bytes[32] == 4);
+  CHECK(Must(DecodeSuperblock(AsBytes(bytes))).chunks_only());
+  REQUIRE_OK(CheckFeatures(superblock, StoreAccess::kReadWrite, StoreContent::kChunksOnly));
+  for (const StoreAccess access : {StoreAccess::kReadOnly, StoreAccess::kReadWrite})
+    REQUIRE_CODE(CheckFeatures(superblock, access), kUnsupported);
+}
+
 TEST_CASE("A field changed by an incompatible feature is not reported as damage") {
   Superblock superblock = MakeSuperblock();
   superblock.incompat_features = uint64_t{1} << 60;

@@ -1,0 +1,38 @@
+#include "fs/core/close_store.h"
+
+#include <vector>
+
+namespace siltfs {
+namespace {
+
+// Closing a store reduces its reserve to 1/kReserveShareAtRest of the stored bytes, but not below
+// what the next opening needs (SpaceReserve::KeepOnly).
+constexpr uint64_t kReserveShareAtRest = 128;
+
+}  // namespace
+
+Status CloseStore(const PartsToClose& parts) {
+  SILTFS_RETURN_IF_ERROR(parts.metadata.CommitAll());
+  parts.reserve.Enter(SpaceReserve::Phase::kClosing);
+  std::vector<Mutation> last;
+  SILTFS_RETURN_IF_ERROR(parts.chunks.Finish(last));
+  parts.jobs.recompressor().TakeOwed(last);
+  SILTFS_RETURN_IF_ERROR(parts.index.Close());
+  if (parts.guide != nullptr)
+    parts.guide->Close().IgnoreError("the next mount covers the segments again");
+  if (parts.near_duplicates != nullptr) {
+    parts.near_duplicates->Close().IgnoreError(
+        "chunks that are not found as bases cost space only");
+  }
+  if (!last.empty()) SILTFS_RETURN_IF_ERROR(parts.metadata.WriteThrough(last));
+  SILTFS_RETURN_IF_ERROR(parts.ids.EndMount(parts.chunks.next_segment_id()));
+  parts.superblock.last_commit = parts.metadata.last_commit();
+  SILTFS_RETURN_IF_ERROR(parts.metadata.Close());
+  if (parts.replay != nullptr) SILTFS_RETURN_IF_ERROR(parts.replay->MarkIfUnfinished());
+  parts.superblock.clean = true;
+  SILTFS_RETURN_IF_ERROR(WriteSuperblock(parts.env, parts.store, parts.superblock));
+  parts.reserve.KeepOnly(parts.chunks.totals().stored_bytes / kReserveShareAtRest);
+  return Status::Ok();
+}
+
+}  // namespace siltfs
