@@ -1,12 +1,15 @@
 # Installation of documents and service files, and packages for Debian. `cpack` in a build tree
-# makes the packages siltfs and siltfs-dbgsym from what is built there; tools/make-packages builds
+# makes the packages siltfs and siltfs-dbgsym from what is built there, and
+# `cpack --config CPackDevelopmentConfig.cmake` the package siltfs-dev; tools/make-packages builds
 # with the options of a distribution first.
 #
 # Components of the installation:
 # - program: the program, its links, service files, documents;
 # - manual: manual pages and texts that a Debian package has in another form;
 # - debian: compressed manual pages and the other files that only a Debian package has. A plain
-#   `cmake --install` leaves them out.
+#   `cmake --install` leaves them out;
+# - development: the library of chunks (cmake/SiltfsLibrary.cmake);
+# - debian-development: files that only the Debian package of this library has.
 include(GNUInstallDirs)
 
 set(SILTFS_DEBIAN_REVISION 1 CACHE STRING "Debian's revision: the part of the package version after the hyphen")
@@ -45,13 +48,31 @@ foreach(name mount umount)
 endforeach()
 
 configure_file(${debian_directory}/changelog.in ${CMAKE_CURRENT_BINARY_DIR}/debian/changelog @ONLY)
-set(doc_directory ${CMAKE_INSTALL_DOCDIR})
-configure_file(${CMAKE_SOURCE_DIR}/cmake/install_compressed.cmake.in
-  ${CMAKE_CURRENT_BINARY_DIR}/debian/install_compressed.cmake @ONLY)
-install(SCRIPT ${CMAKE_CURRENT_BINARY_DIR}/debian/install_compressed.cmake
-  COMPONENT debian EXCLUDE_FROM_ALL)
-install(FILES ${debian_directory}/copyright
-  DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT debian EXCLUDE_FROM_ALL)
+# siltfs_install_compressed(<component> (<source> <destination>)...)
+function(siltfs_install_compressed component)
+  set(compressed_files ${ARGN})
+  set(script ${CMAKE_CURRENT_BINARY_DIR}/${component}/install_compressed.cmake)
+  configure_file(${CMAKE_SOURCE_DIR}/cmake/install_compressed.cmake.in ${script} @ONLY)
+  install(SCRIPT ${script} COMPONENT ${component} EXCLUDE_FROM_ALL)
+endfunction()
+
+# siltfs_install_package_documents(<component> <directory> (<source> <destination>)...): the documents
+# that each Debian package must have, and more compressed files.
+function(siltfs_install_package_documents component directory)
+  siltfs_install_compressed(${component}
+    ${CMAKE_SOURCE_DIR}/CHANGELOG.md ${directory}/changelog.gz
+    ${CMAKE_CURRENT_BINARY_DIR}/debian/changelog ${directory}/changelog.Debian.gz ${ARGN})
+  install(FILES ${debian_directory}/copyright
+    DESTINATION ${directory} COMPONENT ${component} EXCLUDE_FROM_ALL)
+endfunction()
+
+set(compressed_pages)
+foreach(page IN LISTS man_pages)
+  get_filename_component(name ${page} NAME)
+  list(APPEND compressed_pages ${page} ${man_directory}/${name}.gz)
+endforeach()
+siltfs_install_package_documents(debian ${CMAKE_INSTALL_DOCDIR} ${compressed_pages})
+siltfs_install_package_documents(debian-development ${CMAKE_INSTALL_DATADIR}/doc/siltfs-dev)
 install(FILES ${debian_directory}/lintian-overrides RENAME siltfs
   DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides COMPONENT debian EXCLUDE_FROM_ALL)
 install(FILES ${debian_directory}/logrotate RENAME siltfs
@@ -98,3 +119,5 @@ set(CPACK_INSTALL_CMAKE_PROJECTS
   ${CMAKE_BINARY_DIR} siltfs program /
   ${CMAKE_BINARY_DIR} siltfs debian /)
 include(CPack)
+configure_file(${CMAKE_SOURCE_DIR}/cmake/CPackDevelopmentConfig.cmake.in
+  ${CMAKE_BINARY_DIR}/CPackDevelopmentConfig.cmake @ONLY)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # check_package.sh BUILD-DIRECTORY SOURCE-DIRECTORY VERSION
 #
-# Makes the Debian package from what is built in the build directory, and checks its files, control
-# fields and scripts. Compiles nothing. The debug symbols are left out, because their compression
+# Makes the Debian packages siltfs and siltfs-dev from what is built in the build directory, and checks
+# their files, control fields and scripts. Compiles nothing. The debug symbols are left out, because their compression
 # takes long; tests/packages/check_on_release.sh checks them.
 set -euo pipefail
 
@@ -14,12 +14,20 @@ fail() {
   exit 1
 }
 
-(umask 022 && cpack --config "$build/CPackConfig.cmake" -B "$work" \
-  -D CPACK_DEBIAN_DEBUGINFO_PACKAGE=OFF -D CPACK_STRIP_FILES=ON -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip \
-  -D CPACK_DEBIAN_PACKAGE_RELEASE=7) >"$work/log" 2>&1 || fail "cpack: $(cat "$work/log")"
+make_package() { # CONFIGURATION OPTION...
+  local configuration=$build/$1
+  shift
+  (umask 022 && cpack --config "$configuration" -B "$work" -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip \
+    -D CPACK_DEBIAN_PACKAGE_RELEASE=7 "$@") >"$work/log" 2>&1 || fail "cpack: $(cat "$work/log")"
+}
+make_package CPackConfig.cmake -D CPACK_DEBIAN_DEBUGINFO_PACKAGE=OFF -D CPACK_STRIP_FILES=ON
+make_package CPackDevelopmentConfig.cmake
 architecture=$(dpkg --print-architecture)
 package=$work/siltfs_${version}-7_$architecture.deb
-[[ -f $package ]] || fail "there is no $package: $(ls "$work")"
+development=$work/siltfs-dev_${version}-7_$architecture.deb
+for file in "$package" "$development"; do
+  [[ -f $file ]] || fail "there is no $file: $(ls "$work")"
+done
 
 # The expected files. Directories are those of these files, and two empty ones.
 {
@@ -40,7 +48,8 @@ package=$work/siltfs_${version}-7_$architecture.deb
 } | LC_ALL=C sort >"$work/expected"
 tree=$work/tree
 dpkg-deb --extract "$package" "$tree"
-(cd "$tree" && find . ! -type d \( -type l -printf '/%P -> %l\n' -o -printf '/%P\n' \)) | LC_ALL=C sort >"$work/files"
+files_of() { (cd "$1" && find . ! -type d \( -type l -printf '/%P -> %l\n' -o -printf '/%P\n' \)) | LC_ALL=C sort; }
+files_of "$tree" >"$work/files"
 diff "$work/expected" "$work/files" || fail "the files differ from the expected ones (>: unexpected)"
 [[ -d $tree/etc/siltfs && -d $tree/var/log/siltfs ]] || fail "/etc/siltfs or /var/log/siltfs is missing"
 
@@ -121,4 +130,25 @@ if systemd-analyze --help 2>/dev/null | grep -q -- --threshold; then
 else
   echo "SKIPPED, no systemd-analyze with --threshold: how well the services are protected"
 fi
+
+# The package siltfs-dev. Its libraries are in another folder if the prefix of the build is /usr.
+dpkg-deb --extract "$development" "$work/development"
+{
+  echo /usr/include/siltfs/chunks.h
+  for file in libsiltfs.a pkgconfig/siltfs.pc cmake/siltfs/siltfsConfig{,Version}.cmake; do echo "/usr/lib/$file"; done
+  for file in copyright changelog.gz changelog.Debian.gz examples/chunks/{CMakeLists.txt,main.cc}; do
+    echo "/usr/share/doc/siltfs-dev/$file"
+  done
+} | LC_ALL=C sort >"$work/expected"
+files_of "$work/development" | sed -E 's|^/usr/lib/[a-z0-9_]+-linux-gnu/|/usr/lib/|' | LC_ALL=C sort >"$work/files"
+diff "$work/expected" "$work/files" || fail "the files of siltfs-dev differ from the expected ones (>: unexpected)"
+package=$development
+check_field Package siltfs-dev
+check_field Version "$version-7"
+check_field Section libdevel
+[[ -z $(dpkg-deb --ctrl-tarfile "$development" | tar --list | grep -vE '^\./($|control$|md5sums$)') ]] ||
+  fail "siltfs-dev has scripts or configuration files"
+for library in $(sed -n 's/^Requires: //p' "$(find "$work/development" -name siltfs.pc)" | tr -d ,); do
+  grep -qE "lib(${library#lib}|ssl)-dev" <<<"$(field Depends)" || fail "siltfs-dev does not depend on $library: $(field Depends)"
+done
 echo "all well"
