@@ -2,13 +2,16 @@
 # check_on_release.sh SOURCE-DIRECTORY RELEASE
 #
 # Makes the packages on a fresh system with this release of Debian ("bookworm", "trixie"), and uses
-# them on another fresh one: installation, a mount by fstab(5), an upgrade while the store is
-# mounted, rotation of the log, removal and purge. Runs only with SILTFS_TEST_SCALE=10, as
+# them on another fresh one: installation, the demonstration, a mount by fstab(5), the figures of the
+# store, an upgrade while the store is mounted, rotation of the log, removal and purge. The example of
+# siltfs-dev is built on the first system. Runs only with SILTFS_TEST_SCALE=10, as
 # tools/run-tests --long sets it, because it compiles siltfs and fetches packages of Debian. It needs
 # root, /dev/fuse, debootstrap and a mirror.
 #
 #   SILTFS_TEST_MIRROR  the mirror, if it is not debootstrap's default
 #   SILTFS_TEST_TREES   the directory for the systems (default: /var/tmp); needs 6 GB
+#   SILTFS_TEST_BASE      a directory with a fresh system to copy instead of making one by debootstrap
+#   SILTFS_TEST_PACKAGES  a directory with packages of revision 1~RELEASE to use instead of making them
 set -euo pipefail
 
 source=$1 release=$2
@@ -46,7 +49,9 @@ fail() {
 step "$release: a fresh system"
 mirror=()
 if [[ -n ${SILTFS_TEST_MIRROR:-} ]]; then mirror=("$SILTFS_TEST_MIRROR"); fi
-if ! debootstrap --variant=minbase "$release" "$work/base" "${mirror[@]}" >"$work/debootstrap.log" 2>&1; then
+if [[ -n ${SILTFS_TEST_BASE:-} ]]; then
+  cp -a "$SILTFS_TEST_BASE" "$work/base"
+elif ! debootstrap --variant=minbase "$release" "$work/base" "${mirror[@]}" >"$work/debootstrap.log" 2>&1; then
   tail -n 5 "$work/debootstrap.log"
   grep -qE "^E: (Failed getting|Couldn't download|Unable to)|Failure trying to run: wget" "$work/debootstrap.log" &&
     skip "there is no mirror to install $release from"
@@ -57,7 +62,6 @@ cp --remove-destination /etc/resolv.conf "$work/base/etc/"
 printf '#!/bin/sh\nexit 101\n' >"$work/base/usr/sbin/policy-rc.d"
 chmod 755 "$work/base/usr/sbin/policy-rc.d"
 [[ -e $work/base/etc/mtab || -L $work/base/etc/mtab ]] || ln -s ../proc/self/mounts "$work/base/etc/mtab"
-cp -a "$work/base" "$work/maker"
 
 attach() { # SYSTEM: mounts what its programs need
   mount --rbind /dev "$work/$1/dev"
@@ -79,39 +83,61 @@ install() { # SYSTEM PACKAGE...
     fail "apt-get install $*: $(tail -n 20 "$work/apt.log")"
 }
 
-step "$release: the packages are made from the source"
-attach maker
-run maker apt-get --quiet --quiet update >"$work/apt.log" 2>&1 || fail "apt-get update: $(cat "$work/apt.log")"
-mkdir "$work/maker/siltfs"
-tar --directory="$source" --create --exclude=./build --exclude=./.git . | tar --directory="$work/maker/siltfs" --extract
-make_packages() { # REVISION
-  run maker ${CCACHE_DIR:+CCACHE_DIR=/ccache} ${DEB_CXXFLAGS_APPEND:+DEB_CXXFLAGS_APPEND="$DEB_CXXFLAGS_APPEND"} \
-    /siltfs/tools/make-packages --revision "$1" /packages >"$work/make.log" 2>&1 ||
-    fail "make-packages: $(tail -n 40 "$work/make.log")"
-}
-install maker lintian
-# If the caller has a compiler cache, it serves for the packages, too.
-if [[ -n ${CCACHE_DIR:-} && -d $CCACHE_DIR ]]; then
-  install maker ccache
-  mkdir "$work/maker/ccache"
-  mount --bind "$CCACHE_DIR" "$work/maker/ccache"
-fi
-make_packages "1~$release"
-sed -n '/^== Checking/,/^$/p' "$work/make.log"
-make_packages "2~$release" # compiles nothing
-cp -r "$work/maker/packages" "$work/"
-ls "$work/packages"
 version=$(sed -n 's/^project(siltfs VERSION \([0-9.]*\) .*/\1/p' "$source/CMakeLists.txt")
 architecture=$(dpkg --print-architecture)
 old=siltfs_$version-1~${release}_$architecture.deb
 new=siltfs_$version-2~${release}_$architecture.deb
 symbols=siltfs-dbgsym_$version-1~${release}_$architecture.deb
+development=siltfs-dev_$version-1~${release}_$architecture.deb
+
+make_packages() {
+  step "$release: the packages are made from the source"
+  cp -a "$work/base" "$work/maker"
+  attach maker
+  run maker apt-get --quiet --quiet update >"$work/apt.log" 2>&1 || fail "apt-get update: $(cat "$work/apt.log")"
+  mkdir "$work/maker/siltfs"
+  tar --directory="$source" --create --exclude=./build --exclude=./.git . | tar --directory="$work/maker/siltfs" --extract
+  install maker lintian
+  # If the caller has a compiler cache, it serves for the packages, too.
+  if [[ -n ${CCACHE_DIR:-} && -d $CCACHE_DIR ]]; then
+    install maker ccache
+    mkdir "$work/maker/ccache"
+    mount --bind "$CCACHE_DIR" "$work/maker/ccache"
+  fi
+  run maker ${CCACHE_DIR:+CCACHE_DIR=/ccache} ${DEB_CXXFLAGS_APPEND:+DEB_CXXFLAGS_APPEND="$DEB_CXXFLAGS_APPEND"} \
+    /siltfs/tools/make-packages --revision "1~$release" /packages >"$work/make.log" 2>&1 ||
+    fail "make-packages: $(tail -n 40 "$work/make.log")"
+  sed -n '/^== Checking/,/^$/p' "$work/make.log"
+  cp -r "$work/maker/packages" "$work/"
+
+  step "$release: a program is built with siltfs-dev"
+  install maker "/packages/$development"
+  run maker sh -ec 'cp -r /usr/share/doc/siltfs-dev/examples/chunks /example
+    cd /example
+    cmake -B build >/dev/null && cmake --build build >/dev/null
+    g++ -std=c++20 main.cc $(pkg-config --cflags --libs siltfs) -o with-pkg-config
+    for example in build/example ./with-pkg-config; do
+      $example put /chunks main.cc >names
+      $example get /chunks <names | cmp - main.cc
+    done' || fail "the example of siltfs-dev"
+}
+if [[ -n ${SILTFS_TEST_PACKAGES:-} ]]; then
+  cp -r "$SILTFS_TEST_PACKAGES" "$work/packages"
+else
+  make_packages
+fi
+# The next version is the same package with a higher number.
+dpkg-deb --raw-extract "$work/packages/$old" "$work/next"
+sed -i "s/^Version: .*/Version: $version-2~$release/" "$work/next/DEBIAN/control"
+dpkg-deb --root-owner-group --build -Zgzip "$work/next" "$work/packages/$new" >/dev/null
+rm -r "$work/next"
+ls "$work/packages"
 
 # Below, grep reads all of its input, because readelf fails if its output is closed early.
 step "$release: the debug symbols belong to the program"
 dpkg-deb --extract "$work/packages/$old" "$work/program"
 dpkg-deb --extract "$work/packages/$symbols" "$work/symbols"
-id=$(run maker readelf --notes /dev/stdin <"$work/program/usr/bin/siltfs" | sed -n 's/.*Build ID: //p')
+id=$(readelf --notes "$work/program/usr/bin/siltfs" | sed -n 's/.*Build ID: //p')
 [[ -n $id ]] || fail "the program has no build id"
 symbols_file=$work/symbols/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug
 [[ -f $symbols_file ]] || fail "there are no symbols for $id: $(find "$work/symbols" -type f)"
@@ -143,6 +169,14 @@ install user "/packages/$old"
 [[ $(run user siltfs --version) == "siltfs $version" ]] || fail "$(run user siltfs --version)"
 run user test -d /etc/siltfs -a -d /var/log/siltfs || fail "its directories are missing"
 
+step "$release: the demonstration uses the package"
+mkdir -p "$work/user/tmp/source/tools"
+cp "$source/tools/quickstart" "$work/user/tmp/source/tools/"
+run user /tmp/source/tools/quickstart --once --megabytes 32 >"$work/quickstart" 2>&1 || fail "tools/quickstart: $(cat "$work/quickstart")"
+grep -q '^== Using the installed /usr/bin/siltfs' "$work/quickstart" || fail "tools/quickstart does not use the package"
+sed -n '/^The disk holds/,/total/p' "$work/quickstart"
+rm -r "$work/user/tmp/source"
+
 step "$release: a mount by fstab(5)"
 mnt=/mnt/silt
 mounted() { grep -q " $work/user$mnt fuse.siltfs " /proc/self/mounts; }
@@ -156,6 +190,15 @@ diff -r "$source/docs" "$work/user$mnt/docs" || fail "the files differ"
 pid=$(run user siltfs stat --json "$mnt" | jq -e .pid)
 # The daemon is in this process namespace, because chroot makes none.
 kill -0 "$pid" || fail "there is no daemon $pid"
+cp -a "$source/docs" "$work/user$mnt/second"
+run user siltfs sync "$mnt"
+
+step "$release: the figures of the store"
+bytes=$(find "$source/docs" -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum }')
+run user siltfs stat --json "$mnt" >"$work/figures"
+jq --exit-status --argjson bytes "$bytes" '.logical_bytes == 2 * $bytes and .dedup_ratio > 1.99 and .stored_bytes > 0 and .damaged_chunks == 0' \
+  "$work/figures" >/dev/null || fail "the store has other figures than two copies of $bytes bytes: $(cat "$work/figures")"
+run user siltfs stat "$mnt" | sed -n '/^Space/,/^Contents/p'
 
 step "$release: an upgrade while the store is mounted"
 exec 9>"$work/user$mnt/open"
