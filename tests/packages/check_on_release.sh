@@ -134,16 +134,20 @@ rm -r "$work/next"
 ls "$work/packages"
 
 # Below, grep reads all of its input, because readelf fails if its output is closed early.
-step "$release: the debug symbols belong to the program"
 dpkg-deb --extract "$work/packages/$old" "$work/program"
-dpkg-deb --extract "$work/packages/$symbols" "$work/symbols"
-id=$(readelf --notes "$work/program/usr/bin/siltfs" | sed -n 's/.*Build ID: //p')
-[[ -n $id ]] || fail "the program has no build id"
-symbols_file=$work/symbols/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug
-[[ -f $symbols_file ]] || fail "there are no symbols for $id: $(find "$work/symbols" -type f)"
-readelf --sections "$symbols_file" 2>/dev/null | grep >/dev/null '\.debug_line' || fail "the symbols have no line numbers"
-! readelf --sections "$work/program/usr/bin/siltfs" | grep >/dev/null '\.debug_info' || fail "the program has debug symbols"
-grep -q "^siltfs (= $version-1~$release)$" <<<"$(dpkg-deb --field "$work/packages/$symbols" Depends)" || fail "its dependency"
+if [[ -n ${SILTFS_TEST_PACKAGES:-} && ! -f $work/packages/$symbols ]]; then
+  echo "SKIPPED: $symbols is not among the packages"
+else
+  step "$release: the debug symbols belong to the program"
+  dpkg-deb --extract "$work/packages/$symbols" "$work/symbols"
+  id=$(readelf --notes "$work/program/usr/bin/siltfs" | sed -n 's/.*Build ID: //p')
+  [[ -n $id ]] || fail "the program has no build id"
+  symbols_file=$work/symbols/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug
+  [[ -f $symbols_file ]] || fail "there are no symbols for $id: $(find "$work/symbols" -type f)"
+  readelf --sections "$symbols_file" 2>/dev/null | grep >/dev/null '\.debug_line' || fail "the symbols have no line numbers"
+  ! readelf --sections "$work/program/usr/bin/siltfs" | grep >/dev/null '\.debug_info' || fail "the program has debug symbols"
+  grep -q "^siltfs (= $version-1~$release)$" <<<"$(dpkg-deb --field "$work/packages/$symbols" Depends)" || fail "its dependency"
+fi
 
 step "$release: the program is hardened"
 readelf --file-header "$work/program/usr/bin/siltfs" | grep >/dev/null 'Type: *DYN' || fail "no position-independent program"

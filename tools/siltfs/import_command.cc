@@ -106,9 +106,12 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 
 std::function<ExitCode()> ConfigureImport(CLI::App& app, Surroundings& surroundings) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("SRC... MOUNT/DIR", arguments->paths,
-                 "The sources, and the directory in a mounted store that they go into. SRC becomes "
-                 "DIR/SRC; with a slash at its end, SRC/ puts the contents of SRC into DIR")
+  // CLI11 2.4 refuses a name with a space.
+  app.add_option(
+         "PATH", arguments->paths,
+         "SRC... MOUNT/DIR: the sources, and the directory in a mounted store that they go "
+         "into. SRC becomes DIR/SRC; with a slash at its end, SRC/ puts the contents of SRC "
+         "into DIR")
       ->required()
       ->expected(2, 1 << 20);
   app.add_option("--reference", arguments->reference,
