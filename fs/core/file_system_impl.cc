@@ -107,6 +107,7 @@ Status FileSystemImpl::Close() {
   std::vector<Mutation> last;
   SILTFS_RETURN_IF_ERROR(chunks_->Finish(last));
   jobs_->recompressor().TakeOwed(last);
+  if (auto sizes = maintenance_.LastSizes()) last.push_back(*std::move(sizes));
   SILTFS_RETURN_IF_ERROR(index_->Close());
   if (guide_) guide_->Close().IgnoreError("the next mount covers the segments again");
   if (near_duplicates_)

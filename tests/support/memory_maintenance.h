@@ -29,6 +29,10 @@ class MemoryMaintenance final : public StoreMaintenance {
   }
   void InterruptScrub() override {}
   void StopScrubbing() override {}
+  Result<StoreSurvey> Survey(const SurveyProgressFunction& on_progress) override {
+    if (on_progress) SILTFS_RETURN_IF_ERROR(on_progress({.name = "files"}));
+    return StoreSurvey();
+  }
 
  private:
   const std::function<FileSystemStats()> stats_;
