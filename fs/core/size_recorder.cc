@@ -40,12 +40,14 @@ bool SameContent(const SavingsSample& a, const SavingsSample& b) {
 
 }  // namespace
 
-SizeRecorder::SizeRecorder(const StoreContext& store, ReadStats stats, BackgroundJob::Wait wait)
-    : store_(store),
+SizeRecorder::SizeRecorder(Env& env, CommitPort& metadata, const std::string& store,
+                           ReadStats stats, BackgroundJob::Wait wait)
+    : env_(env),
+      metadata_(metadata),
       stats_(std::move(stats)),
-      job_(store.env(), {.store = store.options().store,
-                         .interrupted = "the record of sizes was interrupted",
-                         .wait = std::move(wait)}) {}
+      job_(env, {.store = store,
+                 .interrupted = "the record of sizes was interrupted",
+                 .wait = std::move(wait)}) {}
 
 void SizeRecorder::StartInBackground() {
   BackgroundJob::Loop loop;
@@ -60,19 +62,19 @@ void SizeRecorder::StartInBackground() {
 void SizeRecorder::RecordDaily() {
   const auto history = Read();
   if (!history) return;
-  const int64_t now = store_.Now();
+  const int64_t now = env_.NowNanoseconds();
   if (!history->samples().empty()) {
     const int64_t last = history->samples().back().taken_ns;
     if (now >= last && now - last < kBetweenSamples.count()) return;
   }
   const auto sample = Sample();
   if (!sample) return;
-  store_.metadata().WriteThrough({*sample}).IgnoreError(
+  metadata_.WriteThrough({*sample}).IgnoreError(
       "the disk is full, or metadata has failed and reports it to all writers");
 }
 
 std::optional<SavingsHistory> SizeRecorder::Read() const {
-  const auto value = store_.metadata().CommittedSnapshot()->Get(kSavingsHistoryKey);
+  const auto value = metadata_.CommittedSnapshot()->Get(kSavingsHistoryKey);
   if (!value.ok()) {
     value.status().IgnoreError("fsck reports unreadable metadata");
     return std::nullopt;
@@ -93,7 +95,7 @@ std::optional<Mutation> SizeRecorder::Sample() const {
     stats.status().IgnoreError("the sample is left out");
     return std::nullopt;
   }
-  const SavingsSample sample = ToSample(*stats, store_.Now());
+  const SavingsSample sample = ToSample(*stats, env_.NowNanoseconds());
   if (!history->samples().empty() && SameContent(history->samples().back(), sample))
     return std::nullopt;
   history->Add(sample);

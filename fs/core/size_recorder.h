@@ -4,28 +4,31 @@
 // A sample is left out if the sizes are those of the last one. So a mount that changes nothing
 // writes nothing. A sample costs one write of at most 27 KB.
 //
-// Thread-safety: every call from any thread. Ownership: borrows the store, which must outlive it.
-// Durability: a sample is durable when Record has returned; a crash leaves the history before or
-// after it.
+// Thread-safety: every call from any thread. Ownership: borrows env and metadata, which must
+// outlive it. Durability: a sample is durable when Record has returned; a crash leaves the history
+// before or after it.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <string>
 
-#include "fs/inodes/store_context.h"
 #include "fs/interface/stats.h"
 #include "fs/jobs/background_job.h"
 #include "fs/kv/kv_store.h"
+#include "fs/meta/commit_port.h"
 #include "fs/records/savings_history.h"
 #include "store/base/result.h"
+#include "store/env/env.h"
 
 namespace siltfs {
 
 class SizeRecorder {
  public:
   using ReadStats = std::function<Result<FileSystemStats>()>;
-  // `wait` is for tests (BackgroundJob::Options).
-  SizeRecorder(const StoreContext& store, ReadStats stats, BackgroundJob::Wait wait = {});
+  // `store`: path, for errors. `wait` is for tests (BackgroundJob::Options).
+  SizeRecorder(Env& env, CommitPort& metadata, const std::string& store, ReadStats stats,
+               BackgroundJob::Wait wait = {});
 
   // Starts the thread that takes the samples of each day.
   void StartInBackground();
@@ -42,7 +45,8 @@ class SizeRecorder {
   // metadata cannot be read.
   std::optional<SavingsHistory> Read() const;
 
-  const StoreContext& store_;
+  Env& env_;
+  CommitPort& metadata_;
   const ReadStats stats_;
   BackgroundJob job_;
 };

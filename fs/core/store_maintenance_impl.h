@@ -43,7 +43,8 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
         changes_(changes),
         lifetimes_(lifetimes),
         surveyor_(store, index, parts),
-        sizes_(store, [this] { return GetStats(); }) {}
+        sizes_(store.env(), store.metadata(), store.options().store,
+               [this] { return GetStats(); }) {}
 
   Result<FileSystemStats> GetStats() override;
   Result<RecompressionReport> Recompress() override;

@@ -14,7 +14,7 @@
 namespace siltfs {
 namespace {
 
-constexpr const char* kSortDirectory = "survey";
+constexpr const char* kSortDirectory = "sort-survey";
 
 // Returns an empty history for one that cannot be read, because the rest of the survey does not
 // need it.

@@ -11,7 +11,7 @@
 
 namespace siltfs::testing {
 
-class MemoryMaintenance final : public StoreMaintenance {
+class MemoryMaintenance : public StoreMaintenance {
  public:
   explicit MemoryMaintenance(std::function<FileSystemStats()> stats) : stats_(std::move(stats)) {}
 
