@@ -70,11 +70,10 @@ Result<StoreSurvey> StoreSurveyor::Survey(const SurveyProgressFunction& on_progr
                           SortInStore(store_, kSortDirectory, [&](const std::string& directory) {
                             return SurveyWith(directory, *metadata, segments, on_progress);
                           }));
-  for (const SavingsSample& sample :
-       ReadHistory<SavingsHistory>(*metadata, kSavingsHistoryKey).samples())
-    survey.sizes.push_back(ToPastSizes(sample));
-  for (const PastScrub& scrub : ReadHistory<ScrubHistory>(*metadata, kScrubHistoryKey).scrubs())
-    survey.scrubs.push_back(ToScrubResult(scrub));
+  const auto sizes = ReadHistory<SavingsHistory>(*metadata, kSavingsHistoryKey);
+  for (const SavingsSample& sample : sizes.samples()) survey.sizes.push_back(ToPastSizes(sample));
+  const auto scrubs = ReadHistory<ScrubHistory>(*metadata, kScrubHistoryKey);
+  for (const PastScrub& scrub : scrubs.scrubs()) survey.scrubs.push_back(ToScrubResult(scrub));
   return survey;
 }
 

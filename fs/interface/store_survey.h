@@ -18,7 +18,7 @@ namespace siltfs {
 
 struct SurveyProgress {
   unsigned step = 1;  // 1, 2, ...
-  std::string_view name;
+  std::string_view name = {};
   uint64_t done = 0;
   uint64_t total = 0;  // 0: not known
 };

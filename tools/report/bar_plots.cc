@@ -10,7 +10,7 @@ namespace siltfs::report {
 namespace {
 
 constexpr double kHeight = 250;
-constexpr double kRowHeight = 34;
+constexpr double kRowHeight = 40;
 constexpr double kLeastBar = 1.5;  // so that a rare class is seen
 
 std::string ValueOf(uint64_t value) { return fmt::format("data-value=\"{}\"", value); }

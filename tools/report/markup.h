@@ -17,9 +17,9 @@ std::string Escape(std::string_view text);
 
 // What a plot is, for people who cannot see it.
 struct PlotName {
-  std::string id;  // letters, digits and hyphens
-  std::string title;
-  std::string description;  // a sentence or two with the main figures
+  std::string id = {};  // letters, digits and hyphens
+  std::string title = {};
+  std::string description = {};  // a sentence or two with the main figures
 };
 
 enum class Anchor { kStart, kMiddle, kEnd };

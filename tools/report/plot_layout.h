@@ -1,6 +1,7 @@
 // The sizes of plots in their two layouts, and the frame of plots with axes.
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 
 #include "tools/report/plots.h"

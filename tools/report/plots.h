@@ -23,15 +23,15 @@ enum class Layout { kWide, kNarrow };
 // --- Upright bars: a histogram
 
 struct Bar {
-  std::string label;  // below the bar; left out where there is no room
+  std::string label = {};  // below the bar; left out where there is no room
   uint64_t value = 0;
-  std::string tip;
+  std::string tip = {};
 };
 struct BarPlot {
-  PlotName name;
+  PlotName name = {};
   Quantity quantity = Quantity::kCount;
-  std::string x_title;
-  std::vector<Bar> bars;
+  std::string x_title = {};
+  std::vector<Bar> bars = {};
   bool values_above = false;     // the value is written above each bar
   bool labels_at_edges = false;  // a label means the left edge of its bar
 };
@@ -40,14 +40,14 @@ std::string Draw(const BarPlot& plot, Layout layout);
 // --- Lying bars: a few amounts with names
 
 struct Row {
-  std::string label;
+  std::string label = {};
   double value = 0;
-  std::string text;  // behind the bar
+  std::string text = {};  // behind the bar
   std::string cls = "s1";
 };
 struct RowPlot {
-  PlotName name;
-  std::vector<Row> rows;
+  PlotName name = {};
+  std::vector<Row> rows = {};
 };
 std::string Draw(const RowPlot& plot, Layout layout);
 
@@ -58,14 +58,14 @@ struct TimePoint {
   double value = 0;
 };
 struct TimeSeries {
-  std::string name;
-  std::string cls;  // s1, s2, s3
-  std::vector<TimePoint> points;
+  std::string name = {};
+  std::string cls = {};  // s1, s2, s3
+  std::vector<TimePoint> points = {};
 };
 struct TimePlot {
-  PlotName name;
+  PlotName name = {};
   Quantity quantity = Quantity::kBytes;
-  std::vector<TimeSeries> series;  // with the same times
+  std::vector<TimeSeries> series = {};  // with the same times
   double height = 260;
 };
 std::string Draw(const TimePlot& plot, Layout layout);
@@ -73,12 +73,12 @@ std::string Draw(const TimePlot& plot, Layout layout);
 // --- The map of segments
 
 struct MapCell {
-  std::optional<double> live;  // share, 0 to 1
-  std::string tip;
+  std::optional<double> live = {};  // share, 0 to 1
+  std::string tip = {};
 };
 struct SegmentMap {
-  PlotName name;
-  std::vector<MapCell> cells;
+  PlotName name = {};
+  std::vector<MapCell> cells = {};
 };
 std::string Draw(const SegmentMap& map, Layout layout);
 
@@ -86,17 +86,17 @@ std::string Draw(const SegmentMap& map, Layout layout);
 // and on flash
 
 struct IndexKind {
-  std::string kind;   // the engine's word
-  std::string title;  // "SortedStore"
+  std::string kind = {};   // the engine's word
+  std::string title = {};  // "SortedStore"
   uint64_t count = 0;
   uint64_t entries = 0;
   uint64_t memory_bytes = 0;
   uint64_t flash_bytes = 0;
-  std::string step;  // written at the arrow to the kind before; empty: no arrow
+  std::string step = {};  // written at the arrow to the kind before; empty: no arrow
 };
 struct IndexDiagram {
-  PlotName name;
-  std::vector<IndexKind> kinds;  // the oldest entries first, as in the paper
+  PlotName name = {};
+  std::vector<IndexKind> kinds = {};  // the oldest entries first, as in the paper
 };
 std::string Draw(const IndexDiagram& diagram, Layout layout);
 
@@ -105,14 +105,14 @@ std::string Draw(const IndexDiagram& diagram, Layout layout);
 struct ScrubMark {
   double time = 0;
   bool damage = false;
-  std::string tip;
+  std::string tip = {};
 };
 struct ScrubPlot {
-  PlotName name;
+  PlotName name = {};
   double first = 0;
   double last = 0;
-  std::vector<ScrubMark> scrubs;
-  std::vector<TimePoint> damaged_chunks;
+  std::vector<ScrubMark> scrubs = {};
+  std::vector<TimePoint> damaged_chunks = {};
 };
 std::string Draw(const ScrubPlot& plot, Layout layout);
 

@@ -13,14 +13,14 @@ enum class Quantity { kBytes, kCount, kBytesPerEntry };
 
 struct Tick {
   double value = 0;
-  std::string label;
+  std::string label = {};
 };
 
 // Ticks from 0 to `top`, which is at least `greatest`, at round numbers: powers of 1024 times 1, 2
 // or 5 for bytes.
 struct Axis {
   double top = 1;
-  std::vector<Tick> ticks;
+  std::vector<Tick> ticks = {};
 };
 Axis MakeAxis(double greatest, Quantity quantity, int about);
 

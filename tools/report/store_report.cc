@@ -14,17 +14,15 @@ std::vector<Tile> TilesOf(const Json& stats, const Json& index) {
   const uint64_t disk = DiskBytes(stats);
   const uint64_t logical = Number(stats, "logical_bytes");
   const uint64_t damaged = Number(stats, "damaged_chunks");
-  return {{"Savings", RatioText(stats.at("total_ratio").get<double>()),
-           logical > disk ? FormatSize(logical - disk) + " saved" : "nothing saved yet"},
-          {"Files", FormatSize(logical), FormatCount(Number(stats, "files")) + " files"},
-          {"On disk", FormatSize(disk),
-           "of " + FormatSize(Number(stats, "disk_bytes")) + " below the store"},
-          {"Index memory", FormatSize(Number(index, "memory_bytes")),
-           fmt::format("{:.2f} B for each of {} chunks",
-                       index.at("memory_bytes_per_entry").get<double>(),
-                       ShortCount(static_cast<double>(Number(index, "entries"))))},
-          {"Damage", damaged == 0 ? "none" : FormatCount(damaged),
-           damaged == 0 ? "known" : "damaged chunks known"}};
+  return {
+      {"Savings", RatioText(stats.at("total_ratio").get<double>()),
+       logical > disk ? FormatSize(logical - disk) + " saved" : "nothing saved yet"},
+      {"Files", FormatSize(logical), FormatCount(Number(stats, "files")) + " files"},
+      {"On disk", FormatSize(disk), FormatSize(Number(stats, "dead_bytes")) + " of it dead"},
+      {"Index memory", FormatSize(Number(index, "memory_bytes")),
+       fmt::format("{:.2f} B for each chunk", index.at("memory_bytes_per_entry").get<double>())},
+      {"Damage", damaged == 0 ? "none" : FormatCount(damaged),
+       damaged == 0 ? "that is known" : "damaged chunks"}};
 }
 
 std::string MetaOf(const Json& stats, const Circumstances& circumstances) {

@@ -12,9 +12,9 @@
 namespace siltfs::report {
 
 struct Circumstances {
-  std::string version;  // of siltfs
-  std::string health;   // "ok", or what is wrong, in a few words
-  double made_at = 0;   // seconds since 1970, UTC
+  std::string version = {};  // of siltfs
+  std::string health = {};   // "ok", or what is wrong, in a few words
+  double made_at = 0;        // seconds since 1970, UTC
 };
 
 // All texts in the document must be UTF-8 without control characters.

@@ -46,7 +46,7 @@ h1 { font-size: 28px; line-height: 1.2; font-weight: 650; margin: 0; overflow-wr
 .tile .note { color: var(--faint); font-size: 13px; margin: 0; }
 section { padding: 22px 24px 20px; margin-top: 12px; }
 h2 { font-size: 17px; font-weight: 650; margin: 0; }
-.lead { color: var(--soft); margin: 4px 0 18px; max-width: 72ch; }
+.lead { color: var(--soft); margin: 4px 0 18px; max-width: 96ch; }
 .body { display: grid; grid-template-columns: minmax(0, 1fr) 264px; gap: 36px; align-items: start; }
 .facts { margin: 0; font-size: 14px; }
 .facts div { display: flex; justify-content: space-between; gap: 14px; padding: 6px 0; border-bottom: 1px solid var(--grid); }

@@ -28,7 +28,7 @@ struct TimeScale {
 };
 
 void DrawTimes(Svg& svg, const TimeScale& x, double y, double grid_top) {
-  const auto about = static_cast<int>((x.right - x.left) / 90);
+  const auto about = static_cast<int>((x.right - x.left) / 75);
   for (const Tick& tick : TimeTicks(x.first, x.last, about)) {
     if (x(tick.value) < x.left + 14 || x(tick.value) > x.right - 14) continue;
     svg.Line(x(tick.value), grid_top, x(tick.value), y, "grid");
