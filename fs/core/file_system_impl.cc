@@ -104,10 +104,16 @@ Status FileSystemImpl::Close() {
   if (!gate_.broken()) FoldAll();
   SILTFS_RETURN_IF_ERROR(metadata_->CommitAll());
   reserve_->Enter(SpaceReserve::Phase::kClosing);
+  auto stats = maintenance_.GetStats();  // needs the parts that Finish ends
   std::vector<Mutation> last;
   SILTFS_RETURN_IF_ERROR(chunks_->Finish(last));
   jobs_->recompressor().TakeOwed(last);
-  if (auto sizes = maintenance_.LastSizes()) last.push_back(*std::move(sizes));
+  if (stats.ok()) {
+    stats->stored_bytes = chunks_->totals().stored_bytes;
+    if (auto sizes = maintenance_.LastSizes(*stats)) last.push_back(*std::move(sizes));
+  } else {
+    stats.status().IgnoreError("the sample of the store's sizes is left out");
+  }
   SILTFS_RETURN_IF_ERROR(index_->Close());
   if (guide_) guide_->Close().IgnoreError("the next mount covers the segments again");
   if (near_duplicates_)

@@ -88,14 +88,16 @@ std::optional<SavingsHistory> SizeRecorder::Read() const {
 }
 
 std::optional<Mutation> SizeRecorder::Sample() const {
+  const auto stats = stats_();
+  if (stats.ok()) return Sample(*stats);
+  stats.status().IgnoreError("the sample is left out");
+  return std::nullopt;
+}
+
+std::optional<Mutation> SizeRecorder::Sample(const FileSystemStats& stats) const {
   auto history = Read();
   if (!history) return std::nullopt;
-  const auto stats = stats_();
-  if (!stats.ok()) {
-    stats.status().IgnoreError("the sample is left out");
-    return std::nullopt;
-  }
-  const SavingsSample sample = ToSample(*stats, env_.NowNanoseconds());
+  const SavingsSample sample = ToSample(stats, env_.NowNanoseconds());
   if (!history->samples().empty() && SameContent(history->samples().back(), sample))
     return std::nullopt;
   history->Add(sample);

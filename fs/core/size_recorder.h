@@ -37,6 +37,8 @@ class SizeRecorder {
   // Returns the record with a sample of now; nullopt if there is nothing new, or the statistics or
   // the history cannot be read. For the caller to write.
   std::optional<Mutation> Sample() const;
+  // The same with these statistics of now.
+  std::optional<Mutation> Sample(const FileSystemStats& stats) const;
 
  private:
   // Takes a sample if the last one is a day old.

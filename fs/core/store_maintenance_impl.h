@@ -62,9 +62,11 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
   void StartInBackground();
   // Stops all jobs permanently. Call it while metadata still accepts changes.
   void Stop();
-  // The record of the store's sizes, to be written when the store is closed. nullopt if there is
-  // nothing to write.
-  std::optional<Mutation> LastSizes() const { return sizes_.Sample(); }
+  // The record of the store's sizes with these statistics, to be written when the store is closed.
+  // nullopt if there is nothing to write.
+  std::optional<Mutation> LastSizes(const FileSystemStats& stats) const {
+    return sizes_.Sample(stats);
+  }
 
  private:
   // Waits until all full segments are sealed. Then makes a commit, even if nothing changed, so that

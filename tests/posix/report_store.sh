@@ -4,7 +4,7 @@
 # shellcheck shell=bash
 
 # Fills a store in several mounts, so that its history has several samples. Chunks are shared up to
-# three times, and some are dead. The store ends mounted.
+# three times. The store ends mounted.
 make_report_store() {
   make_and_mount
   noise 30M one >"$mnt/one"
@@ -16,7 +16,6 @@ make_report_store() {
   seq 1000000 >"$mnt/text"
   "$siltfs" umount "$mnt"
   mount_it
-  rm "$mnt/three"
   "$siltfs" settle "$mnt" >/dev/null
   "$siltfs" scrub "$mnt" >/dev/null
 }

@@ -41,8 +41,15 @@ while ! flock --nonblock "$store/lock" true; do sleep 0.1; done
 report_of "$store" "$work/page.html"
 check_page "$work/page.html"
 
-step "chunks that only a snapshot uses"
+step "dead chunks, and chunks that only a snapshot uses"
 mount_it
+distinct() { grep -oP 'Distinct chunks</dt><dd>\K[\d,]+' "$work/page.html" | head -1 | tr -d ,; }
+before=$(distinct)
+rm "$mnt/three"
+"$siltfs" sync "$mnt"
+"$siltfs" report "$mnt" -o "$work/page.html"
+(($(distinct) < before - 1000)) || fail "$(distinct) chunks after a deletion, $before before"
+grep -qE '(Half or more|Less than half)</dt><dd>[1-9]' "$work/page.html" || fail "no segment has dead chunks"
 "$siltfs" snapshot create "$mnt" old >/dev/null
 rm "$mnt/one" "$mnt/two"
 "$siltfs" sync "$mnt"
