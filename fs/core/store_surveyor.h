@@ -1,8 +1,8 @@
 // Surveys an open store (fs/interface/store_survey.h, fs/mark/chunk_survey.h), and reads its
 // history.
 //
-// References that do not fit into memory are sorted in the store's directory `sort-survey`. If the store
-// is read-only, or its disk is full, they are sorted in the directory for temporary files.
+// References that do not fit into memory are sorted in the store's directory `sort-survey`. If the
+// store is read-only, or its disk is full, they are sorted in the directory for temporary files.
 //
 // Thread-safety: every call from any thread; one survey at a time. Ownership: borrows the parts of
 // the store, which must outlive it. Errors: as for StoreMaintenance::Survey.

@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kHeight = 250;
 constexpr double kRowHeight = 40;
+constexpr double kWidestBar = 64;
 constexpr double kLeastBar = 1.5;  // so that a rare class is seen
 
 std::string ValueOf(uint64_t value) { return fmt::format("data-value=\"{}\"", value); }
@@ -43,7 +44,7 @@ std::string Draw(const BarPlot& plot, Layout layout) {
   Svg svg(plot.name, WidthOf(layout), kHeight, VariantOf(layout));
   DrawAxis(svg, area, axis);
   const double slot = area.width() / static_cast<double>(std::max<size_t>(plot.bars.size(), 1));
-  const double gap = std::clamp(slot * 0.15, 1.0, 14.0);
+  const double gap = std::max(std::clamp(slot * 0.15, 1.0, 14.0), slot - kWidestBar);
   for (size_t i = 0; i < plot.bars.size(); ++i) {
     const Bar& bar = plot.bars[i];
     const double x = area.left + slot * static_cast<double>(i);

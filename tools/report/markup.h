@@ -15,7 +15,7 @@ namespace siltfs::report {
 // Escapes text for use between tags and in quoted attributes.
 std::string Escape(std::string_view text);
 
-// What a plot is, for people who cannot see it.
+// What a plot shows, in words.
 struct PlotName {
   std::string id = {};  // letters, digits and hyphens
   std::string title = {};

@@ -74,7 +74,7 @@ svg text.strong { font-size: 14px; font-weight: 600; } svg text.heading { font-s
 .track { fill: var(--card); }
 .arrow { stroke: var(--faint); stroke-width: 1.5; } .head { fill: var(--faint); }
 .good { fill: var(--good); stroke: var(--card); stroke-width: 1.5; } .bad { fill: var(--bad); }
-.damage { fill: var(--bad); fill-opacity: .15; stroke: var(--bad); stroke-width: 1.5; }
+.calm { fill: none; stroke: var(--base); } .damage { fill: var(--bad); fill-opacity: .15; stroke: var(--bad); stroke-width: 1.5; }
 .l0 { fill: var(--l0); stroke: var(--border); } .l1 { fill: var(--l1); } .l2 { fill: var(--l2); } .l3 { fill: var(--l3); }
 .l4 { fill: var(--l4); } .l5 { fill: var(--l5); } .l6 { fill: var(--l6); } .l7 { fill: var(--l7); }
 .l8 { fill: var(--l8); } .l9 { fill: var(--l9); } .l10 { fill: var(--l10); }

@@ -156,7 +156,8 @@ std::string Draw(const ScrubPlot& plot, Layout layout) {
   }
   if (!d.empty()) {
     const double end = x(plot.damaged_chunks.back().time);
-    svg.Path(d + fmt::format("L{} {}", Coordinate(end), Coordinate(area.bottom)), "damage",
+    svg.Path(d + fmt::format("L{} {}", Coordinate(end), Coordinate(area.bottom)),
+             greatest > 0 ? "damage" : "calm",
              fmt::format("data-value=\"{}\"", plot.damaged_chunks.back().value));
   }
   for (const ScrubMark& scrub : plot.scrubs) {

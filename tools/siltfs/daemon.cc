@@ -202,10 +202,11 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
   const control::Session survey = {
       .check = [](const Json&) { return Status::Ok(); },
       .greeting = {{"version", kSurveyVersion}},
-      .run = [&maintenance, &options, info, ends](
-                 LocalStream& stream, const Json&, const std::function<bool()>& stopped) {
-        return ServeSurvey(maintenance, options.store, info(), stream, ends(stopped));
-      }};
+      .run =
+          [&maintenance, &options, info, ends](LocalStream& stream, const Json&,
+                                               const std::function<bool()>& stopped) {
+            return ServeSurvey(maintenance, options.store, info(), stream, ends(stopped));
+          }};
   const control::Session send = {.check = [](const Json&) { return Status::Ok(); },
                                  .greeting = {{"version", kTransferVersion}},
                                  .run =

@@ -111,7 +111,8 @@ void AddContents(const Json& statistics, Table& table) {
   table.Row("directories", FormatCount(Number(statistics, "directories")));
   table.Row("chunks, references", FormatCount(Number(statistics, "chunks_logical")));
   table.Row("chunks, distinct", FormatCount(Number(statistics, "chunks_unique")));
-  table.Row("SHA-1 collisions", FormatCount(Number(statistics, "sha1_collisions")), "both chunks kept");
+  table.Row("SHA-1 collisions", FormatCount(Number(statistics, "sha1_collisions")),
+            "both chunks kept");
   table.Row("damaged blocks", FormatCount(Number(statistics, "damaged_blocks")),
             fmt::format("known, with {} chunks (siltfs scrub)",
                         FormatCount(Number(statistics, "damaged_chunks"))));
@@ -170,8 +171,9 @@ void AddDeltas(const Json& deltas, Table& table) {
             fmt::format("in {} tables", FormatCount(Number(lsh, "tables"))));
   table.Row("memory", FormatSize(Number(lsh, "memory_bytes") + Number(deltas, "memory_bytes")));
   table.Row("flash", FormatSize(Number(lsh, "flash_bytes")));
-  table.Row("lookups", FormatCount(Number(lsh, "lookups")),
-            fmt::format("since the mount, {} candidates", FormatCount(Number(deltas, "candidates"))));
+  table.Row(
+      "lookups", FormatCount(Number(lsh, "lookups")),
+      fmt::format("since the mount, {} candidates", FormatCount(Number(deltas, "candidates"))));
   table.Row("flash reads", FormatCount(Number(lsh, "flash_reads")));
   table.Row("flash written", FormatSize(Number(lsh, "flash_bytes_written")));
   table.Row("damaged pages", FormatCount(Number(lsh, "damaged_pages")), "met since the mount");
