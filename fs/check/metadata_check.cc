@@ -16,7 +16,9 @@
 #include "fs/records/garbage_record.h"
 #include "fs/records/hidden_range.h"
 #include "fs/records/last_scrub_record.h"
+#include "fs/records/savings_history.h"
 #include "fs/records/schema.h"
+#include "fs/records/scrub_history.h"
 #include "fs/records/snapshot_record.h"
 #include "fs/recovery/segment_replacement.h"
 #include "fs/segments/segment_tables.h"
@@ -32,12 +34,14 @@ constexpr std::array kTables = {
     Table::kCounters,        Table::kOrphan,         Table::kXattr,      Table::kReplacement,
     Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,     Table::kScrub,
     Table::kSecondary,       Table::kHidden,         Table::kSnapshot,   Table::kVersion,
-    Table::kVersionList,     Table::kLineage,        Table::kLastScrub};
+    Table::kVersionList,     Table::kLineage,        Table::kLastScrub,  Table::kSavingsHistory,
+    Table::kScrubHistory};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||
          table == Table::kIdRanges || table == Table::kCounters || table == Table::kGarbage ||
-         table == Table::kScrub || table == Table::kLastScrub;
+         table == Table::kScrub || table == Table::kLastScrub || table == Table::kSavingsHistory ||
+         table == Table::kScrubHistory;
 }
 
 Finding MetadataFinding(const CheckContext& context, std::string code, std::string message) {
@@ -85,9 +89,11 @@ class RecordReader {
     ReadIds(ids);
     SILTFS_ASSIGN_OR_RETURN(const auto garbage, kv_.Get(kGarbageKey));
     if (garbage && !GarbageRecord::Decode(*garbage).ok()) Bad("the garbage record is malformed");
-    SILTFS_ASSIGN_OR_RETURN(const auto last_scrub, kv_.Get(kLastScrubKey));
-    if (last_scrub && LastScrubRecord::Decode(*last_scrub).status().Is(StatusCode::kCorruption))
-      Bad("the record of the last scrub is malformed");
+    SILTFS_RETURN_IF_ERROR(
+        ReadOptional<LastScrubRecord>(kLastScrubKey, "the record of the last scrub"));
+    SILTFS_RETURN_IF_ERROR(
+        ReadOptional<SavingsHistory>(kSavingsHistoryKey, "the history of sizes"));
+    SILTFS_RETURN_IF_ERROR(ReadOptional<ScrubHistory>(kScrubHistoryKey, "the history of scrubs"));
     SILTFS_RETURN_IF_ERROR(ReadHidden());
     SILTFS_RETURN_IF_ERROR(ReadSegments());
     SILTFS_RETURN_IF_ERROR(ReadReplacements());
@@ -108,6 +114,15 @@ class RecordReader {
     Decoder in(AsBytes(*value));
     number = in.U64();
     if (!in.Done()) Bad(fmt::format("{} is malformed", what));
+  }
+
+  // A record that no other part of the store needs, and that a later version may write otherwise.
+  template <typename Record>
+  Status ReadOptional(std::string_view key, std::string_view what) {
+    SILTFS_ASSIGN_OR_RETURN(const auto value, kv_.Get(key));
+    if (value && Record::Decode(*value).status().Is(StatusCode::kCorruption))
+      Bad(fmt::format("{} is malformed", what));
+    return Status::Ok();
   }
 
   void ReadIds(const std::optional<std::string>& value) {

@@ -36,6 +36,7 @@
 //                           totals, or the failure
 //   "snapshot"              the outcome; keys and arguments as in snapshot_json.h. May take long
 //   "snapshot diff"         {"version":1}, at once. Then as in diff_session.h
+//   "report"                {"version":1}, at once. Then as in survey_session.h
 //   "send", "receive"       {"version":1}, at once. Then as in transfer_session.h
 //   "receive unfinished"    the list of transfers that ended early; keys as in transfer_json.h
 //   "receive abandon"       the discarded transfer; keys and arguments as in transfer_json.h

@@ -1,5 +1,7 @@
 #include "fs/core/close_store.h"
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace siltfs {
@@ -14,9 +16,16 @@ constexpr uint64_t kReserveShareAtRest = 128;
 Status CloseStore(const PartsToClose& parts) {
   SILTFS_RETURN_IF_ERROR(parts.metadata.CommitAll());
   parts.reserve.Enter(SpaceReserve::Phase::kClosing);
+  auto stats = parts.maintenance.GetStats();  // needs the parts that Finish ends
   std::vector<Mutation> last;
   SILTFS_RETURN_IF_ERROR(parts.chunks.Finish(last));
   parts.jobs.recompressor().TakeOwed(last);
+  if (stats.ok()) {
+    stats->stored_bytes = parts.chunks.totals().stored_bytes;
+    if (auto sizes = parts.maintenance.LastSizes(*stats)) last.push_back(*std::move(sizes));
+  } else {
+    stats.status().IgnoreError("the sample of the store's sizes is left out");
+  }
   SILTFS_RETURN_IF_ERROR(parts.index.Close());
   if (parts.guide != nullptr)
     parts.guide->Close().IgnoreError("the next mount covers the segments again");

@@ -7,6 +7,7 @@
 #include "fs/chunks/chunk_store.h"
 #include "fs/core/index_replay.h"
 #include "fs/core/maintenance_jobs.h"
+#include "fs/core/store_maintenance_impl.h"
 #include "fs/deltas/near_duplicates.h"
 #include "fs/guide/segment_guide.h"
 #include "fs/meta/id_allocator.h"
@@ -31,8 +32,9 @@ struct PartsToClose {
   IdAllocator& ids;
   ChunkStore& chunks;
   NearDuplicates* near_duplicates;
-  MaintenanceJobs& jobs;  // stopped
-  IndexReplay* replay;    // stopped
+  StoreMaintenanceImpl& maintenance;  // stopped
+  MaintenanceJobs& jobs;              // stopped
+  IndexReplay* replay;                // stopped
 };
 
 // Commits all changes and closes the parts. No calls but this one run meanwhile. After kNoSpace,

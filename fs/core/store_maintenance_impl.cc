@@ -42,6 +42,7 @@ void StoreMaintenanceImpl::StartInBackground() {
   if (jobs_->guide_updater() != nullptr) jobs_->guide_updater()->StartInBackground();
   if (store_.options().recompress_in_background) jobs_->recompressor().StartInBackground();
   if (store_.options().collect_in_background) jobs_->collector().StartInBackground();
+  if (store_.options().record_sizes_daily) sizes_.StartInBackground();
 }
 
 void StoreMaintenanceImpl::StopRecompression() {
@@ -61,6 +62,8 @@ void StoreMaintenanceImpl::StopScrubbing() {
 }
 
 void StoreMaintenanceImpl::Stop() {
+  surveyor_.Stop();
+  sizes_.Stop();
   if (jobs_ != nullptr) jobs_->Stop();
 }
 

@@ -11,6 +11,8 @@
 #include "fs/chunks/chunk_parts.h"
 #include "fs/content/file_content.h"
 #include "fs/core/maintenance_jobs.h"
+#include "fs/core/size_recorder.h"
+#include "fs/core/store_surveyor.h"
 #include "fs/deltas/near_duplicates.h"
 #include "fs/guide/segment_guide.h"
 #include "fs/inodes/change_applier.h"
@@ -39,7 +41,10 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
         jobs_(jobs),
         content_(content),
         changes_(changes),
-        lifetimes_(lifetimes) {}
+        lifetimes_(lifetimes),
+        surveyor_(store, index, parts),
+        sizes_(store.env(), store.metadata(), store.options().store,
+               [this] { return GetStats(); }) {}
 
   Result<FileSystemStats> GetStats() override;
   Result<RecompressionReport> Recompress() override;
@@ -49,11 +54,19 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
   Result<ScrubReport> Scrub(ScrubMode mode) override;
   void InterruptScrub() override;
   void StopScrubbing() override;
+  Result<StoreSurvey> Survey(const SurveyProgressFunction& on_progress) override {
+    return surveyor_.Survey(on_progress);
+  }
 
   // Starts the background work that the options ask for.
   void StartInBackground();
   // Stops all jobs permanently. Call it while metadata still accepts changes.
   void Stop();
+  // The record of the store's sizes with these statistics, to be written when the store is closed.
+  // nullopt if there is nothing to write.
+  std::optional<Mutation> LastSizes(const FileSystemStats& stats) const {
+    return sizes_.Sample(stats);
+  }
 
  private:
   // Waits until all full segments are sealed. Then makes a commit, even if nothing changed, so that
@@ -75,6 +88,8 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
   const FileContent& content_;
   ChangeApplier& changes_;
   InodeLifetimes& lifetimes_;
+  StoreSurveyor surveyor_;
+  SizeRecorder sizes_;
 };
 
 }  // namespace siltfs

@@ -184,6 +184,9 @@ struct FileSystemOptions {
   BaseChooser* base_chooser = nullptr;
   // Collects garbage in the background once enough content was removed or replaced.
   bool collect_in_background = false;
+  // Keeps the history of the store's sizes while it is open, with a sample a day. Without this,
+  // only the end of a mount takes a sample.
+  bool record_sizes_daily = false;
   // StoreMaintenance::CollectGarbage waits this long at most for deleted files that are still in
   // use. The kernel reports only some time after a deletion that a file is no longer in use.
   std::chrono::milliseconds deletion_patience{1000};

@@ -2,12 +2,13 @@
 //
 // Thread-safety: every call from any thread; file operations and other maintenance run at the same
 // time. Ownership: belongs to the FileSystem (FileSystem::maintenance). Errors: as stated; all
-// calls but GetStats return kReadOnly if the store is read-only. Durability: if a crash undoes a
-// change of a call that has returned OK, the next call makes this change again.
+// calls but GetStats and Survey return kReadOnly if the store is read-only. Durability: if a crash
+// undoes a change of a call that has returned OK, the next call makes this change again.
 #pragma once
 
 #include <cstdint>
 
+#include "fs/interface/store_survey.h"
 #include "store/base/result.h"
 
 namespace siltfs {
@@ -55,6 +56,14 @@ class StoreMaintenance {
   virtual void InterruptScrub() = 0;
   // Stops scrubbing permanently, as StopRecompression.
   virtual void StopScrubbing() = 0;
+
+  // Surveys all chunks, as of a commit after the beginning of the call. If nothing can be
+  // committed, as of the last commit. Takes long: it walks all metadata. Also works on a store that
+  // is read-only. Calls `on_progress` at intervals, and ends if that fails; it may be empty. While
+  // it runs, garbage collection removes no segment. One survey at a time; another one waits.
+  // Returns kInterrupted while the store is being closed, kCorruption for metadata that cannot be
+  // read, and kNoSpace if no disk has room for what it sorts.
+  virtual Result<StoreSurvey> Survey(const SurveyProgressFunction& on_progress) = 0;
 };
 
 }  // namespace siltfs

@@ -209,6 +209,7 @@ Status RecordSorter<Record>::Sort() {
 
 template class RecordSorter<OneWord>;
 template class RecordSorter<TwoWords>;
+template class RecordSorter<ThreeWords>;
 template class RecordSorter<EightWords>;
 
 }  // namespace siltfs

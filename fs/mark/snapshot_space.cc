@@ -1,11 +1,10 @@
 #include "fs/mark/snapshot_space.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <memory>
 #include <utility>
 
+#include "fs/mark/node_levels.h"
 #include "fs/mark/reference_sorter.h"
 #include "fs/mark/reference_walk.h"
 #include "fs/records/inode_record.h"
@@ -26,6 +25,11 @@ struct Span {
   uint32_t first = UINT32_MAX;
   uint32_t last = 0;
 
+  // The payload of NodeLevels.
+  uint64_t Pack() const { return uint64_t{first} << 32 | last; }
+  static Span Unpack(uint64_t packed) {
+    return {static_cast<uint32_t>(packed >> 32), static_cast<uint32_t>(packed)};
+  }
   void Unite(const Span& other) {
     first = std::min(first, other.first);
     last = std::max(last, other.last);
@@ -54,49 +58,6 @@ class ChunkReference {
   static uint64_t LengthOf(const TwoWords& record) { return record[1] & kMaxLength; }
 };
 
-// A reference to a node.
-struct NodeReference {
-  RecipeChild child;
-  Span span;
-  uint64_t order = 0;  // of the walk
-
-  // For sorting by name: the name and the length of the node come first.
-  EightWords ByName() const { return Encode(0, 7); }
-  // For sorting by order.
-  EightWords ByOrder() const { return Encode(1, 0); }
-  static NodeReference FromByName(const EightWords& words) { return Decode(words, 0, 7); }
-  static NodeReference FromByOrder(const EightWords& words) { return Decode(words, 1, 0); }
-
- private:
-  // `at`: the word from which on all fields but the order lie.
-  EightWords Encode(size_t at, size_t order_at) const {
-    EightWords words{};
-    auto* const bytes = reinterpret_cast<uint8_t*>(&words[at]);
-    std::memcpy(bytes, child.name.bytes.data(), ChunkName::kSize);
-    std::memcpy(bytes + ChunkName::kSize, &child.node_bytes, sizeof child.node_bytes);
-    words[at + 3] = child.covered_bytes;
-    words[at + 4] = child.chunk_count;
-    words[at + 5] = child.hole_bytes;
-    words[at + 6] = uint64_t{span.first} << 32 | span.last;
-    words[order_at] = order;
-    return words;
-  }
-  static NodeReference Decode(const EightWords& words, size_t at, size_t order_at) {
-    NodeReference reference;
-    RecipeChild& child = reference.child;
-    const auto* const bytes = reinterpret_cast<const uint8_t*>(&words[at]);
-    std::memcpy(child.name.bytes.data(), bytes, ChunkName::kSize);
-    std::memcpy(&child.node_bytes, bytes + ChunkName::kSize, sizeof child.node_bytes);
-    child.covered_bytes = words[at + 3];
-    child.chunk_count = words[at + 4];
-    child.hole_bytes = words[at + 5];
-    reference.span = {static_cast<uint32_t>(words[at + 6] >> 32),
-                      static_cast<uint32_t>(words[at + 6])};
-    reference.order = words[order_at];
-    return reference;
-  }
-};
-
 class SpaceMeasurement {
  public:
   SpaceMeasurement(Env& env, const KvSnapshot& metadata, NodeStore& nodes,
@@ -104,34 +65,37 @@ class SpaceMeasurement {
                    const SnapshotSpaceOptions& options)
       : env_(env),
         metadata_(metadata),
-        nodes_(nodes),
         snapshots_(snapshots),
         options_(options),
-        pacer_(options.pace) {}
+        pacer_(options.pace),
+        levels_(env, Sorting(options.memory_bytes / kNodeShare), nodes, pacer_,
+                [this](const ChunkName& name, uint64_t length, Levels::Kind, const Span& span) {
+                  return AddChunk(name, length, span);
+                }) {}
 
   Result<SnapshotSpaces> Run() {
     if (snapshots_.empty()) return std::move(spaces_);
     if (snapshots_.size() > ChunkReference::kMaxPlace)
       return Status(StatusCode::kUnsupported, "the store has too many snapshots");
-    SILTFS_ASSIGN_OR_RETURN(chunks_, MakeSorter<TwoWords>(options_.memory_bytes));
+    SILTFS_ASSIGN_OR_RETURN(chunks_,
+                            RecordSorter<TwoWords>::Create(env_, Sorting(options_.memory_bytes)));
     SILTFS_RETURN_IF_ERROR(WalkRecords());
-    for (size_t level = levels_.size(); level-- > 0;)
-      SILTFS_RETURN_IF_ERROR(WalkNodes(static_cast<uint8_t>(level)));
+    SILTFS_RETURN_IF_ERROR(levels_.WalkNodes());
+    spaces_.nodes = levels_.nodes_read();
+    spaces_.spilled_bytes = levels_.spilled_bytes();
     SILTFS_RETURN_IF_ERROR(AddOthers());
     SILTFS_RETURN_IF_ERROR(Count());
     return std::move(spaces_);
   }
 
  private:
-  template <typename Record>
-  Result<std::unique_ptr<RecordSorter<Record>>> MakeSorter(size_t memory_bytes) {
-    return RecordSorter<Record>::Create(env_, {.directory = options_.spill_directory,
-                                               .memory_bytes = memory_bytes,
-                                               .minimum_free_bytes = options_.minimum_free_bytes,
-                                               .unnamed_files = true});
-  }
-  Result<std::unique_ptr<RecordSorter<EightWords>>> MakeNodeSorter() {
-    return MakeSorter<EightWords>(options_.memory_bytes / kNodeShare);
+  using Levels = NodeLevels<Span>;
+
+  ReferenceSorterOptions Sorting(size_t memory_bytes) const {
+    return {.directory = options_.spill_directory,
+            .memory_bytes = memory_bytes,
+            .minimum_free_bytes = options_.minimum_free_bytes,
+            .unnamed_files = true};
   }
 
   // --- References
@@ -141,35 +105,13 @@ class SpaceMeasurement {
     return chunks_->Add(ChunkReference::Encode(name, length, span));
   }
 
-  // `level`: of the node.
-  Status AddNode(const RecipeChild& child, uint8_t level, const Span& span) {
-    SILTFS_RETURN_IF_ERROR(pacer_.Step());
-    auto& sorter = levels_[level];
-    if (sorter == nullptr) {
-      SILTFS_ASSIGN_OR_RETURN(sorter, MakeNodeSorter());
-    }
-    return sorter->Add(NodeReference{child, span, next_order_++}.ByName());
-  }
-
-  // The items of a root or a node. `level`: their own.
-  Status AddItems(uint8_t level, const std::vector<RecipeEntry>& entries,
-                  const std::vector<RecipeChild>& children, const Span& span) {
-    for (const RecipeEntry& entry : entries) {
-      if (!entry.is_hole()) SILTFS_RETURN_IF_ERROR(AddChunk(entry.name, entry.length, span));
-    }
-    for (const RecipeChild& child : children)
-      SILTFS_RETURN_IF_ERROR(AddNode(child, static_cast<uint8_t>(level - 1), span));
-    return Status::Ok();
-  }
-
   // --- Records
 
   Status WalkRecords() {
     SILTFS_RETURN_IF_ERROR(
         WalkTable(Table::kInode, [this](std::string_view value, const Span& span) -> Status {
           SILTFS_ASSIGN_OR_RETURN(const InodeRecord record, InodeRecord::Decode(value));
-          return AddItems(record.recipe.height, record.recipe.entries, record.recipe.children,
-                          span);
+          return levels_.AddRecipe(record.recipe, span);
         }));
     return WalkTable(Table::kOverlay, [this](std::string_view value, const Span& span) -> Status {
       SILTFS_ASSIGN_OR_RETURN(const OverlayExtent extent, OverlayExtent::Decode(value));
@@ -217,51 +159,6 @@ class SpaceMeasurement {
         });
   }
 
-  // --- Nodes
-
-  // Reads the nodes of a level, and adds the references in them. All references to these nodes must
-  // have been added.
-  Status WalkNodes(uint8_t level) {
-    if (levels_[level] == nullptr) return Status::Ok();
-    SILTFS_ASSIGN_OR_RETURN(const auto nodes, UniteNodes(*levels_[level]));
-    spaces_.spilled_bytes += levels_[level]->spilled_bytes();
-    levels_[level].reset();
-    SILTFS_RETURN_IF_ERROR(nodes->Sort());
-    while (!nodes->AtEnd()) {
-      const NodeReference node = NodeReference::FromByOrder(nodes->record());
-      SILTFS_RETURN_IF_ERROR(pacer_.Step(Pacer::kNodeWork));
-      // The node itself is a chunk, too.
-      SILTFS_RETURN_IF_ERROR(AddChunk(node.child.name, node.child.node_bytes, node.span));
-      SILTFS_ASSIGN_OR_RETURN(const RecipeNode read, ReadNode(nodes_, node.child, level));
-      SILTFS_RETURN_IF_ERROR(AddItems(level, read.entries, read.children, node.span));
-      ++spaces_.nodes;
-      SILTFS_RETURN_IF_ERROR(nodes->Next());
-    }
-    spaces_.spilled_bytes += nodes->spilled_bytes();
-    return Status::Ok();
-  }
-
-  // Returns each node once, with all that its references say, in the order of the walk.
-  Result<std::unique_ptr<RecordSorter<EightWords>>> UniteNodes(
-      RecordSorter<EightWords>& references) {
-    SILTFS_ASSIGN_OR_RETURN(auto nodes, MakeNodeSorter());
-    SILTFS_RETURN_IF_ERROR(references.Sort());
-    while (!references.AtEnd()) {
-      NodeReference node = NodeReference::FromByName(references.record());
-      SILTFS_RETURN_IF_ERROR(references.Next());
-      while (!references.AtEnd()) {
-        const NodeReference other = NodeReference::FromByName(references.record());
-        if (other.child.name != node.child.name) break;
-        SILTFS_RETURN_IF_ERROR(pacer_.Step());
-        node.span.Unite(other.span);
-        node.order = std::min(node.order, other.order);
-        SILTFS_RETURN_IF_ERROR(references.Next());
-      }
-      SILTFS_RETURN_IF_ERROR(nodes->Add(node.ByOrder()));
-    }
-    return nodes;
-  }
-
   // --- Results
 
   // What garbage collection keeps for other reasons is not freed, as if live files referred to it.
@@ -295,14 +192,11 @@ class SpaceMeasurement {
 
   Env& env_;
   const KvSnapshot& metadata_;
-  NodeStore& nodes_;
   const std::vector<SnapshotBounds>& snapshots_;
   const SnapshotSpaceOptions& options_;
   Pacer pacer_;
   std::unique_ptr<RecordSorter<TwoWords>> chunks_;
-  // The references to the nodes of each level; null without any.
-  std::array<std::unique_ptr<RecordSorter<EightWords>>, Recipe::kMaxHeight> levels_;
-  uint64_t next_order_ = 0;
+  NodeLevels<Span> levels_;
   SnapshotSpaces spaces_;
 };
 

@@ -9,15 +9,11 @@
 // the last one is the same. So only these two numbers are needed for a chunk, not a set of
 // snapshots.
 //
-// References are sorted by name, so there is no lookup for a chunk. Nodes are handled level by
-// level, from the highest one down: the references to the nodes of a level are sorted by name and
-// united. Then each node is read once, whatever number of files and snapshots share it, and passes
-// its two numbers on to its items. Nodes are read in the order in which the walk has met them, so
-// that the nodes of a file are read one after the other.
+// References are sorted by name, so there is no lookup for a chunk. Nodes pass their two numbers on
+// to their items, and each node is read once (node_levels.h).
 //
 // Chunks are told apart by the first 64 bits of their names. Of 100 million chunks, two are
-// confused with a probability of 0.03 %, and then the bytes of one of them are not counted. Nodes
-// are told apart by their whole names, because a confused node would hide everything below it.
+// confused with a probability of 0.03 %, and then the bytes of one of them are not counted.
 //
 // Thread-safety: one thread. Memory: about twice `memory_bytes`, and 16 bytes for each snapshot.
 // Cost: one walk over records and versions of inodes and overlays, and one read of each distinct

@@ -27,6 +27,7 @@ namespace siltfs {
 // ordered by their first word, then by their second one, and so on.
 using OneWord = uint64_t;
 using TwoWords = std::array<uint64_t, 2>;
+using ThreeWords = std::array<uint64_t, 3>;
 using EightWords = std::array<uint64_t, 8>;
 
 template <typename Record>

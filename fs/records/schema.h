@@ -37,6 +37,8 @@ enum class Table : char {
   kScrub = 'v',            // scrub_record.h
   kGarbage = 'w',          // garbage_record.h
   kLastScrub = 'f',        // last_scrub_record.h
+  kSavingsHistory = 'a',   // savings_history.h
+  kScrubHistory = 'q',     // scrub_history.h
   kXattr = 'x',            // inode, name
   kSnapshot = 'm',         // snapshot number: snapshot_record.h; see kNextSnapshotKey
   kLineage = 'l',          // number of a lineage: lineage.h
@@ -120,6 +122,8 @@ inline constexpr std::string_view kGarbageKey = "w";
 inline constexpr std::string_view kNotesKey = "e";
 inline constexpr std::string_view kScrubKey = "v";
 inline constexpr std::string_view kLastScrubKey = "f";
+inline constexpr std::string_view kSavingsHistoryKey = "a";
+inline constexpr std::string_view kScrubHistoryKey = "q";
 // The number of the next snapshot (little-endian, 8 bytes); absent if there never was a snapshot.
 inline constexpr std::string_view kNextSnapshotKey = "m";
 

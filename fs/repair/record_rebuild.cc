@@ -12,7 +12,9 @@
 #include "fs/records/garbage_record.h"
 #include "fs/records/last_scrub_record.h"
 #include "fs/records/lineage.h"
+#include "fs/records/savings_history.h"
 #include "fs/records/schema.h"
+#include "fs/records/scrub_history.h"
 #include "fs/records/scrub_record.h"
 #include "fs/segments/sealed_record.h"
 #include "fs/versions/record_form.h"
@@ -68,6 +70,8 @@ bool RecordRebuild::Keep(std::string_view key, std::string_view value) {
     case Table::kGarbage:
     case Table::kScrub:
     case Table::kLastScrub:
+    case Table::kSavingsHistory:
+    case Table::kScrubHistory:
       return key.size() != 1 || KeepSingle(key, value);
     case Table::kReplacement:
     case Table::kRemovedSegment:
@@ -133,6 +137,10 @@ bool RecordRebuild::KeepSingle(std::string_view key, std::string_view value) {
       return ScrubRecord::Decode(value).ok();
     case Table::kLastScrub:
       return LastScrubRecord::Decode(value).ok();
+    case Table::kSavingsHistory:
+      return SavingsHistory::Decode(value).ok();
+    case Table::kScrubHistory:
+      return ScrubHistory::Decode(value).ok();
     default:
       return NumberIn(value).has_value();
   }

@@ -7,6 +7,7 @@
 
 #include "fs/records/last_scrub_record.h"
 #include "fs/records/schema.h"
+#include "fs/records/scrub_history.h"
 #include "fs/scrub/segment_scrub.h"
 #include "fs/segments/segment_tables.h"
 
@@ -54,10 +55,30 @@ Result<ScrubOutcome> Scrubber::Scrub(ScrubPace pace) {
                              .damaged_blocks = statistics_.damaged_blocks,
                              .damaged_chunks = statistics_.damaged_chunks,
                              .damaged_footers = statistics_.damaged_footers};
+  std::vector<Mutation> records = {{std::string(kScrubKey), {}},
+                                   {std::string(kLastScrubKey), last.Encode()}};
+  if (auto history = WithScrub({last, statistics_.chunks, statistics_.bytes}))
+    records.push_back({std::string(kScrubHistoryKey), history->Encode()});
   statistics_ = {};
-  SILTFS_RETURN_IF_ERROR(
-      WriteRecords({{std::string(kScrubKey), {}}, {std::string(kLastScrubKey), last.Encode()}}));
+  SILTFS_RETURN_IF_ERROR(WriteRecords(std::move(records)));
   return outcome;
+}
+
+// A history that cannot be read must not prevent a scrub. A malformed one begins again.
+std::optional<ScrubHistory> Scrubber::WithScrub(const PastScrub& scrub) const {
+  const auto value = deps_.metadata.CommittedSnapshot()->Get(kScrubHistoryKey);
+  if (!value.ok()) {
+    value.status().IgnoreError("fsck reports unreadable metadata");
+    return std::nullopt;
+  }
+  ScrubHistory history;
+  if (*value) {
+    auto decoded = ScrubHistory::Decode(**value);
+    if (decoded.ok()) history = *std::move(decoded);
+    if (decoded.status().Is(StatusCode::kNeedsNewer)) return std::nullopt;
+  }
+  history.Add(scrub);
+  return history;
 }
 
 Status Scrubber::ScrubAll(ScrubPace pace) {

@@ -23,6 +23,7 @@
 #include "fs/jobs/background_job.h"
 #include "fs/jobs/store_activity.h"
 #include "fs/meta/commit_port.h"
+#include "fs/records/scrub_history.h"
 #include "fs/records/scrub_record.h"
 #include "fs/scrub/scrub_outcome.h"
 #include "fs/segments/block_pipeline.h"
@@ -96,6 +97,8 @@ class Scrubber {
   // Writes these records of the scrub. Also writes the changes of the damage list that metadata
   // does not have yet.
   Status WriteRecords(std::vector<Mutation> records);
+  // The history of scrubs with this one; nullopt if the history must not be replaced.
+  std::optional<ScrubHistory> WithScrub(const PastScrub& scrub) const;
   // Passes the first kMostReported sentences to options_.report. In place of the next one, passes a
   // sentence that says that there is more damage.
   void Report(const std::string& sentence) SILTFS_REQUIRES(job_.run_mutex());

@@ -2,9 +2,7 @@
 
 #include <utility>
 
-#include "fs/mark/reference_sorter.h"
-#include "store/env/files.h"
-#include "store/env/process.h"
+#include "fs/snapshots/sort_directory.h"
 
 namespace siltfs {
 namespace {
@@ -29,23 +27,12 @@ Result<std::vector<SnapshotMeasurer::Measured>> SnapshotMeasurer::Measure(
     measured.push_back({snapshot, {}});
     bounds.push_back(BoundsOf(snapshot));
   }
-  SILTFS_ASSIGN_OR_RETURN(const SnapshotSpaces spaces, MeasureAll(*metadata, bounds, check));
+  SILTFS_ASSIGN_OR_RETURN(const SnapshotSpaces spaces,
+                          SortInStore(store_, kSortDirectory, [&](const std::string& directory) {
+                            return MeasureWith(directory, *metadata, bounds, check);
+                          }));
   for (size_t i = 0; i < measured.size(); ++i) measured[i].bytes = spaces.snapshots[i];
   return measured;
-}
-
-Result<SnapshotSpaces> SnapshotMeasurer::MeasureAll(const KvSnapshot& metadata,
-                                                    const std::vector<SnapshotBounds>& bounds,
-                                                    const std::function<Status()>& check) {
-  if (!store_.options().read_only) {
-    const std::string directory = JoinPath(store_.options().store, kSortDirectory);
-    auto spaces = MeasureWith(directory, metadata, bounds, check);
-    ReferenceSorter::RemoveLeftovers(store_.env(), directory)
-        .IgnoreError("there are some only after a crash");
-    store_.env().RemoveDirectory(directory).IgnoreError("it was not needed");
-    if (!spaces.status().Is(StatusCode::kNoSpace)) return spaces;
-  }
-  return MeasureWith(TemporaryDirectory(), metadata, bounds, check);
 }
 
 Result<SnapshotSpaces> SnapshotMeasurer::MeasureWith(const std::string& directory,

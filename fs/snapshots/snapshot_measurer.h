@@ -41,9 +41,6 @@ class SnapshotMeasurer {
   void Stop() SILTFS_EXCLUDES(mutex_);
 
  private:
-  Result<SnapshotSpaces> MeasureAll(const KvSnapshot& metadata,
-                                    const std::vector<SnapshotBounds>& bounds,
-                                    const std::function<Status()>& check);
   // Sorts in this directory.
   Result<SnapshotSpaces> MeasureWith(const std::string& directory, const KvSnapshot& metadata,
                                      const std::vector<SnapshotBounds>& bounds,

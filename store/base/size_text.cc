@@ -66,6 +66,15 @@ std::string FormatSize(double bytes, int decimals) {
 
 std::string FormatSize(uint64_t bytes) { return FormatSize(static_cast<double>(bytes), 1); }
 
+std::string FormatCount(uint64_t count) {
+  std::string text = std::to_string(count);
+  for (size_t place = text.size(); place > 3;) {
+    place -= 3;
+    text.insert(place, 1, ',');
+  }
+  return text;
+}
+
 std::string FormatSizeArgument(uint64_t bytes) {
   size_t units = 0;
   while (bytes != 0 && bytes % 1024 == 0 && units < kUnits.size()) {

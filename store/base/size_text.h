@@ -1,4 +1,4 @@
-// Sizes as text for users: "8K", "52M", "1.5 GiB".
+// Sizes and counts as text for users: "8K", "52M", "1.5 GiB", "1,234,567".
 //
 // Thread-safety: functions only, safe to call from any thread.
 #pragma once
@@ -21,6 +21,9 @@ Result<uint64_t> ParseSize(std::string_view text);
 std::string FormatSize(uint64_t bytes);
 // The same with a chosen number of decimals, and for sizes beyond 64 bits.
 std::string FormatSize(double bytes, int decimals);
+
+// A count with its digits in groups: "1,234,567".
+std::string FormatCount(uint64_t count);
 
 // The exact size in the form that ParseSize takes: "64", "128K", "5M".
 std::string FormatSizeArgument(uint64_t bytes);

@@ -29,7 +29,7 @@ Status WriteAll(const Descriptor& file, std::string_view content) {
 
 }  // namespace
 
-Status PublishFile(const std::string& path, std::string_view content) {
+Status CheckPublishable(const std::string& path) {
   struct stat present;
   if (lstat(path.c_str(), &present) == 0) {
     if (!S_ISREG(present.st_mode))
@@ -37,6 +37,15 @@ Status PublishFile(const std::string& path, std::string_view content) {
   } else if (errno != ENOENT) {
     return PosixError("look at", errno).At(path);
   }
+  const size_t slash = path.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (access(directory.c_str(), W_OK | X_OK) != 0)
+    return PosixError("create a file in the directory", errno).At(path);
+  return Status::Ok();
+}
+
+Status PublishFile(const std::string& path, std::string_view content) {
+  SILTFS_RETURN_IF_ERROR(CheckPublishable(path));
   std::string made = path + ".XXXXXX";
   const Descriptor file(mkostemp(made.data(), O_CLOEXEC));
   if (!file.valid()) return PosixError("create a file beside", errno).At(path);

@@ -16,5 +16,8 @@ namespace siltfs {
 // the file may be old or empty. kInvalidArgument if the path leads to a symbolic link, a directory
 // or a device, because a rename would replace them.
 Status PublishFile(const std::string& path, std::string_view content);
+// Finds out whether PublishFile would refuse the path, before the content is made. Errors: the
+// same, and kNotFound if the directory is missing.
+Status CheckPublishable(const std::string& path);
 
 }  // namespace siltfs

@@ -17,7 +17,9 @@
 #include "fs/records/inode_record.h"
 #include "fs/records/last_scrub_record.h"
 #include "fs/records/overlay_extent.h"
+#include "fs/records/savings_history.h"
 #include "fs/records/schema.h"
+#include "fs/records/scrub_history.h"
 #include "fs/records/scrub_record.h"
 #include "fs/records/segment_record.h"
 #include "fs/rocksdb/sync_ledger.h"
@@ -160,6 +162,8 @@ constexpr std::array<bool (*)(ByteView), 22> kRecords = {
     GoRoundText<ScrubRecord>,
     GoRoundManifestEdit,
     GoRoundText<LastScrubRecord>,
+    GoRoundText<SavingsHistory>,
+    GoRoundText<ScrubHistory>,
 };
 
 ChunkName Name(uint8_t byte) {
@@ -284,6 +288,13 @@ std::vector<Bytes> FuzzSeeds() {
   add(GoRoundDamage, DamagedBlock{3, 50, {{1, 2}, {0, 0}, {5, 6}}}.EncodeChunks());
   add(GoRoundText<ScrubRecord>, ScrubRecord{9, 8, 7, 6, 5, 4, 3, 2}.Encode());
   add(GoRoundText<LastScrubRecord>, LastScrubRecord{9, 8, 7, 6}.Encode());
+  SavingsHistory sizes;
+  sizes.Add({.taken_ns = 5, .logical_bytes = 9});
+  sizes.Add({.taken_ns = 6, .damaged_chunks = 2});
+  add(GoRoundText<SavingsHistory>, sizes.Encode());
+  ScrubHistory scrubs;
+  scrubs.Add({.found = {9, 8, 7, 6}, .chunks = 5, .bytes = 4});
+  add(GoRoundText<ScrubHistory>, scrubs.Encode());
 
   std::vector<Bytes> inputs;
   for (const auto& [record, text] : seeds) {

@@ -11,7 +11,7 @@
 
 namespace siltfs::testing {
 
-class MemoryMaintenance final : public StoreMaintenance {
+class MemoryMaintenance : public StoreMaintenance {
  public:
   explicit MemoryMaintenance(std::function<FileSystemStats()> stats) : stats_(std::move(stats)) {}
 
@@ -29,6 +29,10 @@ class MemoryMaintenance final : public StoreMaintenance {
   }
   void InterruptScrub() override {}
   void StopScrubbing() override {}
+  Result<StoreSurvey> Survey(const SurveyProgressFunction& on_progress) override {
+    if (on_progress) SILTFS_RETURN_IF_ERROR(on_progress({.name = "files"}));
+    return StoreSurvey();
+  }
 
  private:
   const std::function<FileSystemStats()> stats_;

@@ -21,6 +21,7 @@ _siltfs_options() {
     export) echo --verify --json --help ;;
     check-health) echo --scrub-age --nearly-full --full --backlog --dead --timeout --mounted --json --help ;;
     metrics) echo --output --help ;;
+    report) echo --output --quiet --help ;;
     index | snapshot) echo --help ;;
     "index stat" | "index verify") echo --json --help ;;
     "index dump") echo --names --json --help ;;
@@ -39,6 +40,7 @@ _siltfs() {
   esac
   if [[ $command == index || $command == snapshot ]] && ((COMP_CWORD > at)); then command="$command ${COMP_WORDS[at]}"; fi
   COMPREPLY=()
+  if [[ $command == report && $previous == -o ]]; then previous=--output; fi
   case $previous in
     --compression) mapfile -t COMPREPLY < <(compgen -W "zstd:3 none" -- "$current"); return ;;
     --delta) mapfile -t COMPREPLY < <(compgen -W "on off" -- "$current"); return ;;
@@ -65,9 +67,9 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics index help version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics report index help version" -- "$current")
   elif [[ $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics report index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == snapshot ]]; then

@@ -26,6 +26,7 @@
 #include "fs/control/server.h"
 #include "fs/control/snapshot_json.h"
 #include "fs/control/stats_json.h"
+#include "fs/control/survey_session.h"
 #include "fs/control/transfer_json.h"
 #include "fs/control/transfer_session.h"
 #include "fs/export/export_session.h"
@@ -94,6 +95,7 @@ FileSystemOptions ToFileSystemOptions(const DaemonOptions& options, const Log& l
   made.keep_guide = true;
   made.recompress_in_background = true;
   made.collect_in_background = !options.mount.no_background_gc;
+  made.record_sizes_daily = true;
   made.quiet_interval = kQuietInterval;
   if (options.mount.commit_interval) made.commit_interval = *options.mount.commit_interval;
   return made;
@@ -197,6 +199,14 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
   const auto ends = [&state](const std::function<bool()>& stopped) {
     return [&state, &stopped] { return stopped() || state.Name() == control::kClosing; };
   };
+  const control::Session survey = {
+      .check = [](const Json&) { return Status::Ok(); },
+      .greeting = {{"version", kSurveyVersion}},
+      .run =
+          [&maintenance, &options, info, ends](LocalStream& stream, const Json&,
+                                               const std::function<bool()>& stopped) {
+            return ServeSurvey(maintenance, options.store, info(), stream, ends(stopped));
+          }};
   const control::Session send = {.check = [](const Json&) { return Status::Ok(); },
                                  .greeting = {{"version", kTransferVersion}},
                                  .run =
@@ -245,6 +255,7 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                               {"export", export_},
                                               {"clone", clone},
                                               {kDiffSession, diff},
+                                              {kSurveySession, survey},
                                               {kSendSession, send},
                                               {kReceiveSession, receive},
                                               {std::string(attach::kCommand), attach}}};

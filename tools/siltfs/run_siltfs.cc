@@ -85,6 +85,7 @@ constexpr std::array kCommands = {
             ConfigureNumbered<ConfigureCheckHealth>, kPluginFailureCodes},
     Command{"metrics", "Print the statistics of a store for Prometheus",
             ConfigureNumbered<ConfigureMetrics>},
+    Command{"report", "Make a page with plots of a store", ConfigureNumbered<ConfigureReport>},
     Command{"index", "Show, check, rebuild or plan the chunk index",
             ConfigureNumbered<ConfigureIndex>},
 };

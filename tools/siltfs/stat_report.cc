@@ -19,16 +19,6 @@ uint64_t Number(const Json& statistics, const char* key) {
   return statistics.at(key).get<uint64_t>();
 }
 
-// 1234567 -> "1,234,567"
-std::string Grouped(uint64_t number) {
-  std::string text = std::to_string(number);
-  for (size_t place = text.size(); place > 3;) {
-    place -= 3;
-    text.insert(place, 1, ',');
-  }
-  return text;
-}
-
 // With less data the store's own overhead dominates, and the ratios would say nothing about the
 // data.
 constexpr uint64_t kLeastForRatios = 1 << 20;
@@ -117,14 +107,15 @@ void AddSpace(const Json& statistics, Table& table) {
 
 void AddContents(const Json& statistics, Table& table) {
   table.Section("Contents");
-  table.Row("files", Grouped(Number(statistics, "files")));
-  table.Row("directories", Grouped(Number(statistics, "directories")));
-  table.Row("chunks, references", Grouped(Number(statistics, "chunks_logical")));
-  table.Row("chunks, distinct", Grouped(Number(statistics, "chunks_unique")));
-  table.Row("SHA-1 collisions", Grouped(Number(statistics, "sha1_collisions")), "both chunks kept");
-  table.Row("damaged blocks", Grouped(Number(statistics, "damaged_blocks")),
+  table.Row("files", FormatCount(Number(statistics, "files")));
+  table.Row("directories", FormatCount(Number(statistics, "directories")));
+  table.Row("chunks, references", FormatCount(Number(statistics, "chunks_logical")));
+  table.Row("chunks, distinct", FormatCount(Number(statistics, "chunks_unique")));
+  table.Row("SHA-1 collisions", FormatCount(Number(statistics, "sha1_collisions")),
+            "both chunks kept");
+  table.Row("damaged blocks", FormatCount(Number(statistics, "damaged_blocks")),
             fmt::format("known, with {} chunks (siltfs scrub)",
-                        Grouped(Number(statistics, "damaged_chunks"))));
+                        FormatCount(Number(statistics, "damaged_chunks"))));
   AddLastScrub(statistics, table);
   table.Section("Processor");
   table.Row("files are cut by", statistics.at("chunker_kernel").get<std::string>());
@@ -133,18 +124,18 @@ void AddContents(const Json& statistics, Table& table) {
 
 void AddIndex(const Json& index, Table& table) {
   table.Section(fmt::format("Index ({})", index.at("engine").get<std::string>()));
-  table.Row("entries", Grouped(Number(index, "entries")));
+  table.Row("entries", FormatCount(Number(index, "entries")));
   table.Row("memory", FormatSize(Number(index, "memory_bytes")),
             fmt::format("{:.2f} bytes an entry", index.at("memory_bytes_per_entry").get<double>()));
   table.Row("flash", FormatSize(Number(index, "flash_bytes")));
-  table.Row("lookups", Grouped(Number(index, "lookups")), "since it was opened");
-  table.Row("flash reads", Grouped(Number(index, "flash_reads")),
+  table.Row("lookups", FormatCount(Number(index, "lookups")), "since it was opened");
+  table.Row("flash reads", FormatCount(Number(index, "flash_reads")),
             fmt::format("{:.2f} a lookup", index.at("read_amplification").get<double>()));
   table.Row("flash written", FormatSize(Number(index, "flash_bytes_written")),
             fmt::format("{:.2f} bytes a byte put", index.at("write_amplification").get<double>()));
   for (const Json& store : index.at("stores")) {
     table.Row(fmt::format("{} x {}", Number(store, "count"), store.at("kind").get<std::string>()),
-              Grouped(Number(store, "entries")),
+              FormatCount(Number(store, "entries")),
               fmt::format("entries, {} memory, {} flash", FormatSize(Number(store, "memory_bytes")),
                           FormatSize(Number(store, "flash_bytes"))));
   }
@@ -152,39 +143,40 @@ void AddIndex(const Json& index, Table& table) {
 
 void AddGuide(const Json& guide, Table& table) {
   table.Section("Segment guide");
-  table.Row("segments", Grouped(Number(guide, "segments")),
-            fmt::format("covered, {} others", Grouped(Number(guide, "uncovered_segments"))));
-  table.Row("names", Grouped(Number(guide, "names")),
-            fmt::format("in {} groups", Grouped(Number(guide, "groups"))));
+  table.Row("segments", FormatCount(Number(guide, "segments")),
+            fmt::format("covered, {} others", FormatCount(Number(guide, "uncovered_segments"))));
+  table.Row("names", FormatCount(Number(guide, "names")),
+            fmt::format("in {} groups", FormatCount(Number(guide, "groups"))));
   table.Row("memory", FormatSize(Number(guide, "memory_bytes")));
   table.Row("flash", FormatSize(Number(guide, "flash_bytes")),
-            fmt::format("{} slicefilters", Grouped(Number(guide, "slicefilters"))));
-  table.Row("lookups", Grouped(Number(guide, "lookups")),
+            fmt::format("{} slicefilters", FormatCount(Number(guide, "slicefilters"))));
+  table.Row("lookups", FormatCount(Number(guide, "lookups")),
             fmt::format("since the mount, {} segments searched",
-                        Grouped(Number(guide, "segments_searched"))));
-  table.Row("flash reads", Grouped(Number(guide, "flash_reads")));
+                        FormatCount(Number(guide, "segments_searched"))));
+  table.Row("flash reads", FormatCount(Number(guide, "flash_reads")));
   table.Row("flash written", FormatSize(Number(guide, "flash_bytes_written")));
-  table.Row("damaged pages", Grouped(Number(guide, "damaged_pages")), "met since the mount");
+  table.Row("damaged pages", FormatCount(Number(guide, "damaged_pages")), "met since the mount");
 }
 
 void AddDeltas(const Json& deltas, Table& table) {
   table.Section("Deltas");
-  table.Row("segments", Grouped(Number(deltas, "segments")), "with deltas");
-  table.Row("chunks", Grouped(Number(deltas, "deltas")),
+  table.Row("segments", FormatCount(Number(deltas, "segments")), "with deltas");
+  table.Row("chunks", FormatCount(Number(deltas, "deltas")),
             fmt::format("stored as deltas since the mount, of {} examined",
-                        Grouped(Number(deltas, "examined"))));
+                        FormatCount(Number(deltas, "examined"))));
   table.Row("saved", FormatSize(Number(deltas, "saved_bytes")), "by them");
   const Json& lsh = deltas.at("lsh");
   if (lsh.is_null()) return;
-  table.Row("super-features", Grouped(Number(lsh, "entries")),
-            fmt::format("in {} tables", Grouped(Number(lsh, "tables"))));
+  table.Row("super-features", FormatCount(Number(lsh, "entries")),
+            fmt::format("in {} tables", FormatCount(Number(lsh, "tables"))));
   table.Row("memory", FormatSize(Number(lsh, "memory_bytes") + Number(deltas, "memory_bytes")));
   table.Row("flash", FormatSize(Number(lsh, "flash_bytes")));
-  table.Row("lookups", Grouped(Number(lsh, "lookups")),
-            fmt::format("since the mount, {} candidates", Grouped(Number(deltas, "candidates"))));
-  table.Row("flash reads", Grouped(Number(lsh, "flash_reads")));
+  table.Row(
+      "lookups", FormatCount(Number(lsh, "lookups")),
+      fmt::format("since the mount, {} candidates", FormatCount(Number(deltas, "candidates"))));
+  table.Row("flash reads", FormatCount(Number(lsh, "flash_reads")));
   table.Row("flash written", FormatSize(Number(lsh, "flash_bytes_written")));
-  table.Row("damaged pages", Grouped(Number(lsh, "damaged_pages")), "met since the mount");
+  table.Row("damaged pages", FormatCount(Number(lsh, "damaged_pages")), "met since the mount");
 }
 
 }  // namespace

@@ -114,6 +114,8 @@ void Recount::Add(const std::string& key, const std::string& value) {
     case Table::kGarbage:
     case Table::kIdRanges:
     case Table::kLastScrub:
+    case Table::kSavingsHistory:
+    case Table::kScrubHistory:
     case Table::kScrub:
     case Table::kSecondary:
     case Table::kSegment:

@@ -337,6 +337,8 @@ TEST_CASE("every metadata key is encoded as in docs/format.md, and parsed again"
   CHECK(kGarbageKey == "w");
   CHECK(kScrubKey == "v");
   CHECK(kLastScrubKey == "f");
+  CHECK(kSavingsHistoryKey == "a");
+  CHECK(kScrubHistoryKey == "q");
   CHECK(kIdRangesKey == "r");
   CHECK(kCommitNumberKey == "c");
   CHECK(kCountersKey == "t");

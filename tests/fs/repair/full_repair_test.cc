@@ -8,7 +8,9 @@
 #include "fs/records/directory_entry.h"
 #include "fs/records/last_scrub_record.h"
 #include "fs/records/overlay_extent.h"
+#include "fs/records/savings_history.h"
 #include "fs/records/schema.h"
+#include "fs/records/scrub_history.h"
 #include "fs/records/scrub_record.h"
 #include "fs/records/segment_record.h"
 #include "fs/segments/sealed_record.h"
@@ -265,9 +267,17 @@ TEST_CASE("unreadable inodes are removed, but directories with names are recreat
     store.Put(DamageKey(1, 0), damage);
     store.Put(std::string(kScrubKey), ScrubRecord{.reached = 1}.Encode());
     store.Put(std::string(kLastScrubKey), LastScrubRecord{.ended_ns = 1}.Encode());
+    SavingsHistory sizes;
+    sizes.Add({.taken_ns = 1, .logical_bytes = 2});
+    store.Put(std::string(kSavingsHistoryKey), sizes.Encode());
+    store.Put(std::string(kScrubHistoryKey), ScrubHistory().Encode());
     Repair(store, RepairMode::kAll);
-    store.EditMetadata([&damage](KvStore& kv) {
+    store.EditMetadata([&](KvStore& kv) {
       CHECK(**kv.Get(DamageKey(1, 0)) == damage);
+      const auto kept = SavingsHistory::Decode(kv.Get(kSavingsHistoryKey)->value_or(""));
+      REQUIRE_OK(kept);
+      CHECK(kept->samples().front() == sizes.samples().front());
+      CHECK(kv.Get(kScrubHistoryKey)->has_value());
       CHECK(kv.Get(kScrubKey)->has_value());
       CHECK(kv.Get(kLastScrubKey)->has_value());
       CHECK_FALSE(kv.Get("zebra")->has_value());
@@ -275,13 +285,15 @@ TEST_CASE("unreadable inodes are removed, but directories with names are recreat
   }
   SECTION("store-wide records") {
     const std::string what =
-        GENERATE("ids", "segment", "commit", "removed", "replacement", "scrub");
+        GENERATE("ids", "segment", "commit", "removed", "replacement", "scrub", "sizes", "scrubs");
     if (what == "ids") store.Remove(std::string(kIdRangesKey));
     if (what == "segment") store.Put(SegmentKey(1), "?");
     if (what == "commit") store.Put("c", "?");
     if (what == "removed") store.Put(RemovedSegmentKey(1), "");
     if (what == "replacement") store.Put(ReplacementKey(1000), SegmentRecord().Encode());
     if (what == "scrub") store.Put(std::string(kLastScrubKey), "?");
+    if (what == "sizes") store.Put(std::string(kSavingsHistoryKey), "?");
+    if (what == "scrubs") store.Put(std::string(kScrubHistoryKey), "?");
     const RepairReport report = Repair(store, RepairMode::kAll);
     INFO(Describe(report));
     CHECK(report.left == 0);

@@ -9,7 +9,9 @@
 #include "fs/open/store_records.h"
 #include "fs/records/directory_entry.h"
 #include "fs/records/last_scrub_record.h"
+#include "fs/records/savings_history.h"
 #include "fs/records/schema.h"
+#include "fs/records/scrub_history.h"
 #include "fs/rocksdb/rocksdb_store.h"
 #include "store/base/coding.h"
 #include "store/env/sim_env.h"
@@ -146,6 +148,10 @@ TEST_CASE("malformed records and intents are not kept") {
   CHECK_FALSE(rebuild.Keep(std::string(kScrubKey), "?"));
   CHECK_FALSE(rebuild.Keep(std::string(kLastScrubKey), "?"));
   CHECK(rebuild.Keep(std::string(kLastScrubKey), LastScrubRecord{.ended_ns = 1}.Encode()));
+  CHECK_FALSE(rebuild.Keep(std::string(kSavingsHistoryKey), "?"));
+  CHECK(rebuild.Keep(std::string(kSavingsHistoryKey), SavingsHistory().Encode()));
+  CHECK_FALSE(rebuild.Keep(std::string(kScrubHistoryKey), "?"));
+  CHECK(rebuild.Keep(std::string(kScrubHistoryKey), ScrubHistory().Encode()));
   CHECK_FALSE(rebuild.Keep(std::string(kGarbageKey), "?"));
   CHECK_FALSE(rebuild.Keep(std::string(kCollisionsKey), "?"));
   CHECK_FALSE(rebuild.Keep(std::string(kCountersKey), "?"));

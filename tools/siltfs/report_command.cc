@@ -1,0 +1,154 @@
+// siltfs report
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "fs/control/client.h"
+#include "fs/control/survey_session.h"
+#include "fs/interface/file_system.h"
+#include "fs/interface/store_maintenance.h"
+#include "store/env/polled_signals.h"
+#include "store/env/process.h"
+#include "store/env/published_file.h"
+#include "tools/report/store_report.h"
+#include "tools/siltfs/command.h"
+#include "tools/siltfs/monitored_store.h"
+#include "tools/siltfs/printable_text.h"
+#include "tools/siltfs/progress_display.h"
+#include "tools/siltfs/store_holder.h"
+#include "tools/siltfs/store_place.h"
+#include "tools/siltfs/version.h"
+
+namespace siltfs {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Arguments {
+  std::string place;
+  std::string output;
+  bool quiet = false;
+};
+
+// Shows the progress, and fails once a signal asks the process to end.
+class Observer {
+ public:
+  Observer(ProgressDisplay& display, PolledSignals& signals)
+      : display_(display), signals_(signals) {}
+
+  bool interrupted() const { return signals_.TerminationRequested(); }
+  SurveyProgressFunction function() {
+    return [this](const SurveyProgress& progress) -> Status {
+      if (interrupted())
+        return {StatusCode::kInterrupted, "the report was interrupted; no file was changed"};
+      display_.Show({.number = progress.step,
+                     .name = progress.name,
+                     .done = progress.done,
+                     .total = progress.total},
+                    signals_.TakeStatusRequest());
+      return Status::Ok();
+    };
+  }
+
+ private:
+  ProgressDisplay& display_;
+  PolledSignals& signals_;
+};
+
+Result<Json> SurveyMounted(const control::DaemonAddress& address, Observer& observer) {
+  auto session = control::OpenSession(address, kSurveySession);
+  // A daemon that does not know the session says so in this way.
+  if (session.status().Is(StatusCode::kInvalidArgument) ||
+      (session.ok() && session->greeting.value("version", uint64_t{0}) != kSurveyVersion)) {
+    return Status(StatusCode::kNeedsNewer,
+                  "the daemon of the mount is of another version; mount the store again")
+        .At(address.store);
+  }
+  SILTFS_RETURN_IF_ERROR(session.status());
+  return ReceiveSurvey(*session->stream, observer.function());
+}
+
+// Opens the store for reading, surveys it, and closes it.
+Result<Json> SurveyUnmounted(Env& env, const std::string& store, Observer& observer) {
+  FileSystemOptions options;
+  options.store = store;
+  options.read_only = true;
+  options.keep_guide = true;
+  options.interrupted = [&observer] { return observer.interrupted(); };
+  SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(env, options));
+  auto document =
+      SurveyToJson(file_system->maintenance(), store, std::nullopt, observer.function());
+  const Status closed = file_system->Close();
+  if (!document.ok()) {
+    closed.IgnoreError("the first failure is reported");
+    return document;
+  }
+  SILTFS_RETURN_IF_ERROR(closed);
+  (*document)["stats"]["read_only"] = false;  // only this function has opened the store read-only
+  return document;
+}
+
+Result<Json> Survey(const control::DaemonAddress& address, Observer& observer, Env& env) {
+  auto mounted = SurveyMounted(address, observer);
+  const bool is_mounted =
+      !mounted.status().Is(StatusCode::kNotFound) && !mounted.status().Is(StatusCode::kStale);
+  if (is_mounted) return mounted;
+  mounted.status().IgnoreError("the store is not mounted");
+  PrepareForStore();
+  auto document =
+      OpenWhenFree(address.store, [&] { return SurveyUnmounted(env, address.store, observer); });
+  if (document.ok()) return document;
+  return ExplainLock(std::move(document).status(), address.store, "siltfs report");
+}
+
+// Escapes all texts of the document: names may have any bytes.
+void MakePrintable(Json& document) {
+  if (document.is_string()) document = Printable(document.get<std::string>());
+  if (document.is_structured()) {
+    for (Json& part : document) MakePrintable(part);
+  }
+}
+
+ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+  const Status writable = CheckPublishable(arguments.output);
+  if (!writable.ok()) return Fail(surroundings, ExitCode::kFailed, writable.ToString());
+  const auto signals = PolledSignals::Block();  // before any thread starts
+  if (!signals.ok()) return Fail(surroundings, signals.status());
+  const auto address = AddressAt(arguments.place);
+  if (!address.ok()) return Fail(surroundings, address.status());
+  ProgressDisplay display(surroundings, {.command = "report",
+                                         .subject = address->store,
+                                         .quiet = arguments.quiet,
+                                         .descriptor = std::nullopt});
+  Observer observer(display, **signals);
+  auto document = Survey(*address, observer, surroundings.env);
+  display.Clear();
+  if (!document.ok()) return Fail(surroundings, document.status());
+  MakePrintable(*document);
+  const std::string page = report::MakeStoreReport(
+      *document, {.version = kVersion,
+                  .health = std::string(HealthWord(document->at("stats"))),
+                  .made_at = static_cast<double>(surroundings.env.NowNanoseconds()) / 1e9});
+  const Status written = PublishFile(arguments.output, page);
+  return written.ok() ? ExitCode::kDone : Fail(surroundings, ExitCode::kFailed, written.ToString());
+}
+
+}  // namespace
+
+std::function<ExitCode()> ConfigureReport(CLI::App& app, Surroundings& surroundings) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("STORE|MOUNTPOINT", arguments->place,
+                 "The store's directory, or where it is mounted")
+      ->required();
+  app.add_option("-o,--output", arguments->output,
+                 "Replace this file at once as a whole with the page (HTML)")
+      ->type_name("FILE")
+      ->required();
+  app.add_flag("--quiet", arguments->quiet, "Show no progress");
+  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+}
+
+}  // namespace siltfs
