@@ -34,6 +34,8 @@ install(FILES ${debian_directory}/store.conf.example
 
 file(GLOB man_pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/man/*.8)
 install(FILES ${man_pages} DESTINATION ${man_directory} COMPONENT manual)
+install(FILES ${CMAKE_SOURCE_DIR}/tools/man/siltfs.5
+  DESTINATION ${CMAKE_INSTALL_MANDIR}/man5 COMPONENT manual)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/CHANGELOG.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT manual)
 foreach(name mount umount)

@@ -1,6 +1,7 @@
 // The manual pages, the completions and --help list the same names.
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <regex>
 #include <set>
@@ -9,6 +10,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/read_text.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/tools/run_in_process.h"
 
 namespace siltfs::testing {
@@ -156,6 +158,24 @@ TEST_CASE("The manual describes every mount option that help lists, and no other
   Collect(Tags(Section(page, ".SH MOUNT OPTIONS")), R"((?:^|\n)\.BI? ([a-z_]+))", in_manual);
   CHECK(in_manual == in_help);
   CHECK(in_help.size() >= 9);
+}
+
+TEST_CASE("siltfs(5) names the same mount options, and every file of a store") {
+  const std::string page = Plain(ReadWhole(kTools + "/man/siltfs.5"));
+  const std::string help = Run({"siltfs", "mount", "--help"}).out;
+  Names in_help;
+  Collect(help.substr(help.find("Mount options:\n")), R"(\n  ([a-z_]+)(?:=[A-Z]+)? )", in_help);
+  Names in_page;
+  Collect(Tags(Section(page, ".SH MOUNT OPTIONS")), R"((?:^|\n)\.BI? ([a-z_]+))", in_page);
+  CHECK(in_page == in_help);
+
+  const TemporaryDirectory directory;
+  REQUIRE(Run({"siltfs", "mkfs", directory / "store"}).code == 0);
+  const std::string layout = Tags(Section(page, ".SH STORE LAYOUT"));
+  for (const auto& entry : std::filesystem::directory_iterator(directory / "store")) {
+    INFO(entry.path());
+    CHECK(Has(layout, entry.path().filename().string()));
+  }
 }
 
 TEST_CASE("The manual pages of mkfs.siltfs and similar links name every option, and no others") {
