@@ -59,13 +59,6 @@ Status OtherLineage(std::string_view from, std::string_view to) {
 
 }  // namespace
 
-Status CheckSnapshotName(std::string_view name) {
-  if (IsName(name)) return Status::Ok();
-  return {StatusCode::kInvalidArgument,
-          fmt::format("\"{}\" cannot be the name of a snapshot, because no file can have this name",
-                      name)};
-}
-
 SnapshotOps::SnapshotOps(const StoreContext& store, const IdAllocator* ids, OperationGate& gate,
                          RolledBackInodes& rolled_back, InodeStore& inodes,
                          InodeLifetimes& lifetimes, SnapshotTrees& trees, FileSystem& live)
