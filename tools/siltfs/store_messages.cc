@@ -94,6 +94,8 @@ constexpr std::array kRows = {
                "remove the mount with siltfs umount, and mount the store again"},
     MessageRow{"S0329", "the daemon of the store does not answer", "The daemon was stopped.",
                "continue its process or end it", true},
+    MessageRow{"S0330", "only the superuser and the owner of the mount may control it",
+               "The command was run by another user.", "run the command as one of them", true},
 
     MessageRow{"S0401", "the mountpoint does not exist", "The directory to mount on is missing.",
                "make the directory first", true},
@@ -122,6 +124,8 @@ constexpr std::array kRows = {
                "leave the context options out", true},
     MessageRow{"S0413", "but the daemon's socket must have this name; remove",
                "A file has the name of the daemon's socket.", "remove the file"},
+    MessageRow{"S0414", "the kernel has not accepted the mount", "The kernel refused the mount.",
+               "see the kernel's log (dmesg)", true},
 
     MessageRow{"S0501", "the directory is not empty; nothing was changed",
                "A store is made only in an empty directory.",
@@ -212,6 +216,9 @@ constexpr std::array kRows = {
                "mount it for writing", true},
     MessageRow{"S0619", "a snapshot cannot be changed", "Snapshots are read-only.",
                "make a writable copy with siltfs clone", true},
+    MessageRow{"S0620", "is a symbolic link, possibly to segments",
+               "siltfs follows no links inside of a store.",
+               "move the files into the directory of the store", true},
 };
 
 }  // namespace
