@@ -16,7 +16,7 @@ struct Outcome {
   int code = 0;
   std::string out;
   std::string err;  // without the identifiers of messages
-  std::vector<std::string> ids;
+  std::vector<std::string> ids = {};
 };
 
 inline Outcome Run(const std::vector<std::string>& arguments) {
