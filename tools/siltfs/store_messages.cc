@@ -135,7 +135,7 @@ constexpr std::array kRows = {
     MessageRow{"S0503", "siltfs mkfs did not finish here, and",
                "An earlier mkfs was interrupted, and the directory has other files, too.",
                "remove the file that the message names, and run siltfs mkfs again"},
-    MessageRow{"S0504", "a store needs a disk of", "The disk is too small.",
+    MessageRow{"S0504", ", and a store needs a disk of", "The disk is too small.",
                "name a directory on a larger disk", true},
     MessageRow{"S0505", "the file system that the store is on is read-only",
                "The command must write to the store.", "do as the message says"},
