@@ -32,10 +32,11 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/
 install(FILES ${debian_directory}/store.conf.example
   DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT program)
 
-file(GLOB man_pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/man/*.8)
-install(FILES ${man_pages} DESTINATION ${man_directory} COMPONENT manual)
-install(FILES ${CMAKE_SOURCE_DIR}/tools/man/siltfs.5
-  DESTINATION ${CMAKE_INSTALL_MANDIR}/man5 COMPONENT manual)
+file(GLOB man_pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/man/*.[58])
+foreach(page IN LISTS man_pages)
+  string(REGEX MATCH "[58]$" section ${page})
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT manual)
+endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/CHANGELOG.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT manual)
 foreach(name mount umount)
