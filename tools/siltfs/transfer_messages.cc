@@ -91,6 +91,9 @@ constexpr std::array kRows = {
                "see its message and send the snapshot again", true},
     MessageRow{"S0741", "the name of the snapshot cannot be the name of a file",
                "The sender has an impossible name.", "choose a name with --name"},
+    MessageRow{"S0742", "a rollback to the snapshot * needs up to",
+               "The disk may have too little space for the rollback.",
+               "free space, for instance by deleting other snapshots"},
 
     MessageRow{"S0801", "a directory cannot be cloned into itself", "The target is in the source.",
                "choose a target outside of it", true},
