@@ -35,8 +35,11 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/
 install(FILES ${debian_directory}/store.conf.example
   DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT program)
 
-file(GLOB man_pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/man/*.8)
-install(FILES ${man_pages} DESTINATION ${man_directory} COMPONENT manual)
+file(GLOB man_pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/man/*.[58])
+foreach(page IN LISTS man_pages)
+  string(REGEX MATCH "[58]$" section ${page})
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT manual)
+endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/CHANGELOG.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT manual)
 foreach(name mount umount)
@@ -69,7 +72,8 @@ endfunction()
 set(compressed_pages)
 foreach(page IN LISTS man_pages)
   get_filename_component(name ${page} NAME)
-  list(APPEND compressed_pages ${page} ${man_directory}/${name}.gz)
+  string(REGEX MATCH "[58]$" section ${page})
+  list(APPEND compressed_pages ${page} ${CMAKE_INSTALL_MANDIR}/man${section}/${name}.gz)
 endforeach()
 siltfs_install_package_documents(debian ${CMAKE_INSTALL_DOCDIR} ${compressed_pages})
 siltfs_install_package_documents(debian-development ${CMAKE_INSTALL_DATADIR}/doc/siltfs-dev)

@@ -44,6 +44,13 @@ constexpr std::array<std::string_view, 24> kIgnored = {
 constexpr std::array<std::string_view, 5> kIgnoredPrefixes = {"x-", "X-",
                                                               "comment=", "user=", "uhelper="};
 
+// Options with a value that siltfs acts on, and those without.
+constexpr std::array<std::string_view, 8> kValues = {"index_memory", "index_merge_rate", "commit",
+                                                     "log",          "max_read",         "io_uring",
+                                                     "snapdir",      "snapshot"};
+constexpr std::array<std::string_view, 8> kSwitches = {
+    "ro", "rw", "allow_other", "allow_root", "noxattr", "nogc", "index_sync", "debug"};
+
 constexpr std::array<std::string_view, 4> kSecurityContexts = {"context", "fscontext", "defcontext",
                                                                "rootcontext"};
 
@@ -142,7 +149,7 @@ class Parser {
  private:
   // Takes an option without a value that siltfs acts on; false for any other option.
   bool TakeSwitch(const Option& option) {
-    if (option.value) return false;
+    if (option.value || !Contains(kSwitches, option.name)) return false;
     if (option.name == "ro") return options_.read_only = true;
     if (option.name == "rw") return options_.read_only = false, true;
     if (option.name == "allow_other") return options_.allow_other = true;
@@ -150,8 +157,7 @@ class Parser {
     if (option.name == "noxattr") return options_.no_xattrs = true;
     if (option.name == "nogc") return options_.no_background_gc = true;
     if (option.name == "index_sync") return options_.index_sync = true;
-    if (option.name == "debug") return options_.debug = true;
-    return false;
+    return options_.debug = true;
   }
 
   bool TakeKernelFlag(const Option& option) {
@@ -175,10 +181,7 @@ class Parser {
 
   // Takes an option with a value that siltfs acts on; false for any other option.
   Result<bool> TakeValue(const Option& option) {
-    static constexpr std::array<std::string_view, 8> kNames = {
-        "index_memory", "index_merge_rate", "commit",  "log",
-        "max_read",     "io_uring",         "snapdir", "snapshot"};
-    if (!Contains(kNames, option.name)) return false;
+    if (!Contains(kValues, option.name)) return false;
     if (!option.value || option.value->empty()) {
       return Wrong(fmt::format("mount option \"{}\" needs a value", option.name));
     }
@@ -210,6 +213,21 @@ class Parser {
 };
 
 }  // namespace
+
+std::vector<std::string> MountOptionNames() {
+  std::vector<std::string> names;
+  const auto add = [&names](const auto& list) {
+    for (const std::string_view name : list) {
+      if (!name.empty()) names.emplace_back(name);
+    }
+  };
+  add(kSwitches);
+  add(kValues);
+  for (const KernelFlag& flag : kKernelFlags) add(std::array{flag.on, flag.off});
+  add(kSecurityContexts);
+  add(kIgnored);
+  return names;
+}
 
 Result<MountOptions> ParseMountOptions(std::span<const std::string> lists) {
   // mount(8) also passes the options of the mount table, which may be unknown. So the refusal comes

@@ -52,4 +52,7 @@ inline constexpr std::chrono::seconds kMaxCommitInterval{3600};
 // kInvalidArgument, with one sentence for the user.
 Result<MountOptions> ParseMountOptions(std::span<const std::string> lists);
 
+// The names of all options, without values.
+std::vector<std::string> MountOptionNames();
+
 }  // namespace siltfs

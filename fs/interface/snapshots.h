@@ -46,6 +46,9 @@ struct SnapshotSpace {
   uint64_t freed_bytes = 0;  // of chunks that only this snapshot refers to
 };
 
+// OK if a snapshot may have this name; otherwise kInvalidArgument.
+Status CheckSnapshotName(std::string_view name);
+
 class Snapshots {
  public:
   virtual ~Snapshots() = default;

@@ -49,13 +49,6 @@ PathChange Backward(PathChange change) {
   return change;
 }
 
-Status CheckName(std::string_view name) {
-  if (IsName(name)) return Status::Ok();
-  return {StatusCode::kInvalidArgument,
-          fmt::format("\"{}\" cannot be the name of a snapshot, because no file can have this name",
-                      name)};
-}
-
 Status OtherLineage(std::string_view from, std::string_view to) {
   return {
       StatusCode::kInvalidArgument,
@@ -136,7 +129,7 @@ Status SnapshotOps::CheckFree(std::string_view name) const {
 }
 
 Result<SnapshotInfo> SnapshotOps::Create(std::string_view name) {
-  SILTFS_RETURN_IF_ERROR(CheckName(name));
+  SILTFS_RETURN_IF_ERROR(CheckSnapshotName(name));
   SILTFS_RETURN_IF_ERROR(CheckRoomForSnapshot());
   SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot made,
@@ -146,7 +139,7 @@ Result<SnapshotInfo> SnapshotOps::Create(std::string_view name) {
 }
 
 Status SnapshotOps::Rename(std::string_view name, std::string_view new_name) {
-  SILTFS_RETURN_IF_ERROR(CheckName(new_name));
+  SILTFS_RETURN_IF_ERROR(CheckSnapshotName(new_name));
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
   SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
@@ -204,7 +197,7 @@ Status SnapshotOps::Diff(std::string_view from, std::optional<std::string_view> 
 
 Result<SnapshotInfo> SnapshotOps::RollBack(std::string_view name, std::string_view kept,
                                            KernelCache* cache) {
-  SILTFS_RETURN_IF_ERROR(CheckName(kept));
+  SILTFS_RETURN_IF_ERROR(CheckSnapshotName(kept));
   SILTFS_RETURN_IF_ERROR(CheckRoomForSnapshot());
   // A wrong name must not make operations wait. The names are checked again when none runs.
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo named, Find(name));

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # check_install.sh BUILD-DIRECTORY: checks that `cmake --install` puts the program, its other names,
-# the manual pages, the completion and the files for monitoring where Debian expects them, and that
+# the manual pages, the completions and the files for monitoring where Debian expects them, and that
 # the installed program runs.
 set -euo pipefail
 
@@ -18,6 +18,7 @@ for name in mkfs mount umount fsck mount.fuse umount.fuse; do
   [[ -L $link && -x $link ]] || fail "sbin/$name.siltfs is no link to a program"
 done
 for file in share/man/man8/{siltfs,mkfs.siltfs,mount.siltfs,umount.siltfs,fsck.siltfs}.8 \
+  share/man/man5/siltfs.5 share/zsh/vendor-completions/_siltfs share/fish/vendor_completions.d/siltfs.fish \
   share/man/man8/{mount,umount}.fuse.siltfs.8 lib/systemd/system/siltfs@.service \
   share/bash-completion/completions/siltfs share/doc/siltfs/LICENSE share/doc/siltfs/docs/installing.md \
   share/siltfs/monitoring/{siltfs-alerts.yml,siltfs-dashboard.json} include/siltfs/chunks.h; do

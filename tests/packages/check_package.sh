@@ -34,6 +34,7 @@ done
   echo /usr/bin/siltfs
   for link in mkfs mount umount fsck mount.fuse umount.fuse; do echo "/usr/sbin/$link.siltfs -> ../bin/siltfs"; done
   for page in siltfs mkfs.siltfs mount.siltfs umount.siltfs fsck.siltfs; do echo "/usr/share/man/man8/$page.8.gz"; done
+  echo /usr/share/man/man5/siltfs.5.gz
   for page in mount umount; do echo "/usr/share/man/man8/$page.fuse.siltfs.8.gz -> $page.siltfs.8.gz"; done
   for unit in siltfs@.service siltfs-scrub@.service siltfs-scrub@.timer; do echo "/usr/lib/systemd/system/$unit"; done
   for text in README.md SECURITY.md copyright changelog.gz changelog.Debian.gz examples/store.conf.example; do
@@ -41,6 +42,8 @@ done
   done
   (cd "$source/docs" && printf '/usr/share/doc/siltfs/docs/%s\n' ./*.md | sed 's|\./||')
   echo /usr/share/bash-completion/completions/siltfs
+  echo /usr/share/zsh/vendor-completions/_siltfs
+  echo /usr/share/fish/vendor_completions.d/siltfs.fish
   for file in siltfs-alerts.yml siltfs-dashboard.json; do echo "/usr/share/siltfs/monitoring/$file"; done
   echo /usr/share/lintian/overrides/siltfs
   echo /etc/logrotate.d/siltfs

@@ -141,7 +141,7 @@ unmount_and_check
 step "mkfs warns the superuser, once, of a directory that another user owns"
 warned() { # STORE DIRECTORY WHAT
   "$siltfs" mkfs "$1" >"$work/out" 2>&1
-  [[ $(cat "$work/out") == "siltfs: warning: $2: the directory belongs to user 65534; this user can replace the $3" ]] || fail "mkfs says: $(cat "$work/out")"
+  [[ $(cat "$work/out") == "siltfs: warning: $2: the directory belongs to user 65534; this user can replace the $3 [S0903]" ]] || fail "mkfs says: $(cat "$work/out")"
 }
 mkdir "$disk/theirs"
 chown 65534 "$disk/theirs"

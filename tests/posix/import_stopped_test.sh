@@ -79,7 +79,7 @@ kill -CONT $client
 code=0
 wait $client || code=$?
 ((code == 1)) || fail "the client ends with $code"
-[[ $(cat "$work/err-of-client") == "siltfs: $mnt: the store is being closed" ]] ||
+[[ $(cat "$work/err-of-client") == "siltfs: $mnt: the store is being closed; try again when it is mounted again [S0319]" ]] ||
   fail "the client says: $(cat "$work/err-of-client")"
 
 step "after the unmount, nothing is left of the unfinished files, and the next run completes"

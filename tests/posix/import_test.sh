@@ -41,7 +41,7 @@ import 0 "$src/tree/" "$mnt/b"
 same_trees "$src/tree/" "$mnt/b/"
 import 0 "$src/tree/small" "$mnt/b/empty"
 cmp "$src/tree/small" "$mnt/b/empty/small"
-import 10 "$src/tree" "$mnt/no/parent"
+import 1 "$src/tree" "$mnt/no/parent"
 import 10 "$src/tree" "$work"
 
 step "a second run leaves everything alone"

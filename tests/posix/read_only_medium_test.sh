@@ -25,7 +25,7 @@ says() { # SENTENCE COMMAND...
   local code=0
   "$siltfs" "${@:2}" >"$work/out" 2>"$work/err" || code=$?
   ((code == 1)) || fail "siltfs ${*:2} ends with $code: $(cat "$work/out" "$work/err")"
-  [[ $(cat "$work/err") == "siltfs: $store: the file system that the store is on is read-only; $1" ]] || fail "siltfs ${*:2} says: $(cat "$work/err")"
+  [[ $(cat "$work/err") == "siltfs: $store: the file system that the store is on is read-only; $1 [S0505]" ]] || fail "siltfs ${*:2} says: $(cat "$work/err")"
 }
 
 try_everything() {

@@ -14,7 +14,7 @@ figure() { "$siltfs" stat --json "$1" | jq -e ".$2"; }
 mount -t tmpfs -o "size=${megabytes}m,nr_inodes=0" siltfs-test "$disk"
 # Checks for one warning. Other lines, such as advice about the kernel's settings, may stand beside it.
 warned() {
-  [[ $(grep '^siltfs: warning: ' "$work/err") == "siltfs: warning: $store: the disk has $megabytes.0 MiB, of which 16.0 MiB are kept for deleting files when it is full; a store needs a disk of 64.0 MiB at least to be of use" ]] || fail "the warning is: $(cat "$work/err")"
+  [[ $(grep '^siltfs: warning: ' "$work/err") == "siltfs: warning: $store: the disk has $megabytes.0 MiB, of which 16.0 MiB are kept for deleting files when it is full; a store needs a disk of 64.0 MiB at least to be of use [S0904]" ]] || fail "the warning is: $(cat "$work/err")"
 }
 
 step "mkfs refuses a disk on which a full store could not be emptied"
@@ -23,7 +23,7 @@ mount -t tmpfs -o size=31m,nr_inodes=0 siltfs-test "$disk"
 code=0
 "$siltfs" mkfs "$store" 2>"$work/err" || code=$?
 ((code == 1)) || fail "mkfs ends with $code: $(cat "$work/err")"
-[[ $(cat "$work/err") == "siltfs: $store: the disk has 31.0 MiB, and a store needs a disk of 32.0 MiB at least" ]] || fail "mkfs says: $(cat "$work/err")"
+[[ $(cat "$work/err") == "siltfs: $store: the disk has 31.0 MiB, and a store needs a disk of 32.0 MiB at least; name a directory on a larger disk [S0504]" ]] || fail "mkfs says: $(cat "$work/err")"
 [[ ! -e $store ]] || fail "mkfs left files behind"
 umount "$disk"
 mount -t tmpfs -o "size=${megabytes}m,nr_inodes=0" siltfs-test "$disk"

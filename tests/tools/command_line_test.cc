@@ -38,7 +38,7 @@ TEST_CASE("Help and version go to standard output and succeed") {
 TEST_CASE("Help lists exactly the existing commands") {
   const std::string help = Run({"siltfs", "--help"}).out;
   for (const char* command : {"mkfs", "mount", "umount", "stat", "settle", "gc", "scrub", "fsck",
-                              "list", "check-health", "metrics", "index"})
+                              "list", "check-health", "metrics", "explain", "index"})
     CHECK(Has(help, command));
   for (const char* command : {"report"}) CHECK_FALSE(Has(help, command));
 }
@@ -115,7 +115,8 @@ TEST_CASE("An unusable mountpoint is reported before the store is opened") {
   };
   const Outcome missing = mount(directory / "missing");
   CHECK(missing.code == 1);
-  CHECK(missing.err == "siltfs: " + (directory / "missing") + ": the mountpoint does not exist\n");
+  CHECK(missing.err == "siltfs: " + (directory / "missing") +
+                           ": the mountpoint does not exist; make the directory first\n");
   const Outcome file = mount(directory / "file");
   CHECK(file.code == 1);
   CHECK(Has(file.err, "is not a directory"));
@@ -149,7 +150,8 @@ TEST_CASE("Unmounting a path that is not a siltfs mount fails and changes nothin
   const Outcome outcome = Run({"siltfs", "umount", directory.path()});
   CHECK(outcome.code == 1);
   CHECK(outcome.err ==
-        "siltfs: " + directory.path() + ": no siltfs file system is mounted there\n");
+        "siltfs: " + directory.path() +
+            ": no siltfs file system is mounted there; siltfs list shows the mounted stores\n");
   CHECK(Run({"siltfs", "umount", "/proc"}).code == 1);
   CHECK(Run({"siltfs", "umount", directory / "missing"}).code == 1);
 }

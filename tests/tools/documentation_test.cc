@@ -1,6 +1,7 @@
 // The manual pages, the completions and --help list the same names.
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <regex>
 #include <set>
@@ -9,6 +10,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/read_text.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/tools/run_in_process.h"
 
 namespace siltfs::testing {
@@ -117,6 +119,7 @@ TEST_CASE("The manual describes every command's options, and no others") {
                                     "check-health",
                                     "metrics",
                                     "report",
+                                    "explain",
                                     "index stat",
                                     "index dump",
                                     "index verify",
@@ -158,6 +161,24 @@ TEST_CASE("The manual describes every mount option that help lists, and no other
   CHECK(in_help.size() >= 9);
 }
 
+TEST_CASE("siltfs(5) names the same mount options, and every file of a store") {
+  const std::string page = Plain(ReadWhole(kTools + "/man/siltfs.5"));
+  const std::string help = Run({"siltfs", "mount", "--help"}).out;
+  Names in_help;
+  Collect(help.substr(help.find("Mount options:\n")), R"(\n  ([a-z_]+)(?:=[A-Z]+)? )", in_help);
+  Names in_page;
+  Collect(Tags(Section(page, ".SH MOUNT OPTIONS")), R"((?:^|\n)\.BI? ([a-z_]+))", in_page);
+  CHECK(in_page == in_help);
+
+  const TemporaryDirectory directory;
+  REQUIRE(Run({"siltfs", "mkfs", directory / "store"}).code == 0);
+  const std::string layout = Tags(Section(page, ".SH STORE LAYOUT"));
+  for (const auto& entry : std::filesystem::directory_iterator(directory / "store")) {
+    INFO(entry.path());
+    CHECK(Has(layout, entry.path().filename().string()));
+  }
+}
+
 TEST_CASE("The manual pages of mkfs.siltfs and similar links name every option, and no others") {
   for (const std::string program :
        {"mkfs.siltfs", "mount.siltfs", "umount.siltfs", "fsck.siltfs"}) {
@@ -195,10 +216,10 @@ Names LongOnly(const Names& names) {
 
 TEST_CASE("Completion offers every long option, and no others") {
   for (const std::string command :
-       {"mkfs",       "mount",        "umount",        "sync",      "stat",  "settle",
-        "gc",         "scrub",        "fsck",          "import",    "send",  "receive",
-        "list",       "check-health", "metrics",       "report",    "index", "index stat",
-        "index dump", "index verify", "index rebuild", "index plan"}) {
+       {"mkfs",       "mount",        "umount",       "sync",          "stat",      "settle",
+        "gc",         "scrub",        "fsck",         "import",        "send",      "receive",
+        "list",       "check-health", "metrics",      "explain",       "report",    "index",
+        "index stat", "index dump",   "index verify", "index rebuild", "index plan"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
           LongOnly(OptionsInHelp(Help(command))));

@@ -91,7 +91,9 @@ TEST_CASE("mkfs explains why no index can hold the expected chunks, and makes no
   INFO(little);
   CHECK(little.starts_with(
       "siltfs: --expected-chunks: the index of 1000000000 chunks needs at least "));
-  CHECK(little.ends_with("more than the 44.0 MiB of --index-memory\n"));
+  CHECK(little.ends_with(
+      "more than the 44.0 MiB of --index-memory; give that size as --index-memory or "
+      "expect fewer chunks\n"));
   CHECK(Has(refused({"0"}, 2), "--expected-chunks: 0 is not in the range"));
   CHECK(Has(refused({"1E"}, 2), "--expected-chunks: 1E is not in the range"));
   CHECK(Has(refused({"many"}, 2), "--expected-chunks: \"many\" is not a size"));

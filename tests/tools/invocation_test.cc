@@ -101,12 +101,16 @@ TEST_CASE("A store may have the name of a command") {
 
 TEST_CASE("An empty path is wrong usage for every path argument") {
   for (const std::string command : {"mkfs", "umount", "stat", "gc", "scrub", "settle"})
-    CHECK(Has(Mistake({command, ""}), ": the path is empty\n"));
+    CHECK(Has(Mistake({command, ""}), ": the path is empty; name a file or a directory\n"));
   for (const std::string command : {"stat", "dump", "verify", "rebuild"})
-    CHECK(Has(Mistake({"index", command, ""}), ": the path is empty\n"));
-  CHECK(Mistake({"mount", "", "m"}) == "siltfs: STORE: the path is empty\n");
-  CHECK(Mistake({"mount", "s", ""}) == "siltfs: MOUNTPOINT: the path is empty\n");
-  CHECK(Mistake({"fsck", ""}, 16) == "siltfs: STORE: the path is empty\n");
+    CHECK(
+        Has(Mistake({"index", command, ""}), ": the path is empty; name a file or a directory\n"));
+  CHECK(Mistake({"mount", "", "m"}) ==
+        "siltfs: STORE: the path is empty; name a file or a directory\n");
+  CHECK(Mistake({"mount", "s", ""}) ==
+        "siltfs: MOUNTPOINT: the path is empty; name a file or a directory\n");
+  CHECK(Mistake({"fsck", ""}, 16) ==
+        "siltfs: STORE: the path is empty; name a file or a directory\n");
   CHECK(Run({"mount.siltfs", "", "m"}).code == 1);
 }
 
@@ -115,15 +119,16 @@ TEST_CASE("A missing parent directory is named") {
   const std::string path = directory / "a/b/c";
   const Outcome outcome = Run({"siltfs", "mkfs", path});
   CHECK(outcome.code == 1);
-  CHECK(outcome.err ==
-        "siltfs: " + path + ": its parent directory " + (directory / "a") + " does not exist\n");
+  CHECK(outcome.err == "siltfs: " + path + ": its parent directory " + (directory / "a") +
+                           " does not exist; make that directory first\n");
 }
 
 TEST_CASE("A dangling symbolic link is named") {
   const TemporaryDirectory directory;
   std::filesystem::create_symlink("nowhere", directory / "link");
   const std::string sentence =
-      "siltfs: " + (directory / "link") + ": the symbolic link leads nowhere\n";
+      "siltfs: " + (directory / "link") +
+      ": the symbolic link leads nowhere; correct the link or name another path\n";
   const Outcome made = Run({"siltfs", "mkfs", directory / "link"});
   CHECK(made.code == 1);
   CHECK(made.err == sentence);
@@ -137,7 +142,11 @@ TEST_CASE("Control characters of a path do not reach the terminal") {
   const std::string store = directory / "a\x1b[31m\nb\xff";
   const std::string shown = directory / R"(a\x1b[31m\nb\xff)";
   const Outcome missing = Run({"siltfs", "stat", store});
-  CHECK(missing.err == "siltfs: " + shown + ": there is no siltfs store here\n");
+  CHECK(
+      missing.err ==
+      "siltfs: " + shown +
+          ": there is no siltfs store here; name the directory of a store or make one with siltfs "
+          "mkfs\n");
   REQUIRE(Run({"siltfs", "mkfs", store}).code == 0);
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"siltfs", "stat", store},

@@ -179,7 +179,8 @@ TEST_CASE("mkfs names the index option that is wrong, and the right ones") {
         "siltfs: --index-option: engine silt: 13 is not a value from 0 to 12 for parameter "
         "partition_bits\n");
   CHECK(mistake({"--index-option", "partition_bits=1", "--index-option", "partition_bits=1"}) ==
-        "siltfs: --index-option: engine silt: parameter partition_bits is given twice\n");
+        "siltfs: --index-option: engine silt: parameter partition_bits is given twice; give it "
+        "once\n");
   CHECK(Has(mistake({"--index-engine", "map", "--index-option", "partition_bits=1"}),
             "engine map has no parameter \"partition_bits\" (there are: none)"));
   CHECK(Has(mistake({"--index-option", "partition_bits"}),

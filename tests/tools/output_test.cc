@@ -109,7 +109,7 @@ TEST_CASE("Every command fails if the disk of its standard output is full") {
     const int code = RunSiltfs(arguments, surroundings);
     INFO(arguments[1] << " " << arguments.back());
     CHECK(code == (arguments[1] == "fsck" ? 8 : 1));
-    CHECK(err.str() == "siltfs: standard output: the disk is full\n");
+    CHECK(err.str() == "siltfs: standard output: the disk is full [S0001]\n");
   }
 }
 
@@ -150,9 +150,13 @@ TEST_CASE("The program reports why standard output cannot be written") {
        {std::string("--help"), std::string("version"), "stat --json " + (directory / "store")}) {
     INFO(command);
     CHECK(CodeOf(command + " >/dev/full 2>" + err) == 1);
-    CHECK(said() == "siltfs: standard output: cannot write: No space left on device\n");
+    CHECK(said() ==
+          "siltfs: standard output: cannot write: No space left on device; free space on this disk "
+          "or use another one [S0507]\n");
     CHECK(CodeOf(command + " >&- 2>" + err) == 1);
-    CHECK(said() == "siltfs: standard output: cannot write: Bad file descriptor\n");
+    CHECK(said() ==
+          "siltfs: standard output: cannot write: Bad file descriptor; open it before the command "
+          "starts [S0522]\n");
     CHECK(CodeOf(command + " >/dev/null 2>" + err) == 0);
     CHECK(said().empty());
   }

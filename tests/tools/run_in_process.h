@@ -1,6 +1,8 @@
 // Runs the siltfs command line within the test's process.
 #pragma once
 
+#include <algorithm>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -13,7 +15,8 @@ namespace siltfs::testing {
 struct Outcome {
   int code = 0;
   std::string out;
-  std::string err;
+  std::string err;  // without the identifiers of messages
+  std::vector<std::string> ids = {};
 };
 
 inline Outcome Run(const std::vector<std::string>& arguments) {
@@ -21,8 +24,13 @@ inline Outcome Run(const std::vector<std::string>& arguments) {
   std::ostringstream out;
   std::ostringstream err;
   Surroundings surroundings{.env = *env, .out = out, .err = err};
-  const int code = RunSiltfs(arguments, surroundings);
-  return {.code = code, .out = out.str(), .err = err.str()};
+  Outcome outcome{.code = RunSiltfs(arguments, surroundings), .out = out.str(), .err = err.str()};
+  static const std::regex kIdentifier(R"( \[(S\d{4})\]\n)");
+  for (std::smatch found; std::regex_search(outcome.err, found, kIdentifier);) {
+    outcome.ids.push_back(found[1]);
+    outcome.err.erase(static_cast<size_t>(found.position()), found[0].length() - 1);
+  }
+  return outcome;
 }
 
 inline size_t Lines(const std::string& text) {

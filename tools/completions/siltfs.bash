@@ -6,8 +6,10 @@ _siltfs_options() {
   case $1 in
     mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --delta --index-engine --index-memory --index-option --expected-chunks --root-owner --help ;;
     mount) echo --foreground --options --help ;;
+    mount.siltfs) echo --version --help ;;
+    *.siltfs) echo --version "$(_siltfs_options "${1%.siltfs}")" ;;
     umount) echo --help ;;
-    sync | stat | settle | scrub | clone | list) echo --json --help ;;
+    sync | stat | settle | scrub | clone | list | explain) echo --json --help ;;
     "snapshot create" | "snapshot rename" | "snapshot delete") echo --json --help ;;
     "snapshot list" | "snapshot show") echo --no-sizes --json --help ;;
     "snapshot diff") echo --json --help ;;
@@ -35,7 +37,7 @@ _siltfs() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command="" at=1
   case ${COMP_WORDS[0]##*/} in
-    *.siltfs) command=${COMP_WORDS[0]##*/} command=${command%.siltfs} ;;
+    *.siltfs) command=${COMP_WORDS[0]##*/} ;;
     *) if ((COMP_CWORD > 1)); then command=${COMP_WORDS[1]} at=2; fi ;;
   esac
   if [[ $command == index || $command == snapshot ]] && ((COMP_CWORD > at)); then command="$command ${COMP_WORDS[at]}"; fi
@@ -67,14 +69,14 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics report index help version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics report explain index help version" -- "$current")
   elif [[ $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics report index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics report explain index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == snapshot ]]; then
     mapfile -t COMPREPLY < <(compgen -W "create list show rename delete diff rollback prune" -- "$current")
-  elif [[ $command == "index plan" || $command == list ]]; then
+  elif [[ $command == "index plan" || $command == list || $command == explain ]]; then
     return
   elif [[ $command == import || $command == export || $command == clone ]]; then
     mapfile -t COMPREPLY < <(compgen -f -- "$current")

@@ -42,8 +42,12 @@ Result<MountedDirectory> ImportRun::FindDirectory(const std::string& path) const
     return Status(StatusCode::kNotFound, "is not in a mounted siltfs file system").At(path);
   }
   SILTFS_RETURN_IF_ERROR(control::Identify(found.address).status());
-  SILTFS_ASSIGN_OR_RETURN(const auto directory, SourceDirectory::OpenForNames(path));
-  SILTFS_ASSIGN_OR_RETURN(const SourceAttributes attributes, directory->Attributes());
+  const auto directory = SourceDirectory::OpenForNames(path);
+  // A missing directory is no missing store, which has its own exit code.
+  if (directory.status().Is(StatusCode::kNotFound))
+    return Status(StatusCode::kStale, "there is no such directory").At(path);
+  SILTFS_RETURN_IF_ERROR(directory.status());
+  SILTFS_ASSIGN_OR_RETURN(const SourceAttributes attributes, (*directory)->Attributes());
   found.device = attributes.file_system;
   found.inode = attributes.inode;
   return found;
@@ -81,14 +85,17 @@ Status ImportRun::CheckSources() const {
 Result<ImportRun::Target> ImportRun::FindTarget() const {
   auto found = FindDirectory(arguments_.target);
   if (found.ok()) return Target{*std::move(found), {}};
-  if (!found.status().Is(StatusCode::kNotFound)) return found.status();
+  if (!found.status().Is(StatusCode::kNotFound) && !found.status().Is(StatusCode::kStale))
+    return found.status();
   // Only the last directory of the path may be missing.
   SILTFS_ASSIGN_OR_RETURN(
       const SourcePlace place,
       PlaceOf(arguments_.target.substr(0, arguments_.target.find_last_not_of('/') + 1)));
   if (place.name.empty()) return found.status();
-  SILTFS_ASSIGN_OR_RETURN(MountedDirectory parent, FindDirectory(place.directory));
-  return Target{std::move(parent), place.name};
+  auto parent = FindDirectory(place.directory);
+  if (parent.status().Is(StatusCode::kNotFound)) return found.status();
+  SILTFS_RETURN_IF_ERROR(parent.status());
+  return Target{*std::move(parent), place.name};
 }
 
 Result<std::vector<ImportItem>> ImportRun::OpenSources(InodeNumber target, InodeNumber reference) {

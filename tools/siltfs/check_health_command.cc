@@ -38,7 +38,7 @@ HealthState Print(Surroundings& surroundings, bool json, const HealthReport& rep
 
 HealthState FailUsage(Surroundings& surroundings, std::string_view sentence) {
   if (!surroundings.json) surroundings.out << FormatUnknown(sentence);
-  SayFailure(surroundings, sentence, nlohmann::json::object());
+  SayFailure(surroundings, sentence, nlohmann::json::object(), ExitCode::kUsage);
   return HealthState::kUnknown;
 }
 

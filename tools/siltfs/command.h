@@ -57,6 +57,7 @@ std::function<ExitCode()> ConfigureExport(CLI::App& app, Surroundings& surroundi
 std::function<ExitCode()> ConfigureImport(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureIndex(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureList(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureExplain(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureMetrics(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureReport(CLI::App& app, Surroundings& surroundings);
 
@@ -74,8 +75,9 @@ std::function<int()> ConfigureMountHelper(CLI::App& app, Surroundings& surroundi
 // "siltfs: SENTENCE".
 void Say(Surroundings& surroundings, std::string_view sentence);
 void Warn(Surroundings& surroundings, std::string_view sentence);  // "siltfs: warning: SENTENCE"
-// Prints like Say, and returns `code`, so that a command can write `return Fail(...)`. With --json
-// it also prints the document {"error": SENTENCE} in one line on the output stream.
+// Prints like Say, with the remedy and the identifier of the message (message_table.h), and returns
+// `code`, so that a command can write `return Fail(...)`. With --json it also prints the document
+// {"error": SENTENCE, "id": IDENTIFIER} in one line on the output stream. Warn adds the identifier.
 ExitCode Fail(Surroundings& surroundings, ExitCode code, std::string_view sentence);
 ExitCode Fail(Surroundings& surroundings, const Status& status);
 

@@ -40,6 +40,7 @@
 #include "store/env/daemon.h"
 #include "store/env/mount_table.h"
 #include "store/env/process.h"
+#include "tools/siltfs/log_identifiers.h"
 #include "tools/siltfs/mount_state.h"
 #include "tools/siltfs/printable_text.h"
 #include "tools/siltfs/signal_watch.h"
@@ -68,11 +69,13 @@ Result<spdlog::sink_ptr> MakeSink(const DaemonOptions& options) {
   if (options.foreground)
     return spdlog::sink_ptr(std::make_shared<spdlog::sinks::stderr_sink_mt>());
   return spdlog::sink_ptr(
-      std::make_shared<spdlog::sinks::syslog_sink_mt>("siltfs", LOG_PID, LOG_DAEMON, false));
+      std::make_shared<spdlog::sinks::syslog_sink_mt>("siltfs", LOG_PID, LOG_DAEMON, true));
 }
 
 Result<Log> MakeLog(const DaemonOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(spdlog::sink_ptr sink, MakeSink(options));
+  AddIdentifiers(*sink, options.mount.log_file || options.foreground ? LogTarget::kFile
+                                                                     : LogTarget::kSystemLog);
   auto log = std::make_shared<spdlog::logger>("siltfs", std::move(sink));
   log->set_level(options.mount.debug ? spdlog::level::debug : spdlog::level::info);
   log->flush_on(spdlog::level::info);

@@ -41,8 +41,12 @@ Result<ExportArguments> Resolve(const Arguments& arguments) {
     return Status(StatusCode::kNotFound, "is not in a mounted siltfs file system")
         .At(arguments.source);
   SILTFS_RETURN_IF_ERROR(control::Identify(resolved.address).status());
-  SILTFS_ASSIGN_OR_RETURN(const auto directory, SourceDirectory::Open(arguments.source));
-  SILTFS_ASSIGN_OR_RETURN(const SourceAttributes attributes, directory->Attributes());
+  const auto directory = SourceDirectory::Open(arguments.source);
+  // A missing directory is no missing store, which has its own exit code.
+  if (directory.status().Is(StatusCode::kNotFound))
+    return Status(StatusCode::kIoError, "there is no such directory").At(arguments.source);
+  SILTFS_RETURN_IF_ERROR(directory.status());
+  SILTFS_ASSIGN_OR_RETURN(const SourceAttributes attributes, (*directory)->Attributes());
   resolved.source = attributes.inode;
   // Data that the kernel still holds would be missing.
   SILTFS_RETURN_IF_ERROR(SyncMount(resolved.address.mountpoint));
@@ -89,7 +93,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
                          {"error_list", std::move(errors)},
                          {"seconds", seconds.count()}};
   if (!outcome.ok()) {
-    SayFailure(surroundings, outcome.ToString(), document);
+    SayFailure(surroundings, outcome.ToString(), document, ExitCodeOf(outcome));
     return ExitCodeOf(outcome);
   }
   if (arguments.json) {

@@ -91,7 +91,8 @@ Result<RepairReport> CheckOrRepair(const Arguments& arguments, Env& env,
 // Reports that the check failed or stopped early.
 FsckCode Stop(const std::string& store, const FindingList& findings, const Status& status,
               Surroundings& surroundings) {
-  SayFailure(surroundings, status.ToString(), DetailsOfFailure(store, findings));
+  SayFailure(surroundings, status.ToString(), DetailsOfFailure(store, findings),
+             ExitCodeOf(status));
   return ToFsckCode(status);
 }
 

@@ -45,6 +45,10 @@ std::string Format(const ImportTotals& totals, uint64_t bytes_new, double second
 }
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+  if (arguments.paths.size() < 2) {
+    return Fail(surroundings, ExitCode::kUsage,
+                "an import needs a source and a target (try siltfs import --help)");
+  }
   const auto signals = TerminationSignals::Block();  // before any thread starts
   if (!signals.ok()) return Fail(surroundings, signals.status());
   const auto limit = RaiseFileLimit();
@@ -90,7 +94,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
       {"names_removed", totals.removed.load()}, {"errors", totals.errors.load()},
       {"error_list", std::move(errors)},        {"seconds", seconds.count()}};
   if (!outcome.ok()) {
-    SayFailure(surroundings, outcome.status().ToString(), document);
+    SayFailure(surroundings, outcome.status().ToString(), document, ExitCodeOf(outcome.status()));
     return ExitCodeOf(outcome.status());
   }
   if (arguments.json) {

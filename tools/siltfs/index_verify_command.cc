@@ -92,7 +92,8 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
                {{"store", *store},
                 {"clean", nullptr},
                 {"finding_count", findings.count()},
-                {"findings", findings.listed()}});
+                {"findings", findings.listed()}},
+               ExitCodeOf(verified));
     return ExitCodeOf(verified);
   }
   const IndexStats stats = opened->index->stats();

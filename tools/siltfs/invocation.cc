@@ -146,8 +146,9 @@ std::optional<std::string> FindEmptyArgument(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     if (!option->get_positional()) continue;
     const auto& results = option->results();
-    if (std::find(results.begin(), results.end(), "") != results.end())
-      return fmt::format("{}: the path is empty", option->get_name(/*positional=*/true));
+    if (std::find(results.begin(), results.end(), "") == results.end()) continue;
+    const std::string name = option->get_name(/*positional=*/true);
+    return fmt::format("{}: the {} is empty", name, name.ends_with("NAME") ? "name" : "path");
   }
   return std::nullopt;
 }

@@ -13,8 +13,9 @@ namespace siltfs {
 // file names, are replaced by U+FFFD.
 void PrintJson(Surroundings& surroundings, const nlohmann::json& document);
 
-// Like Fail, but also adds the keys of `details` (an object) to the document.
+// Like Fail, but also adds the keys of `details` (an object) to the document. `code` chooses the
+// identifier of a sentence that is not in the table of messages.
 void SayFailure(Surroundings& surroundings, std::string_view sentence,
-                const nlohmann::json& details);
+                const nlohmann::json& details, ExitCode code = ExitCode::kFailed);
 
 }  // namespace siltfs

@@ -5,6 +5,7 @@
 
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/json_output.h"
+#include "tools/siltfs/message_table.h"
 #include "tools/siltfs/printable_text.h"
 
 namespace siltfs {
@@ -14,15 +15,19 @@ void Say(Surroundings& surroundings, std::string_view sentence) {
 }
 
 void Warn(Surroundings& surroundings, std::string_view sentence) {
-  Say(surroundings, fmt::format("warning: {}", sentence));
+  const MessageRow* row = FindMessage(sentence);
+  Say(surroundings, row == nullptr ? fmt::format("warning: {}", sentence)
+                                   : fmt::format("warning: {} [{}]", sentence, row->id));
 }
 
 void SayFailure(Surroundings& surroundings, std::string_view sentence,
-                const nlohmann::json& details) {
-  Say(surroundings, sentence);
+                const nlohmann::json& details, ExitCode code) {
+  const IdentifiedMessage message = IdentifyFailure(sentence, code);
+  Say(surroundings, fmt::format("{} [{}]", message.sentence, message.id));
   if (!surroundings.json) return;
   nlohmann::json document = details;
-  document["error"] = sentence;
+  document["error"] = message.sentence;
+  document["id"] = message.id;
   // The document is printed in one line, because it may follow a stream of one-line documents.
   surroundings.out << document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
                    << "\n"
@@ -30,7 +35,7 @@ void SayFailure(Surroundings& surroundings, std::string_view sentence,
 }
 
 ExitCode Fail(Surroundings& surroundings, ExitCode code, std::string_view sentence) {
-  SayFailure(surroundings, sentence, nlohmann::json::object());
+  SayFailure(surroundings, sentence, nlohmann::json::object(), code);
   return code;
 }
 

@@ -6,7 +6,9 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <vector>
 
+#include "fs/fuse/mount_options.h"
 #include "fs/fuse/ring_transport.h"
 #include "fs/open/store_index.h"
 #include "store/env/daemon.h"
@@ -15,6 +17,7 @@
 #include "store/env/process.h"
 #include "store/env/resources.h"
 #include "store/env/service_manager.h"
+#include "tools/siltfs/closest_name.h"
 #include "tools/siltfs/daemon.h"
 #include "tools/siltfs/mount_attachment.h"
 #include "tools/siltfs/printable_text.h"
@@ -181,12 +184,24 @@ ExitCode MountSnapshot(const DaemonOptions& options, bool foreground, Surroundin
       Status(StatusCode::kInUse, "other processes use it in turns; try again").At(options.store));
 }
 
+// Adds the closest name to the message about an unknown option.
+std::string ExplainMountOption(const Status& wrong) {
+  constexpr std::string_view kUnknown = "unknown mount option \"";
+  std::string sentence = wrong.ToString();
+  if (!sentence.starts_with(kUnknown)) return sentence;
+  const std::string_view name = std::string_view(sentence).substr(kUnknown.size());
+  const std::vector<std::string> names = MountOptionNames();
+  const auto closest = FindClosestName(name.substr(0, name.find_first_of("=\"")), names);
+  return fmt::format("{}{} (try siltfs mount --help)", sentence,
+                     closest ? fmt::format(", did you mean {}?", names[*closest]) : "");
+}
+
 }  // namespace
 
 ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
   auto mount_options = ParseMountOptions(request.options);
   if (!mount_options.ok())
-    return Fail(surroundings, ExitCode::kUsage, mount_options.status().ToString());
+    return Fail(surroundings, ExitCode::kUsage, ExplainMountOption(mount_options.status()));
   const auto store = AbsolutePath(request.store);
   if (!store.ok()) return Fail(surroundings, store.status());
   const auto mountpoint = AbsolutePath(request.mountpoint);

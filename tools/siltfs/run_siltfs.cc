@@ -15,6 +15,7 @@
 #include "tools/siltfs/health.h"
 #include "tools/siltfs/invocation.h"
 #include "tools/siltfs/json_output.h"
+#include "tools/siltfs/message_table.h"
 #include "tools/siltfs/version.h"
 
 namespace siltfs {
@@ -86,6 +87,7 @@ constexpr std::array kCommands = {
     Command{"metrics", "Print the statistics of a store for Prometheus",
             ConfigureNumbered<ConfigureMetrics>},
     Command{"report", "Make a page with plots of a store", ConfigureNumbered<ConfigureReport>},
+    Command{"explain", "Explain a message by its identifier", ConfigureNumbered<ConfigureExplain>},
     Command{"index", "Show, check, rebuild or plan the chunk index",
             ConfigureNumbered<ConfigureIndex>},
 };
@@ -128,13 +130,13 @@ void SetUp(CLI::App& app, const std::string& version_flags) {
 
 // Reports a failure outside of a command's own code.
 void SayEarlyFailure(Surroundings& surroundings, const FailureCodes& codes,
-                     std::string_view sentence) {
+                     std::string_view sentence, ExitCode code) {
   if (codes.is_plugin && !surroundings.json) surroundings.out << FormatUnknown(sentence);
-  SayFailure(surroundings, sentence, nlohmann::json::object());
+  SayFailure(surroundings, sentence, nlohmann::json::object(), code);
 }
 
 int FailUsage(Surroundings& surroundings, const FailureCodes& codes, std::string_view sentence) {
-  SayEarlyFailure(surroundings, codes, sentence);
+  SayEarlyFailure(surroundings, codes, sentence, ExitCode::kUsage);
   return codes.usage;
 }
 
@@ -206,9 +208,11 @@ int Dispatch(const std::string& name, std::vector<std::string> words, const Fail
 int CheckOutput(int code, const FailureCodes& codes, Surroundings& surroundings) {
   surroundings.out.flush();
   if (surroundings.out.good()) return code;
-  Say(surroundings,
+  const IdentifiedMessage message = IdentifyFailure(
       fmt::format("standard output: {}", surroundings.why_out_failed ? surroundings.why_out_failed()
-                                                                     : "it cannot be written"));
+                                                                     : "it cannot be written"),
+      ExitCode::kFailed);
+  Say(surroundings, fmt::format("{} [{}]", message.sentence, message.id));
   if (codes.are_bits) return code | codes.failed;
   return code == 0 ? codes.failed : code;
 }
@@ -228,7 +232,8 @@ int RunSiltfs(std::span<const std::string> arguments, Surroundings& surroundings
     code = Dispatch(ProgramName(named[0]), std::move(words), codes, surroundings);
   } catch (const std::exception& error) {
     code = codes.failed;
-    SayEarlyFailure(surroundings, codes, fmt::format("failed unexpectedly: {}", error.what()));
+    SayEarlyFailure(surroundings, codes, fmt::format("failed unexpectedly: {}", error.what()),
+                    ExitCode::kFailed);
   }
   return CheckOutput(code, codes, surroundings);
 }

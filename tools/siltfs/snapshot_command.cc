@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "fs/control/snapshot_json.h"
+#include "fs/interface/snapshots.h"
 #include "store/base/size_text.h"
 #include "tools/siltfs/json_output.h"
 #include "tools/siltfs/printable_text.h"
@@ -65,6 +67,12 @@ std::vector<std::string> WithoutRepetitions(const std::vector<std::string>& name
   return once;
 }
 
+// Checks a name before a store is opened for writing, which changes it.
+Status CheckNewName(const std::string& name) {
+  SILTFS_RETURN_IF_ERROR(CheckSnapshotName(name));
+  return CheckSnapshotArguments(name);
+}
+
 // Adds the options that all subcommands have.
 std::shared_ptr<Arguments> AddCommon(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
@@ -84,12 +92,15 @@ std::function<ExitCode()> ConfigureCreate(CLI::App& app, Surroundings& surroundi
   auto arguments = AddCommon(app);
   app.add_option("NAME", arguments->name, "The name of the new snapshot")->required();
   return [arguments, &surroundings] {
-    const auto made =
-        WithSnapshots(surroundings.env, arguments->place, SnapshotAccess::kChange,
-                      [&](SnapshotPlace& place) -> Result<Json> {
-                        SILTFS_RETURN_IF_ERROR(place.Sync());
-                        return place.Run({{"action", "create"}, {"name", arguments->name}});
-                      });
+    const Status valid = CheckNewName(arguments->name);
+    if (!valid.ok()) return Fail(surroundings, valid);
+    const auto made = WithSnapshots(
+        surroundings.env, arguments->place, SnapshotAccess::kChange,
+        [&](SnapshotPlace& place) -> Result<Json> {
+          SILTFS_RETURN_IF_ERROR(place.Sync());
+          return place.Run({{"action", "create"}, {"name", arguments->name}});
+        },
+        "siltfs snapshot create");
     return Print(surroundings, *arguments, made, made.ok() ? Line(*made) : "");
   };
 }
@@ -99,9 +110,11 @@ std::function<ExitCode()> ConfigureList(CLI::App& app, Surroundings& surrounding
   AddNoSizes(app, *arguments);
   return [arguments, &surroundings] {
     const auto listed = WithSnapshots(
-        surroundings.env, arguments->place, SnapshotAccess::kRead, [&](SnapshotPlace& place) {
+        surroundings.env, arguments->place, SnapshotAccess::kRead,
+        [&](SnapshotPlace& place) {
           return place.Run({{"action", "list"}, {"sizes", !arguments->no_sizes}});
-        });
+        },
+        "siltfs snapshot list");
     std::string text;
     if (listed.ok()) {
       for (const Json& snapshot : listed->at("snapshots")) text += Line(snapshot);
@@ -116,10 +129,12 @@ std::function<ExitCode()> ConfigureShow(CLI::App& app, Surroundings& surrounding
   AddNoSizes(app, *arguments);
   return [arguments, &surroundings] {
     const auto found = WithSnapshots(
-        surroundings.env, arguments->place, SnapshotAccess::kRead, [&](SnapshotPlace& place) {
+        surroundings.env, arguments->place, SnapshotAccess::kRead,
+        [&](SnapshotPlace& place) {
           return place.Run(
               {{"action", "show"}, {"name", arguments->name}, {"sizes", !arguments->no_sizes}});
-        });
+        },
+        "siltfs snapshot show");
     return Print(surroundings, *arguments, found, found.ok() ? Line(*found) : "");
   };
 }
@@ -129,11 +144,15 @@ std::function<ExitCode()> ConfigureRename(CLI::App& app, Surroundings& surroundi
   app.add_option("NAME", arguments->name, "The snapshot")->required();
   app.add_option("NEW_NAME", arguments->new_name, "Its new name")->required();
   return [arguments, &surroundings] {
+    const Status valid = CheckNewName(arguments->new_name);
+    if (!valid.ok()) return Fail(surroundings, valid);
     const auto renamed = WithSnapshots(
-        surroundings.env, arguments->place, SnapshotAccess::kChange, [&](SnapshotPlace& place) {
+        surroundings.env, arguments->place, SnapshotAccess::kChange,
+        [&](SnapshotPlace& place) {
           return place.Run(
               {{"action", "rename"}, {"name", arguments->name}, {"new_name", arguments->new_name}});
-        });
+        },
+        "siltfs snapshot rename");
     return Print(surroundings, *arguments, renamed, renamed.ok() ? Line(*renamed) : "");
   };
 }
@@ -162,7 +181,8 @@ std::function<ExitCode()> ConfigureDelete(CLI::App& app, Surroundings& surroundi
             done.push_back(std::move(one));
           }
           return Json{{"deleted", std::move(done)}};
-        });
+        },
+        "siltfs snapshot delete");
     return Print(surroundings, *arguments, deleted, "");
   };
 }
@@ -181,12 +201,15 @@ std::function<ExitCode()> ConfigureRollback(CLI::App& app, Surroundings& surroun
   return [arguments, &surroundings] {
     const std::string kept =
         arguments->new_name.empty() ? NameOfKept() : std::string(arguments->new_name);
+    const Status valid = CheckNewName(kept);
+    if (!valid.ok()) return Fail(surroundings, valid);
     const auto done = WithSnapshots(
         surroundings.env, arguments->place, SnapshotAccess::kChange,
         [&](SnapshotPlace& place) -> Result<Json> {
           SILTFS_RETURN_IF_ERROR(place.Sync());
           return place.Run({{"action", "rollback"}, {"name", arguments->name}, {"keep_as", kept}});
-        });
+        },
+        "siltfs snapshot rollback");
     const std::string text =
         fmt::format("The state before the rollback is kept as {}.\n", Printable(kept));
     return Print(surroundings, *arguments, done, text);

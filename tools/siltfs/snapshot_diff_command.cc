@@ -78,12 +78,13 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
                                    : Status(StatusCode::kIoError, "cannot write the output");
   };
   const auto to = arguments.to.empty() ? std::nullopt : std::optional(arguments.to);
-  const auto compared =
-      WithSnapshots(surroundings.env, arguments.place, SnapshotAccess::kRead,
-                    [&](SnapshotPlace& place) -> Result<Json> {
-                      if (!to) SILTFS_RETURN_IF_ERROR(place.Sync());
-                      return place.Diff({.from = arguments.from, .to = to}, visit);
-                    });
+  const auto compared = WithSnapshots(
+      surroundings.env, arguments.place, SnapshotAccess::kRead,
+      [&](SnapshotPlace& place) -> Result<Json> {
+        if (!to) SILTFS_RETURN_IF_ERROR(place.Sync());
+        return place.Diff({.from = arguments.from, .to = to}, visit);
+      },
+      "siltfs snapshot diff");
   if (!compared.ok()) return Fail(surroundings, compared.status());
   if (arguments.json) PrintJson(surroundings, document);
   surroundings.out << std::flush;

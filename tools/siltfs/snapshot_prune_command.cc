@@ -96,8 +96,9 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
                 "as --keep-last 3");
   }
   const SnapshotAccess access = arguments.dry_run ? SnapshotAccess::kRead : SnapshotAccess::kChange;
-  const auto outcome = WithSnapshots(surroundings.env, arguments.place, access,
-                                     [&](SnapshotPlace& place) { return Prune(place, arguments); });
+  const auto outcome = WithSnapshots(
+      surroundings.env, arguments.place, access,
+      [&](SnapshotPlace& place) { return Prune(place, arguments); }, "siltfs snapshot prune");
   if (!outcome.ok()) return Fail(surroundings, outcome.status());
   if (arguments.json) {
     PrintJson(surroundings, *outcome);
