@@ -42,6 +42,7 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
         lifetimes_(lifetimes) {}
 
   Result<FileSystemStats> GetStats() override;
+  StoreHealth GetHealth() override;
   Result<RecompressionReport> Recompress() override;
   void StopRecompression() override;
   Result<GarbageReport> CollectGarbage(bool dry_run) override;
@@ -56,6 +57,8 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
   void Stop();
 
  private:
+  // The failure that made the store read-only, or OK.
+  Status Failure() const;
   // Waits until all full segments are sealed. Then makes a commit, even if nothing changed, so that
   // metadata records them as sealed.
   Status CommitSealed();

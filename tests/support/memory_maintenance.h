@@ -11,11 +11,12 @@
 
 namespace siltfs::testing {
 
-class MemoryMaintenance final : public StoreMaintenance {
+class MemoryMaintenance : public StoreMaintenance {
  public:
   explicit MemoryMaintenance(std::function<FileSystemStats()> stats) : stats_(std::move(stats)) {}
 
   Result<FileSystemStats> GetStats() override { return stats_(); }
+  StoreHealth GetHealth() override { return {}; }
   Result<RecompressionReport> Recompress() override { return RecompressionReport(); }
   void StopRecompression() override {}
   Result<GarbageReport> CollectGarbage(bool dry_run) override {
