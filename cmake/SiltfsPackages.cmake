@@ -22,6 +22,7 @@ set(man_directory ${CMAKE_INSTALL_MANDIR}/man8)
 # systemd reads units only below /usr or /usr/local, so the units name the program without its folder.
 install(FILES
     ${CMAKE_SOURCE_DIR}/tools/systemd/siltfs@.service
+    ${CMAKE_SOURCE_DIR}/tools/systemd/siltfs-exporter.service
     ${CMAKE_SOURCE_DIR}/tools/systemd/siltfs-scrub@.service
     ${CMAKE_SOURCE_DIR}/tools/systemd/siltfs-scrub@.timer
   DESTINATION ${systemd_directory} COMPONENT program)

@@ -20,7 +20,7 @@ _siltfs_options() {
     import) echo --reference --checksum --delete --exclude --one-file-system --dry-run --json --help ;;
     export) echo --verify --json --help ;;
     check-health) echo --scrub-age --nearly-full --full --backlog --dead --timeout --mounted --json --help ;;
-    metrics) echo --output --help ;;
+    metrics) echo --output --listen --help ;;
     index | snapshot) echo --help ;;
     "index stat" | "index verify") echo --json --help ;;
     "index dump") echo --names --json --help ;;
@@ -47,7 +47,7 @@ _siltfs() {
     --trie) mapfile -t COMPREPLY < <(compgen -W "exact weak sparse" -- "$current"); return ;;
     --chunk-avg | --chunk-min | --chunk-max | --index-memory | --expected-chunks | --root-owner) return ;;
     --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
-    --scrub-age | --nearly-full | --full | --backlog | --dead | --timeout) return ;;
+    --scrub-age | --nearly-full | --full | --backlog | --dead | --timeout | --listen) return ;;
     --output)
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       compopt -o filenames 2>/dev/null

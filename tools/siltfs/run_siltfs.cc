@@ -83,7 +83,7 @@ constexpr std::array kCommands = {
     Command{"list", "List the mounted stores", ConfigureNumbered<ConfigureList>},
     Command{"check-health", "Check a store for a monitoring system such as Nagios",
             ConfigureNumbered<ConfigureCheckHealth>, kPluginFailureCodes},
-    Command{"metrics", "Print the statistics of a store for Prometheus",
+    Command{"metrics", "Print or serve the statistics of stores for Prometheus",
             ConfigureNumbered<ConfigureMetrics>},
     Command{"index", "Show, check, rebuild or plan the chunk index",
             ConfigureNumbered<ConfigureIndex>},
