@@ -18,7 +18,7 @@ for name in mkfs mount umount fsck mount.fuse umount.fuse; do
   [[ -L $link && -x $link ]] || fail "sbin/$name.siltfs is no link to a program"
 done
 for file in share/man/man8/{siltfs,mkfs.siltfs,mount.siltfs,umount.siltfs,fsck.siltfs}.8 \
-  share/man/man8/{mount,umount}.fuse.siltfs.8 lib/systemd/system/{siltfs@,siltfs-exporter}.service \
+  share/man/man8/{mount,umount}.fuse.siltfs.8 lib/systemd/system/{siltfs@,siltfs-exporter,siltfs-failed@}.service \
   share/bash-completion/completions/siltfs share/doc/siltfs/LICENSE share/doc/siltfs/docs/installing.md \
   share/siltfs/monitoring/{siltfs-alerts.yml,siltfs-dashboard.json}; do
   [[ -f $prefix/$file ]] || fail "$file is missing"

@@ -28,8 +28,8 @@ package=$work/siltfs_${version}-7_$architecture.deb
   for link in mkfs mount umount fsck mount.fuse umount.fuse; do echo "/usr/sbin/$link.siltfs -> ../bin/siltfs"; done
   for page in siltfs mkfs.siltfs mount.siltfs umount.siltfs fsck.siltfs; do echo "/usr/share/man/man8/$page.8.gz"; done
   for page in mount umount; do echo "/usr/share/man/man8/$page.fuse.siltfs.8.gz -> $page.siltfs.8.gz"; done
-  for unit in siltfs@.service siltfs-exporter.service siltfs-scrub@.service siltfs-scrub@.timer; do echo "/usr/lib/systemd/system/$unit"; done
-  for text in README.md SECURITY.md copyright changelog.gz changelog.Debian.gz examples/store.conf.example; do
+  for unit in siltfs@.service siltfs-exporter.service siltfs-failed@.service siltfs-scrub@.service siltfs-scrub@.timer; do echo "/usr/lib/systemd/system/$unit"; done
+  for text in README.md SECURITY.md copyright changelog.gz changelog.Debian.gz examples/mail-hook examples/store.conf.example; do
     echo "/usr/share/doc/siltfs/$text"
   done
   (cd "$source/docs" && printf '/usr/share/doc/siltfs/docs/%s\n' ./*.md | sed 's|\./||')
@@ -43,7 +43,7 @@ tree=$work/tree
 dpkg-deb --extract "$package" "$tree"
 (cd "$tree" && find . ! -type d \( -type l -printf '/%P -> %l\n' -o -printf '/%P\n' \)) | LC_ALL=C sort >"$work/files"
 diff "$work/expected" "$work/files" || fail "the files differ from the expected ones (>: unexpected)"
-[[ -d $tree/etc/siltfs && -d $tree/var/log/siltfs ]] || fail "/etc/siltfs or /var/log/siltfs is missing"
+[[ -d $tree/etc/siltfs/hooks.d && -d $tree/var/log/siltfs ]] || fail "/etc/siltfs/hooks.d or /var/log/siltfs is missing"
 
 dpkg-deb --contents "$package" | awk '
   $2 != "root/root" { print "not owned by root: " $0; bad = 1 }

@@ -116,6 +116,7 @@ TEST_CASE("The manual describes every command's options, and no others") {
                                     "list",
                                     "check-health",
                                     "metrics",
+                                    "notify",
                                     "index stat",
                                     "index dump",
                                     "index verify",
@@ -194,10 +195,10 @@ Names LongOnly(const Names& names) {
 
 TEST_CASE("Completion offers every long option, and no others") {
   for (const std::string command :
-       {"mkfs",         "mount",         "umount",    "sync",   "stat",       "settle",
-        "gc",           "scrub",         "fsck",      "import", "send",       "receive",
-        "list",         "check-health",  "metrics",   "index",  "index stat", "index dump",
-        "index verify", "index rebuild", "index plan"}) {
+       {"mkfs",       "mount",        "umount",        "sync",      "stat",  "settle",
+        "gc",         "scrub",        "fsck",          "import",    "send",  "receive",
+        "list",       "check-health", "metrics",       "notify",    "index", "index stat",
+        "index dump", "index verify", "index rebuild", "index plan"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
           LongOnly(OptionsInHelp(Help(command))));

@@ -58,6 +58,7 @@ std::function<ExitCode()> ConfigureImport(CLI::App& app, Surroundings& surroundi
 std::function<ExitCode()> ConfigureIndex(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureList(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureMetrics(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureNotify(CLI::App& app, Surroundings& surroundings);
 
 // This command returns the exit codes of a plugin for monitoring systems.
 std::function<HealthState()> ConfigureCheckHealth(CLI::App& app, Surroundings& surroundings);

@@ -85,6 +85,8 @@ constexpr std::array kCommands = {
             ConfigureNumbered<ConfigureCheckHealth>, kPluginFailureCodes},
     Command{"metrics", "Print or serve the statistics of stores for Prometheus",
             ConfigureNumbered<ConfigureMetrics>},
+    Command{"notify", "Run the hooks for damage, for example as a test",
+            ConfigureNumbered<ConfigureNotify>},
     Command{"index", "Show, check, rebuild or plan the chunk index",
             ConfigureNumbered<ConfigureIndex>},
 };
