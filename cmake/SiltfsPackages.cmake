@@ -25,6 +25,8 @@ set(man_directory ${CMAKE_INSTALL_MANDIR}/man8)
 # systemd reads units only below /usr or /usr/local, so the units name the program without its folder.
 install(FILES
     ${CMAKE_SOURCE_DIR}/tools/systemd/siltfs@.service
+    ${CMAKE_SOURCE_DIR}/tools/systemd/siltfs-exporter.service
+    ${CMAKE_SOURCE_DIR}/tools/systemd/siltfs-failed@.service
     ${CMAKE_SOURCE_DIR}/tools/systemd/siltfs-scrub@.service
     ${CMAKE_SOURCE_DIR}/tools/systemd/siltfs-scrub@.timer
   DESTINATION ${systemd_directory} COMPONENT program)
@@ -32,7 +34,7 @@ install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/SECURITY.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs
   COMPONENT program FILES_MATCHING PATTERN "*.md" PATTERN benchmarks EXCLUDE)
-install(FILES ${debian_directory}/store.conf.example
+install(FILES ${debian_directory}/store.conf.example ${debian_directory}/mail-hook
   DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT program)
 
 file(GLOB man_pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tools/man/*.[58])
@@ -83,7 +85,7 @@ install(FILES ${debian_directory}/logrotate RENAME siltfs
   DESTINATION /etc/logrotate.d COMPONENT debian EXCLUDE_FROM_ALL)
 install(FILES ${debian_directory}/needrestart.conf RENAME siltfs.conf
   DESTINATION /etc/needrestart/conf.d COMPONENT debian EXCLUDE_FROM_ALL)
-install(DIRECTORY DESTINATION /etc/siltfs COMPONENT debian EXCLUDE_FROM_ALL)
+install(DIRECTORY DESTINATION /etc/siltfs/hooks.d COMPONENT debian EXCLUDE_FROM_ALL)
 install(DIRECTORY DESTINATION /var/log/siltfs COMPONENT debian EXCLUDE_FROM_ALL)
 
 set(CPACK_GENERATOR DEB)

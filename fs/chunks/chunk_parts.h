@@ -40,6 +40,7 @@
 #include "fs/segments/segment_tables.h"
 #include "fs/segments/space_account.h"
 #include "index/chunk_index.h"
+#include "store/base/notice.h"
 #include "store/base/thread_annotations.h"
 #include "store/env/env.h"
 #include "store/env/space_reserve.h"
@@ -61,22 +62,23 @@ struct ChunkStoreOptions {
   IdAllocator* ids = nullptr;
   // For changes outside of commits. Null when read-only, and in stores without maintenance jobs.
   CommitPort* metadata = nullptr;
-  SegmentGuide* guide = nullptr;             // null: searches read all segments
-  SpaceReserve* reserve = nullptr;           // null: chunks are accepted until the disk is full
-  uint64_t last_commit = 0;                  // number of the last commit
-  uint64_t sha1_collisions = 0;              // found so far
-  GarbageRecord garbage;                     // as of the last commit
-  std::vector<DamagedBlock> damage;          // known damage
-  std::vector<SegmentId> secondary;          // segments that may hold secondary copies
-  SegmentRecords replacements;               // intents (segment_replacement.h); may be resolved
-  size_t worker_threads = 1;                 // compress and append blocks
-  size_t pipeline_bytes = 0;                 // uncompressed bytes in the pipeline, at most
-  size_t idle_block_plain_bytes = 0;         // see BlockPipeline::Options
-  size_t block_cache_bytes = 0;              // decoded blocks
-  size_t readahead_threads = 0;              // 0: no readahead
-  size_t footer_cache_bytes = 0;             // cached footer parts
-  std::chrono::milliseconds quiet_after{0};  // an unused store is quiet after this time
-  std::function<void(const std::string&)> report;  // called with damage found; may be empty
+  SegmentGuide* guide = nullptr;              // null: searches read all segments
+  SpaceReserve* reserve = nullptr;            // null: chunks are accepted until the disk is full
+  uint64_t last_commit = 0;                   // number of the last commit
+  uint64_t sha1_collisions = 0;               // found so far
+  uint64_t found_damaged_blocks = 0;          // of `damage`, while the store was opened
+  GarbageRecord garbage;                      // as of the last commit
+  std::vector<DamagedBlock> damage;           // known damage
+  std::vector<SegmentId> secondary;           // segments that may hold secondary copies
+  SegmentRecords replacements;                // intents (segment_replacement.h); may be resolved
+  size_t worker_threads = 1;                  // compress and append blocks
+  size_t pipeline_bytes = 0;                  // uncompressed bytes in the pipeline, at most
+  size_t idle_block_plain_bytes = 0;          // see BlockPipeline::Options
+  size_t block_cache_bytes = 0;               // decoded blocks
+  size_t readahead_threads = 0;               // 0: no readahead
+  size_t footer_cache_bytes = 0;              // cached footer parts
+  std::chrono::milliseconds quiet_after{0};   // an unused store is quiet after this time
+  std::function<void(const Notice&)> report;  // called with damage found; may be empty
 };
 
 struct ChunkStoreTotals {
@@ -89,6 +91,7 @@ struct ChunkStoreTotals {
   uint64_t sha1_collisions = 0;
   uint64_t damaged_blocks = 0;  // known ones, including healed ones
   uint64_t damaged_chunks = 0;
+  uint64_t found_damaged_blocks = 0;  // newly, since the store was opened
 };
 
 struct ChunkParts {

@@ -226,6 +226,7 @@ ChunkStoreTotals ChunkStore::totals() const {
   const DamageList::Totals damaged = parts_.damage.totals();
   totals.damaged_blocks = damaged.blocks;
   totals.damaged_chunks = damaged.chunks;
+  totals.found_damaged_blocks = parts_.options.found_damaged_blocks + damaged.found_blocks;
   if (parts_.log) {
     SegmentLog::Growth growth = parts_.log->growth();
     const SpaceAccount::Totals changes = parts_.account.totals();

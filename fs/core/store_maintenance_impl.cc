@@ -118,12 +118,25 @@ Result<FileSystemStats> StoreMaintenanceImpl::GetStats() {
   stats.chunker_kernel = content_.kernel().name;
   SILTFS_ASSIGN_OR_RETURN(const Sha1Kernel* sha1_kernel, Sha1KernelInUse());
   stats.sha1_kernel = sha1_kernel->name;
-  Status failure = store_.metadata().failure();
-  if (failure.ok())
-    failure = store_.chunks().failure();  // metadata learns of it with the next commit
+  const Status failure = Failure();
   stats.read_only = store_.options().read_only || !failure.ok();
   if (!failure.ok()) stats.read_only_cause = failure.ToString();
   return stats;
+}
+
+StoreHealth StoreMaintenanceImpl::GetHealth() {
+  StoreHealth health;
+  health.found_damaged_blocks = store_.chunks().totals().found_damaged_blocks;
+  health.last_scrub = ReadLastScrub(*store_.metadata().CommittedSnapshot());
+  const Status failure = Failure();
+  if (!failure.ok()) health.read_only_cause = failure.ToString();
+  return health;
+}
+
+Status StoreMaintenanceImpl::Failure() const {
+  const Status failure = store_.metadata().failure();
+  // Metadata learns of a failure of the chunk store with the next commit.
+  return failure.ok() ? store_.chunks().failure() : failure;
 }
 
 std::optional<DeltaStats> StoreMaintenanceImpl::GetDeltaStats() const {

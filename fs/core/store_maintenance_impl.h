@@ -47,6 +47,7 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
                [this] { return GetStats(); }) {}
 
   Result<FileSystemStats> GetStats() override;
+  StoreHealth GetHealth() override;
   Result<RecompressionReport> Recompress() override;
   void StopRecompression() override;
   Result<GarbageReport> CollectGarbage(bool dry_run) override;
@@ -69,6 +70,8 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
   }
 
  private:
+  // The failure that made the store read-only, or OK.
+  Status Failure() const;
   // Waits until all full segments are sealed. Then makes a commit, even if nothing changed, so that
   // metadata records them as sealed.
   Status CommitSealed();

@@ -1,5 +1,7 @@
 #include "fs/fuse/failure_log.h"
 
+#include "store/base/notice.h"
+
 namespace siltfs::fuse {
 namespace {
 
@@ -29,7 +31,9 @@ void FailureLog::Add(const Status& status) {
   }
   if (logged_ < kMostPerPeriod) {
     ++logged_;
-    log_->error("{}", status.ToString());
+    const Notice notice(status);
+    const NoticeScope scope(notice);
+    log_->error("{}", notice.sentence);
   } else {
     ++left_out_;
   }

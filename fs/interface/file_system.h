@@ -22,6 +22,7 @@
 
 #include "index/slice_bloom/slice_bloom.h"
 #include "store/base/bytes.h"
+#include "store/base/notice.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
 
@@ -210,7 +211,7 @@ struct FileSystemOptions {
   std::function<bool()> interrupted;
   // Called from any thread with a sentence about damage, or about a failure that no call returns.
   // Damage that Read meets is reported once for each damaged block. May be empty.
-  std::function<void(const std::string& finding)> report;
+  std::function<void(const Notice& finding)> report;
 };
 
 class ContentSource;      // fs/interface/content_source.h

@@ -32,6 +32,14 @@ struct LastScrub {
   uint64_t damaged_footers = 0;
 };
 
+// What a store has found wrong with itself.
+struct StoreHealth {
+  // Blocks that were found to be damaged since the store was opened, and were not known before.
+  uint64_t found_damaged_blocks = 0;
+  std::optional<LastScrub> last_scrub;  // empty if the store was never verified as a whole
+  std::string read_only_cause;          // empty unless a failure made the store read-only
+};
+
 struct FileSystemStats {
   uint64_t logical_bytes = 0;  // of all files: sizes less holes; a file with several names once
   uint64_t unique_bytes = 0;   // uncompressed bytes of the distinct chunks in use

@@ -2,8 +2,8 @@
 //
 // Thread-safety: every call from any thread; file operations and other maintenance run at the same
 // time. Ownership: belongs to the FileSystem (FileSystem::maintenance). Errors: as stated; all
-// calls but GetStats and Survey return kReadOnly if the store is read-only. Durability: if a crash
-// undoes a change of a call that has returned OK, the next call makes this change again.
+// calls but GetStats, GetHealth and Survey return kReadOnly if the store is read-only. Durability:
+// if a crash undoes a change of a call that has returned OK, the next call makes this change again.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@ struct FileSystemStats;      // fs/interface/stats.h
 struct RecompressionReport;  // fs/interface/stats.h
 struct GarbageReport;        // fs/interface/stats.h
 struct ScrubReport;          // fs/interface/stats.h
+struct StoreHealth;          // fs/interface/stats.h
 
 enum class ScrubMode : uint8_t {
   kFull,    // as fast as it can
@@ -28,6 +29,8 @@ class StoreMaintenance {
   virtual ~StoreMaintenance() = default;
 
   virtual Result<FileSystemStats> GetStats() = 0;
+  // Cheap, and without I/O on an idle store, so that a thread can ask again and again.
+  virtual StoreHealth GetHealth() = 0;
 
   // Recompresses all sealed segments that are not recompressed yet, without waiting until the store
   // is quiet. Takes long. Returns kInterrupted once StopRecompression was called, and kNoSpace if

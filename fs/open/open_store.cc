@@ -103,6 +103,7 @@ ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const StoreReco
   chunk_options.sha1_collisions = records.collisions;
   chunk_options.garbage = records.garbage;
   chunk_options.damage = records.damage;
+  chunk_options.found_damaged_blocks = records.found_damaged_blocks;
   chunk_options.secondary = records.secondary;
   chunk_options.replacements = records.replacements;
   chunk_options.worker_threads = options.worker_threads;
@@ -272,7 +273,7 @@ Result<std::vector<IndexEntry>> Replay(SegmentStore& segments, const FileSystemO
   replay.report = report;
   replay.segment_done = [&options](SegmentId) { return GoOn(options); };
   replay.on_damage = [&](const DamagedBlock& lost) {
-    damage.Add(lost);
+    if (damage.Add(lost)) ++records.found_damaged_blocks;
     return options.read_only ? Status::Ok() : WriteDamage(damage, kv);
   };
   const bool guided =

@@ -24,7 +24,8 @@ struct StoreRecords {
   uint64_t collisions = 0;
   GarbageRecord garbage;
   std::vector<DamagedBlock> damage;
-  std::optional<ScrubRecord> scrub;  // an unfinished scrub
+  uint64_t found_damaged_blocks = 0;  // of `damage`, while the store was opened
+  std::optional<ScrubRecord> scrub;   // an unfinished scrub
   IdRanges ids;
   SegmentRecords segments;
   SegmentRecords replacements;       // intents (fs/recovery/segment_replacement.h)

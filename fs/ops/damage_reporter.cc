@@ -29,8 +29,9 @@ void DamageReporter::ReportRead(InodeNumber inode, uint64_t offset, uint64_t len
       return;
     last = reported_.size() == kMostReported;
   }
-  report_(fmt::format("inode {} cannot be read between bytes {} and {}: {}", inode, offset,
-                      offset + length, damage.ToString()));
+  report_({fmt::format("inode {} cannot be read between bytes {} and {}: {}", inode, offset,
+                       offset + length, damage.ToString()),
+           damage});
   if (last) report_("more damage is not logged; run `siltfs scrub`");
 }
 

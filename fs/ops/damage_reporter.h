@@ -21,7 +21,7 @@ class DamageReporter {
   void ReportRead(InodeNumber inode, uint64_t offset, uint64_t length, const Status& damage);
 
  private:
-  const std::function<void(const std::string& finding)>& report_;  // may be empty
+  const std::function<void(const Notice& finding)>& report_;  // may be empty
   Mutex reported_mutex_;
   // Hashes of reported places.
   std::unordered_set<size_t> reported_ SILTFS_GUARDED_BY(reported_mutex_);

@@ -162,7 +162,7 @@ void Scrubber::Note(SegmentId id, const SegmentFindings& findings) {
   // appended.
   if (deps_.damage.Replace(id, findings.damaged, findings.end_ordinal))
     deps_.pipeline.ForgetAppended();
-  for (const std::string& sentence : findings.sentences) Report(sentence);
+  for (const Notice& notice : findings.notices) Report(notice);
 }
 
 Status Scrubber::WriteRecords(std::vector<Mutation> records) {
@@ -172,10 +172,11 @@ Status Scrubber::WriteRecords(std::vector<Mutation> records) {
   return deps_.log.Fail(written);
 }
 
-void Scrubber::Report(const std::string& sentence) {
+void Scrubber::Report(const Notice& notice) {
   if (!options_.report || reported_ > kMostReported) return;
   const bool last = ++reported_ > kMostReported;
-  options_.report(last ? "there is more damage; this scrub only counts it from here on" : sentence);
+  options_.report(last ? Notice("there is more damage; this scrub only counts it from here on")
+                       : notice);
 }
 
 }  // namespace siltfs

@@ -30,6 +30,7 @@
 #include "fs/segments/damage_list.h"
 #include "fs/segments/segment_cache.h"
 #include "fs/segments/segment_log.h"
+#include "store/base/notice.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs {
@@ -53,9 +54,9 @@ class Scrubber {
     std::string store;
     StoreUuid uuid;
     TagKey::Secret tag_secret{};
-    std::optional<ScrubRecord> reached;              // progress of an unfinished scrub
-    std::function<void(const std::string&)> report;  // called with damage; may be empty
-    uint64_t bytes_per_second = 64u << 20;           // uncompressed bytes, at the gentle pace
+    std::optional<ScrubRecord> reached;         // progress of an unfinished scrub
+    std::function<void(const Notice&)> report;  // called with damage; may be empty
+    uint64_t bytes_per_second = 64u << 20;      // uncompressed bytes, at the gentle pace
   };
   Scrubber(const Dependencies& dependencies, Options options);
   ~Scrubber();  // calls Stop
@@ -99,16 +100,16 @@ class Scrubber {
   Status WriteRecords(std::vector<Mutation> records);
   // The history of scrubs with this one; nullopt if the history must not be replaced.
   std::optional<ScrubHistory> WithScrub(const PastScrub& scrub) const;
-  // Passes the first kMostReported sentences to options_.report. In place of the next one, passes a
+  // Passes the first kMostReported notices to options_.report. In place of the next one, passes a
   // sentence that says that there is more damage.
-  void Report(const std::string& sentence) SILTFS_REQUIRES(job_.run_mutex());
+  void Report(const Notice& notice) SILTFS_REQUIRES(job_.run_mutex());
 
   const Dependencies deps_;
   const Options options_;
 
   BackgroundJob job_;
   ScrubRecord statistics_ SILTFS_GUARDED_BY(job_.run_mutex());
-  size_t reported_ SILTFS_GUARDED_BY(job_.run_mutex()) = 0;  // sentences in this call of Scrub
+  size_t reported_ SILTFS_GUARDED_BY(job_.run_mutex()) = 0;  // notices in this call of Scrub
 };
 
 }  // namespace siltfs

@@ -67,11 +67,13 @@ void SegmentScrub::VerifyFooter(const OpenSegment& segment, const SegmentRecord&
     if (found.chunks == record.chunks && found.plain_bytes == record.plain_bytes) return;
   }
   findings_.footer_damaged = true;
-  findings_.sentences.push_back(
-      footer.ok()
-          ? fmt::format("{}: the footer does not match the segment's record in metadata",
-                        segment.reader->path())
-          : fmt::format("the footer of a segment is damaged: {}", footer.status().ToString()));
+  findings_.notices.push_back(
+      footer.ok() ? Notice(Status(StatusCode::kCorruption,
+                                  "the footer does not match the segment's record in metadata")
+                               .At(segment.reader->path()))
+                  : Notice(fmt::format("the footer of a segment is damaged: {}",
+                                       footer.status().ToString()),
+                           footer.status()));
 }
 
 // If the footer is damaged, the blocks are scanned.
@@ -141,9 +143,11 @@ void SegmentScrub::NoteRest(const OpenSegment& segment, const SegmentRecord& rec
 
 void SegmentScrub::Say(const std::string& path, uint64_t offset, const DamagedBlock& damaged,
                        std::string_view cause) {
-  findings_.sentences.push_back(fmt::format("{}: chunks {} to {} are damaged: {} at offset {}",
-                                            path, damaged.first_ordinal, damaged.end_ordinal() - 1,
-                                            cause, offset));
+  findings_.notices.push_back(
+      Status(StatusCode::kCorruption,
+             fmt::format("chunks {} to {} are damaged: {}", damaged.first_ordinal,
+                         damaged.end_ordinal() - 1, cause))
+          .At(path, offset));
 }
 
 }  // namespace siltfs

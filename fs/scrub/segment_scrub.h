@@ -16,6 +16,7 @@
 #include "fs/records/segment_record.h"
 #include "fs/segments/chunk_verifier.h"
 #include "fs/segments/segment_cache.h"
+#include "store/base/notice.h"
 
 namespace siltfs {
 
@@ -24,8 +25,8 @@ struct SegmentFindings {
   uint64_t chunks = 0;
   uint32_t end_ordinal = 0;  // one beyond the last chunk
   bool footer_damaged = false;
-  std::vector<DamagedBlock> damaged;   // by ascending ordinal
-  std::vector<std::string> sentences;  // one for each finding
+  std::vector<DamagedBlock> damaged;  // by ascending ordinal
+  std::vector<Notice> notices;        // one for each finding
   uint64_t damaged_chunks() const;
 };
 

@@ -73,7 +73,9 @@ std::vector<DamagedChunk> DamageList::ChunksAround(SegmentId segment, uint32_t o
 
 bool DamageList::Add(const DamagedBlock& block) {
   MutexLock lock(mutex_);
-  return AddLocked(block);
+  const bool news = AddLocked(block);
+  if (news) ++found_blocks_;
+  return news;
 }
 
 bool DamageList::AddLocked(const DamagedBlock& block) {
@@ -125,14 +127,32 @@ bool DamageList::Replace(SegmentId segment, std::span<const DamagedBlock> blocks
     return found != blocks.end() && found->first_ordinal == listed.first.second &&
            found->chunks == listed.second;
   };
+  std::set<uint32_t> known;  // ordinals that were listed before
   for (auto at = blocks_.lower_bound({segment, 0});
        at != blocks_.end() && at->first.first == segment && at->first.second < end;) {
     const auto listed = at++;
+    if (!blocks.empty()) {
+      for (size_t i = 0; i < listed->second.size(); ++i)
+        known.insert(listed->first.second + static_cast<uint32_t>(i));
+    }
     if (!is_found(*listed)) Erase(listed);
   }
   bool news = false;
-  for (const DamagedBlock& block : blocks) news |= AddLocked(block);
+  for (const DamagedBlock& block : blocks) {
+    if (!AddLocked(block)) continue;
+    news = true;
+    if (HasNewChunk(block, known)) ++found_blocks_;
+  }
   return news;
+}
+
+// A block may be listed again with other boundaries. That is no new damage.
+bool DamageList::HasNewChunk(const DamagedBlock& block,
+                             const std::set<uint32_t>& known_ordinals) const {
+  for (uint32_t ordinal = block.first_ordinal; ordinal < block.end_ordinal(); ++ordinal) {
+    if (!known_ordinals.contains(ordinal)) return true;
+  }
+  return false;
 }
 
 void DamageList::Forget(SegmentId segment) {
@@ -142,7 +162,7 @@ void DamageList::Forget(SegmentId segment) {
 
 DamageList::Totals DamageList::totals() const {
   MutexLock lock(mutex_);
-  return {blocks_.size(), chunks_};
+  return {blocks_.size(), chunks_, found_blocks_};
 }
 
 std::vector<DamagedBlock> DamageList::All() const {

@@ -70,6 +70,8 @@ class DamageList {
   struct Totals {
     uint64_t blocks = 0;
     uint64_t chunks = 0;
+    // Blocks that Add and Replace were given with a chunk that was not listed before.
+    uint64_t found_blocks = 0;
   };
   Totals totals() const SILTFS_EXCLUDES(mutex_);
   // All entries, in ascending order of their places.
@@ -91,6 +93,7 @@ class DamageList {
   bool AddLocked(const DamagedBlock& block) SILTFS_REQUIRES(mutex_);
   void Enter(const DamagedBlock& block) SILTFS_REQUIRES(mutex_);
   void Erase(Blocks::iterator block) SILTFS_REQUIRES(mutex_);
+  bool HasNewChunk(const DamagedBlock& block, const std::set<uint32_t>& known_ordinals) const;
   void Note(Mutation change) SILTFS_REQUIRES(mutex_) { changes_.push_back(std::move(change)); }
 
   mutable Mutex mutex_;
@@ -98,6 +101,7 @@ class DamageList {
   std::multiset<std::pair<uint64_t, ChunkTag>> tags_ SILTFS_GUARDED_BY(mutex_);  // prefix and tag
   std::vector<Mutation> changes_ SILTFS_GUARDED_BY(mutex_);  // in order, not yet durable
   size_t reported_ SILTFS_GUARDED_BY(mutex_) = 0;  // how many of changes_ TellChanges appended
+  uint64_t found_blocks_ SILTFS_GUARDED_BY(mutex_) = 0;
   std::atomic<size_t> chunks_{0};
 };
 

@@ -108,6 +108,8 @@ class LocalListener {
   Result<std::unique_ptr<LocalStream>> Accept();
   // Ends Accept permanently.
   void Shutdown();
+  // The socket, for a library that accepts connections itself. It does not block.
+  int descriptor() const { return fd_.get(); }
 
  private:
   LocalListener(std::string path, std::string name, Descriptor directory, Descriptor fd,

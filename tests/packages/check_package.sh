@@ -32,12 +32,13 @@ done
 # The expected files. Directories are those of these files, and two empty ones.
 {
   echo /usr/bin/siltfs
+  echo /usr/libexec/siltfs/siltfs-exporter
   for link in mkfs mount umount fsck mount.fuse umount.fuse; do echo "/usr/sbin/$link.siltfs -> ../bin/siltfs"; done
   for page in siltfs mkfs.siltfs mount.siltfs umount.siltfs fsck.siltfs; do echo "/usr/share/man/man8/$page.8.gz"; done
   echo /usr/share/man/man5/siltfs.5.gz
   for page in mount umount; do echo "/usr/share/man/man8/$page.fuse.siltfs.8.gz -> $page.siltfs.8.gz"; done
-  for unit in siltfs@.service siltfs-scrub@.service siltfs-scrub@.timer; do echo "/usr/lib/systemd/system/$unit"; done
-  for text in README.md SECURITY.md copyright changelog.gz changelog.Debian.gz examples/store.conf.example; do
+  for unit in siltfs@.service siltfs-exporter.service siltfs-failed@.service siltfs-scrub@.service siltfs-scrub@.timer; do echo "/usr/lib/systemd/system/$unit"; done
+  for text in README.md SECURITY.md copyright changelog.gz changelog.Debian.gz examples/mail-hook examples/store.conf.example; do
     echo "/usr/share/doc/siltfs/$text"
   done
   (cd "$source/docs" && printf '/usr/share/doc/siltfs/docs/%s\n' ./*.md | sed 's|\./||')
@@ -54,12 +55,12 @@ dpkg-deb --extract "$package" "$tree"
 files_of() { (cd "$1" && find . ! -type d \( -type l -printf '/%P -> %l\n' -o -printf '/%P\n' \)) | LC_ALL=C sort; }
 files_of "$tree" >"$work/files"
 diff "$work/expected" "$work/files" || fail "the files differ from the expected ones (>: unexpected)"
-[[ -d $tree/etc/siltfs && -d $tree/var/log/siltfs ]] || fail "/etc/siltfs or /var/log/siltfs is missing"
+[[ -d $tree/etc/siltfs/hooks.d && -d $tree/var/log/siltfs ]] || fail "/etc/siltfs/hooks.d or /var/log/siltfs is missing"
 
 dpkg-deb --contents "$package" | awk '
   $2 != "root/root" { print "not owned by root: " $0; bad = 1 }
   $1 ~ /^d/ && $1 != "drwxr-xr-x" { print "mode of a directory: " $0; bad = 1 }
-  $1 ~ /^-/ && $1 != ($6 == "./usr/bin/siltfs" ? "-rwxr-xr-x" : "-rw-r--r--") { print "mode of a file: " $0; bad = 1 }
+  $1 ~ /^-/ && $1 != ($6 == "./usr/bin/siltfs" || $6 == "./usr/libexec/siltfs/siltfs-exporter" ? "-rwxr-xr-x" : "-rw-r--r--") { print "mode of a file: " $0; bad = 1 }
   END { exit bad }' || fail "owners or modes"
 
 field() { dpkg-deb --field "$package" "$1"; }
@@ -75,7 +76,7 @@ check_field Homepage ''
 [[ $(field Maintainer) =~ ^[^@\<]+\ \<[^@]+@[^@]+\>$ ]] || fail "Maintainer: $(field Maintainer)"
 [[ $(field Description | head -n 1) =~ ^[a-z].{10,70}[a-zA-Z]$ ]] || fail "Description: $(field Description)"
 (($(field Description | wc -l) > 5)) || fail "the description is short"
-for library in libc6 libstdc++6 libfuse3- libssl3 libzstd1 fuse3; do
+for library in libc6 libstdc++6 libfuse3- libmicrohttpd12 libssl3 libzstd1 fuse3; do
   grep -qF ", $library" <<<", $(field Depends)" || fail "it does not depend on $library: $(field Depends)"
 done
 # Later releases than this may lack an exact version of a library's package.
@@ -116,7 +117,7 @@ units=$tree/usr/lib/systemd/system
 for variable in STORE MOUNTPOINT OPTIONS; do
   grep -q "^$variable=" "$tree/usr/share/doc/siltfs/examples/store.conf.example" || fail "the example lacks $variable"
 done
-grep -ohE '\$\{[A-Z]+\}' "$units"/*.service | sort -u | diff - <(printf '${MOUNTPOINT}\n${OPTIONS}\n${STORE}\n') ||
+grep -ohE '\$\{[A-Z_]+\}' "$units"/*.service | sort -u | grep -v MONITOR_ | diff - <(printf '${LISTEN}\n${MOUNTPOINT}\n${OPTIONS}\n${STORE}\n') ||
   fail "the units use other variables"
 # These settings give the daemon a mount namespace, and then no other process sees the mount.
 if grep -nE '^(ProtectSystem|ProtectHome|ProtectKernel[A-Za-z]+|ProtectControlGroups|ProtectProc|ProcSubset|Private(Tmp|Devices|Mounts|Users|Network)|(ReadOnly|ReadWrite|Inaccessible|Exec|NoExec|Bind[A-Za-z]*)Paths|TemporaryFileSystem|RootDirectory|DynamicUser|MountFlags)=' \
@@ -125,7 +126,7 @@ if grep -nE '^(ProtectSystem|ProtectHome|ProtectKernel[A-Za-z]+|ProtectControlGr
 fi
 # Exposures are given in tenths. 3.8 is the best for a service that has no mount namespace of its own.
 if systemd-analyze --help 2>/dev/null | grep -q -- --threshold; then
-  for unit in siltfs@.service:38 siltfs-scrub@.service:30; do
+  for unit in siltfs@.service:38 siltfs-scrub@.service:30 siltfs-exporter.service:30; do
     systemd-analyze security --offline=true --threshold="${unit#*:}" --no-pager "$units/${unit%:*}" >"$work/security" 2>&1 ||
       fail "${unit%:*} is exposed: $(tail -n 3 "$work/security")"
     sed -n '$s/.*Overall/Overall/p' "$work/security"

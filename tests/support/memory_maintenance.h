@@ -16,6 +16,7 @@ class MemoryMaintenance : public StoreMaintenance {
   explicit MemoryMaintenance(std::function<FileSystemStats()> stats) : stats_(std::move(stats)) {}
 
   Result<FileSystemStats> GetStats() override { return stats_(); }
+  StoreHealth GetHealth() override { return {}; }
   Result<RecompressionReport> Recompress() override { return RecompressionReport(); }
   void StopRecompression() override {}
   Result<GarbageReport> CollectGarbage(bool dry_run) override {

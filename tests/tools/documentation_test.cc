@@ -120,6 +120,7 @@ TEST_CASE("The manual describes every command's options, and no others") {
                                     "metrics",
                                     "report",
                                     "explain",
+                                    "notify",
                                     "index stat",
                                     "index dump",
                                     "index verify",
@@ -216,10 +217,10 @@ Names LongOnly(const Names& names) {
 
 TEST_CASE("Completion offers every long option, and no others") {
   for (const std::string command :
-       {"mkfs",       "mount",        "umount",       "sync",          "stat",      "settle",
-        "gc",         "scrub",        "fsck",         "import",        "send",      "receive",
-        "list",       "check-health", "metrics",      "explain",       "report",    "index",
-        "index stat", "index dump",   "index verify", "index rebuild", "index plan"}) {
+       {"mkfs",  "mount",        "umount",     "sync",         "stat",          "settle",
+        "gc",    "scrub",        "fsck",       "import",       "send",          "receive",
+        "list",  "check-health", "metrics",    "explain",      "report",        "notify",
+        "index", "index stat",   "index dump", "index verify", "index rebuild", "index plan"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
           LongOnly(OptionsInHelp(Help(command))));

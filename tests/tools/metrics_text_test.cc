@@ -89,6 +89,21 @@ TEST_CASE("a store that cannot be read has one metric, which says so") {
         "# EOF\n");
 }
 
+TEST_CASE("the metrics of several stores are together in each family") {
+  const std::vector<StoreStatistics> stores = {{"/a", ToMountedJson(SomeStatistics())},
+                                               {"/b", nullptr},
+                                               {"/c", ToMountedJson(SomeStatistics())}};
+  const std::string text = FormatMetrics(stores);
+  const auto families = ParseOpenMetrics(text);  // refuses families that are mixed
+  CHECK(families.at("siltfs_up").samples.size() == 3);
+  CHECK(families.at("siltfs_up").samples[1].value == 0);
+  REQUIRE(families.at("siltfs_files").samples.size() == 2);
+  CHECK(families.at("siltfs_files").samples[0].labels.at("store") == "/a");
+  CHECK(families.at("siltfs_files").samples[1].labels.at("store") == "/c");
+  CHECK(families.at("siltfs_index_store_entries").samples.size() == 4);
+  CHECK(FormatMetrics(std::vector<StoreStatistics>()) == "# EOF\n");
+}
+
 TEST_CASE("any path can be a label") {
   const std::string path = "/a \"b\"\\c\nd{e},f";
   const auto families = ParseOpenMetrics(FormatMetrics(path, nlohmann::json()));

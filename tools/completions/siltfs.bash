@@ -22,7 +22,8 @@ _siltfs_options() {
     import) echo --reference --checksum --delete --exclude --one-file-system --dry-run --json --help ;;
     export) echo --verify --json --help ;;
     check-health) echo --scrub-age --nearly-full --full --backlog --dead --timeout --mounted --json --help ;;
-    metrics) echo --output --help ;;
+    metrics) echo --output --listen --help ;;
+    notify) echo --event --message --count --mountpoint --timeout --help ;;
     report) echo --output --quiet --help ;;
     index | snapshot) echo --help ;;
     "index stat" | "index verify") echo --json --help ;;
@@ -51,7 +52,9 @@ _siltfs() {
     --trie) mapfile -t COMPREPLY < <(compgen -W "exact weak sparse" -- "$current"); return ;;
     --chunk-avg | --chunk-min | --chunk-max | --index-memory | --expected-chunks | --root-owner) return ;;
     --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
-    --scrub-age | --nearly-full | --full | --backlog | --dead | --timeout) return ;;
+    --scrub-age | --nearly-full | --full | --backlog | --dead | --timeout | --listen | --message | --count) return ;;
+    --event) mapfile -t COMPREPLY < <(compgen -W "test damage failure unit-failed" -- "$current"); return ;;
+    --mountpoint) mapfile -t COMPREPLY < <(compgen -d -- "$current"); return ;;
     --output)
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       compopt -o filenames 2>/dev/null
@@ -69,9 +72,9 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics report explain index help version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics report explain notify index help version" -- "$current")
   elif [[ $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics report explain index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics report explain notify index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == snapshot ]]; then

@@ -60,6 +60,7 @@ std::function<ExitCode()> ConfigureList(CLI::App& app, Surroundings& surrounding
 std::function<ExitCode()> ConfigureExplain(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureMetrics(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureReport(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureNotify(CLI::App& app, Surroundings& surroundings);
 
 // This command returns the exit codes of a plugin for monitoring systems.
 std::function<HealthState()> ConfigureCheckHealth(CLI::App& app, Surroundings& surroundings);

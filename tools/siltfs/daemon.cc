@@ -1,10 +1,6 @@
 #include "tools/siltfs/daemon.h"
 
-#include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/sinks/syslog_sink.h>
 #include <spdlog/spdlog.h>
-#include <syslog.h>
 
 #include <algorithm>
 #include <chrono>
@@ -40,9 +36,9 @@
 #include "store/env/daemon.h"
 #include "store/env/mount_table.h"
 #include "store/env/process.h"
-#include "tools/siltfs/log_identifiers.h"
+#include "tools/siltfs/daemon_log.h"
+#include "tools/siltfs/damage_watch.h"
 #include "tools/siltfs/mount_state.h"
-#include "tools/siltfs/printable_text.h"
 #include "tools/siltfs/signal_watch.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/version.h"
@@ -57,36 +53,14 @@ using Log = std::shared_ptr<spdlog::logger>;
 // sends its dirty data to the daemon, but sends no request to make the data durable.
 constexpr std::chrono::milliseconds kQuietInterval{100};
 
-Result<spdlog::sink_ptr> MakeSink(const DaemonOptions& options) {
-  if (options.mount.log_file) {
-    try {
-      return spdlog::sink_ptr(
-          std::make_shared<spdlog::sinks::basic_file_sink_mt>(*options.mount.log_file));
-    } catch (const spdlog::spdlog_ex& error) {
-      return Status(StatusCode::kIoError, error.what()).At(*options.mount.log_file);
-    }
-  }
-  if (options.foreground)
-    return spdlog::sink_ptr(std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  return spdlog::sink_ptr(
-      std::make_shared<spdlog::sinks::syslog_sink_mt>("siltfs", LOG_PID, LOG_DAEMON, true));
-}
-
-Result<Log> MakeLog(const DaemonOptions& options) {
-  SILTFS_ASSIGN_OR_RETURN(spdlog::sink_ptr sink, MakeSink(options));
-  AddIdentifiers(*sink, options.mount.log_file || options.foreground ? LogTarget::kFile
-                                                                     : LogTarget::kSystemLog);
-  auto log = std::make_shared<spdlog::logger>("siltfs", std::move(sink));
-  log->set_level(options.mount.debug ? spdlog::level::debug : spdlog::level::info);
-  log->flush_on(spdlog::level::info);
-  spdlog::set_default_logger(log);  // libfuse's messages go there
-  return log;
-}
-
-FileSystemOptions ToFileSystemOptions(const DaemonOptions& options, const Log& log) {
+FileSystemOptions ToFileSystemOptions(const DaemonOptions& options, const Log& log,
+                                      DamageWatch& watch) {
   FileSystemOptions made;
   made.store = options.store;
-  made.report = [log](const std::string& finding) { log->error("{}", Printable(finding)); };
+  made.report = [log, &watch](const Notice& finding) {
+    LogNotice(*log, finding);
+    watch.Note(finding);
+  };
   made.read_only = options.mount.read_only;
   made.snapshot_directory = options.mount.snapshot_directory;
   made.snapshot = options.mount.snapshot;
@@ -296,7 +270,7 @@ std::string DeviceOfMount(const DaemonOptions& options, const Log& log) {
 // Returns the first failure; if both failed, logs the second.
 Status FirstFailure(Status first, Status second, const Log& log) {
   if (first.ok()) return second;
-  if (!second.ok()) log->error("{}", second.ToString());
+  if (!second.ok()) LogNotice(*log, second);
   return first;
 }
 
@@ -337,12 +311,14 @@ Status MountAndServe(Env& env, FileSystem& file_system, const DaemonOptions& opt
 
 Status ServeStore(Env& env, const DaemonOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(const auto signals, TerminationSignals::Block());
-  SILTFS_ASSIGN_OR_RETURN(const Log log, MakeLog(options));
+  SILTFS_ASSIGN_OR_RETURN(const Log log, MakeDaemonLog(options));
   const auto limit = RaiseFileLimit();
   if (!limit.ok()) log->warn("{}", limit.status().ToString());
 
+  // The file system reports to the watch until it is destroyed.
+  DamageWatch watch({.store = options.store, .mountpoint = options.mountpoint, .log = log});
   SILTFS_ASSIGN_OR_RETURN(std::unique_ptr<FileSystem> file_system, OpenWhenFree(options.store, [&] {
-                            return FileSystem::Open(env, ToFileSystemOptions(options, log));
+                            return FileSystem::Open(env, ToFileSystemOptions(options, log, watch));
                           }));
   // No mount is attached before `listening` is set, because the state is then "starting".
   control::Server* listening = nullptr;
@@ -362,6 +338,7 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   auto control = StartControl(options, *file_system, state, mount, attached);
   if (!control.ok()) return FirstFailure(control.status(), file_system->Close(), log);
   listening = control->get();
+  watch.Begin(file_system->maintenance());
   Status outcome =
       MountAndServe(env, *file_system, options, **control, state, mount, attached, *signals, log);
 
@@ -380,14 +357,17 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   maintenance.StopRecompression();
   maintenance.StopCollecting();
   (*control)->StopCommands();
-  outcome = FirstFailure(std::move(outcome), file_system->Close(), log);
+  watch.End();
+  Status closed = file_system->Close();
+  if (!closed.ok()) watch.ReportFailure(closed);
+  outcome = FirstFailure(std::move(outcome), std::move(closed), log);
   (*control)->Stop();
   file_system.reset();
   (*control)->AnswerWaiters(outcome);
   if (outcome.ok()) {
     log->info("{}: closed, everything is durable", options.store);
   } else {
-    log->error("{}", outcome.ToString());
+    LogNotice(*log, outcome);
   }
   return outcome;
 }

@@ -42,8 +42,6 @@ std::string FormatNumber(const Json& number) {
 // samples of two families must not be mixed.
 class Writer {
  public:
-  explicit Writer(const std::string& store) : store_(store) {}
-
   // The following samples belong to this family. Nothing is written for a family without samples.
   void Family(const MetricFamily& family) {
     name_ = fmt::format("siltfs_{}", family.name);
@@ -54,9 +52,9 @@ class Writer {
     if (is_counter) name_ += "_total";
   }
 
-  void Sample(const Json& number, const Labels& labels = {}) {
+  void Sample(const std::string& store, const Json& number, const Labels& labels = {}) {
     text_ += std::exchange(head_, {});
-    text_ += fmt::format("{}{{store=\"{}\"", name_, EscapeLabel(store_));
+    text_ += fmt::format("{}{{store=\"{}\"", name_, EscapeLabel(store));
     for (const auto& [name, value] : labels)
       text_ += fmt::format(",{}=\"{}\"", name, EscapeLabel(value));
     text_ += fmt::format("}} {}\n", FormatNumber(number));
@@ -65,7 +63,6 @@ class Writer {
   std::string Finish() { return std::move(text_) + "# EOF\n"; }
 
  private:
-  const std::string store_;
   std::string name_;  // of the family's samples
   std::string head_;  // of a family without samples so far
   std::string text_;
@@ -84,45 +81,76 @@ const Json* NumberAt(const Json& document, const char* pointer) {
   return found.is_number() || found.is_boolean() ? &found : nullptr;
 }
 
-void WriteStates(const Json& statistics, Writer& writer) {
+Labels InfoLabels(const Json& statistics) {
+  return {{"engine", TextAt(statistics.at("index"), "engine")},
+          {"chunker_kernel", TextAt(statistics, "chunker_kernel")},
+          {"sha1_kernel", TextAt(statistics, "sha1_kernel")},
+          {"transport", TextAt(statistics, "transport")},
+          {"mountpoint", TextAt(statistics, "mountpoint")}};
+}
+
+// Calls `write` with each store whose statistics could be read.
+template <typename Write>
+void ForEachRead(std::span<const StoreStatistics> stores, Write write) {
+  for (const StoreStatistics& store : stores) {
+    if (!store.statistics.is_null()) write(store.store, store.statistics);
+  }
+}
+
+void WriteStates(std::span<const StoreStatistics> stores, Writer& writer) {
+  writer.Family(
+      {"up", "", MetricType::kGauge, "",
+       "1 if the statistics of the store could be read; otherwise there is no other metric."});
+  for (const StoreStatistics& store : stores)
+    writer.Sample(store.store, store.statistics.is_null() ? 0 : 1);
   writer.Family({"mounted", "", MetricType::kGauge, "", "1 if the store is mounted."});
-  writer.Sample(statistics.at("pid").is_null() ? 0 : 1);
+  ForEachRead(stores, [&](const std::string& store, const Json& statistics) {
+    writer.Sample(store, statistics.at("pid").is_null() ? 0 : 1);
+  });
   writer.Family(
       {"failed", "", MetricType::kGauge, "", "1 if a failure has made the store read-only."});
-  writer.Sample(statistics.at("read_only_cause").is_null() ? 0 : 1);
+  ForEachRead(stores, [&](const std::string& store, const Json& statistics) {
+    writer.Sample(store, statistics.at("read_only_cause").is_null() ? 0 : 1);
+  });
   writer.Family(
       {"store_info", "", MetricType::kGauge, "", "Always 1; the labels describe the store."});
-  writer.Sample(1, {{"engine", TextAt(statistics.at("index"), "engine")},
-                    {"chunker_kernel", TextAt(statistics, "chunker_kernel")},
-                    {"sha1_kernel", TextAt(statistics, "sha1_kernel")},
-                    {"transport", TextAt(statistics, "transport")},
-                    {"mountpoint", TextAt(statistics, "mountpoint")}});
+  ForEachRead(stores, [&](const std::string& store, const Json& statistics) {
+    writer.Sample(store, 1, InfoLabels(statistics));
+  });
+}
+
+void WriteFamily(const MetricFamily& family, std::span<const StoreStatistics> stores,
+                 Writer& writer) {
+  writer.Family(family);
+  ForEachRead(stores, [&](const std::string& store, const Json& statistics) {
+    if (const Json* number = NumberAt(statistics, family.pointer)) writer.Sample(store, *number);
+  });
+}
+
+void WriteKindFamily(const MetricFamily& family, std::span<const StoreStatistics> stores,
+                     Writer& writer) {
+  writer.Family(family);
+  ForEachRead(stores, [&](const std::string& store, const Json& statistics) {
+    for (const Json& kind : statistics.at("index").at("stores")) {
+      if (const Json* number = NumberAt(kind, family.pointer))
+        writer.Sample(store, *number, {{"kind", TextAt(kind, "kind")}});
+    }
+  });
 }
 
 }  // namespace
 
-std::string FormatMetrics(const std::string& store, const Json& statistics) {
-  Writer writer(store);
-  writer.Family(
-      {"up", "", MetricType::kGauge, "",
-       "1 if the statistics of the store could be read; otherwise there is no other metric."});
-  writer.Sample(statistics.is_null() ? 0 : 1);
-  if (statistics.is_null()) return writer.Finish();
-  WriteStates(statistics, writer);
-  for (const MetricFamily& family : StoreMetricFamilies()) {
-    const Json* number = NumberAt(statistics, family.pointer);
-    if (number == nullptr) continue;
-    writer.Family(family);
-    writer.Sample(*number);
-  }
-  for (const MetricFamily& family : IndexKindMetricFamilies()) {
-    writer.Family(family);
-    for (const Json& kind : statistics.at("index").at("stores")) {
-      if (const Json* number = NumberAt(kind, family.pointer))
-        writer.Sample(*number, {{"kind", TextAt(kind, "kind")}});
-    }
-  }
+std::string FormatMetrics(std::span<const StoreStatistics> stores) {
+  Writer writer;
+  WriteStates(stores, writer);
+  for (const MetricFamily& family : StoreMetricFamilies()) WriteFamily(family, stores, writer);
+  for (const MetricFamily& family : IndexKindMetricFamilies())
+    WriteKindFamily(family, stores, writer);
   return writer.Finish();
+}
+
+std::string FormatMetrics(const std::string& store, const Json& statistics) {
+  return FormatMetrics(std::vector<StoreStatistics>{{store, statistics}});
 }
 
 }  // namespace siltfs

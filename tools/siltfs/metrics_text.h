@@ -7,6 +7,7 @@
 // Thread-safety: pure functions, safe to call from any thread.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -16,5 +17,12 @@ namespace siltfs {
 // Returns the metrics of this store, with the last line "# EOF". `statistics`: see
 // fs/control/stats_json.h; null if they could not be read. Then the text has only siltfs_up.
 std::string FormatMetrics(const std::string& store, const nlohmann::json& statistics);
+
+// The same for several stores: the samples of a family are together, as the format requires.
+struct StoreStatistics {
+  std::string store;
+  nlohmann::json statistics;  // null if they could not be read
+};
+std::string FormatMetrics(std::span<const StoreStatistics> stores);
 
 }  // namespace siltfs

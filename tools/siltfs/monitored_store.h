@@ -11,14 +11,9 @@
 #include "fs/control/client.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
+#include "tools/siltfs/served_mount.h"
 
 namespace siltfs {
-
-// Asks the daemon of a mount which process it is. kStale if the daemon serves the store, but not
-// this mount: that of an earlier daemon, which has crashed. Other errors: those of
-// control::Identify.
-Result<control::Identity> IdentifyServer(const control::DaemonAddress& address,
-                                         const control::Patience& patience);
 
 // Asks the daemon for the statistics (fs/control/stats_json.h). If the store is not mounted, reads
 // its files, and writes nothing. Errors: kStale if the mount of the address has no daemon; others

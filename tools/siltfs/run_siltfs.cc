@@ -84,10 +84,12 @@ constexpr std::array kCommands = {
     Command{"list", "List the mounted stores", ConfigureNumbered<ConfigureList>},
     Command{"check-health", "Check a store for a monitoring system such as Nagios",
             ConfigureNumbered<ConfigureCheckHealth>, kPluginFailureCodes},
-    Command{"metrics", "Print the statistics of a store for Prometheus",
+    Command{"metrics", "Print or serve the statistics of stores for Prometheus",
             ConfigureNumbered<ConfigureMetrics>},
     Command{"report", "Make a page with plots of a store", ConfigureNumbered<ConfigureReport>},
     Command{"explain", "Explain a message by its identifier", ConfigureNumbered<ConfigureExplain>},
+    Command{"notify", "Run the hooks for damage, for example as a test",
+            ConfigureNumbered<ConfigureNotify>},
     Command{"index", "Show, check, rebuild or plan the chunk index",
             ConfigureNumbered<ConfigureIndex>},
 };

@@ -9,10 +9,12 @@
 #include "fs/control/client.h"
 #include "fs/control/scrub_json.h"
 #include "fs/interface/file_system.h"
+#include "fs/interface/stats.h"
 #include "fs/interface/store_maintenance.h"
 #include "store/base/size_text.h"
 #include "store/env/process.h"
 #include "tools/siltfs/command.h"
+#include "tools/siltfs/hooks.h"
 #include "tools/siltfs/interruption.h"
 #include "tools/siltfs/json_output.h"
 #include "tools/siltfs/store_holder.h"
@@ -28,6 +30,16 @@ struct Arguments {
   bool json = false;
 };
 
+// Damage that a mount or an earlier scrub has found is not reported again.
+void RunHooksFor(const StoreHealth& health, const std::string& store, Surroundings& surroundings) {
+  if (health.found_damaged_blocks == 0 || !HasHooks()) return;
+  const HookEvent event{.event = "damage",
+                        .store = store,
+                        .count = health.found_damaged_blocks,
+                        .message = DamageMessage(health.found_damaged_blocks)};
+  RunHooks(event, kHookTime, [&](const std::string& sentence) { Say(surroundings, sentence); });
+}
+
 // Opens the store, scrubs it, and closes it as an unmount does, even if the scrub failed.
 Result<Json> ScrubUnmounted(const std::string& store, Interruption& interruption,
                             Surroundings& surroundings) {
@@ -35,12 +47,13 @@ Result<Json> ScrubUnmounted(const std::string& store, Interruption& interruption
   FileSystemOptions options;
   options.store = store;
   options.keep_reserve = true;
-  options.report = [&surroundings](const std::string& finding) { Say(surroundings, finding); };
+  options.report = [&surroundings](const Notice& finding) { Say(surroundings, finding.sentence); };
   options.interrupted = [&interruption] { return interruption.requested(); };
   SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(surroundings.env, options));
   interruption.OnRequest([&file_system] { file_system->maintenance().InterruptScrub(); });
   auto outcome = ScrubStore(file_system->maintenance(), store, ScrubMode::kFull);
   interruption.OnRequest({});
+  RunHooksFor(file_system->maintenance().GetHealth(), store, surroundings);
   const Status closed = file_system->Close();
   if (!outcome.ok()) {
     closed.IgnoreError("the first failure is reported");

@@ -92,6 +92,23 @@ TEST_CASE("Replace sets the damage in the verified part of a segment, and change
   CHECK((list.All() == all));
 }
 
+TEST_CASE("a list counts the blocks that were not known before") {
+  DamageList list(std::vector{Block(1, 0, 4, 1)});
+  CHECK(list.totals().found_blocks == 0);
+  REQUIRE(list.Add(Block(1, 8, 2, 8)));
+  CHECK_FALSE(list.Add(Block(1, 8, 2, 8)));
+  CHECK(list.totals().found_blocks == 1);
+  // The known chunks with other boundaries, and one chunk more.
+  const std::vector<DamagedBlock> found = {Block(1, 0, 2, 1), Block(1, 2, 2, 3), Block(1, 8, 3, 8)};
+  CHECK(list.Replace(1, found, 20));
+  CHECK(list.totals().found_blocks == 2);
+  CHECK_FALSE(list.Replace(1, found, 20));
+  list.Forget(1);
+  CHECK(list.totals().found_blocks == 2);
+  REQUIRE(list.Add(Block(1, 0, 4, 1)));
+  CHECK(list.totals().found_blocks == 3);
+}
+
 TEST_CASE("metadata gets a change again until a commit that contains the change has succeeded") {
   DamageList list(std::vector{Block(1, 0, 2, 1)});
   CHECK(list.Changes().empty());
