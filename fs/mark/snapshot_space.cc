@@ -1,24 +1,21 @@
 #include "fs/mark/snapshot_space.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <memory>
 #include <utility>
 
+#include "fs/mark/level_walk.h"
 #include "fs/mark/reference_sorter.h"
 #include "fs/mark/reference_walk.h"
+#include "fs/mark/shown_records.h"
 #include "fs/records/inode_record.h"
-#include "fs/records/lineage.h"
 #include "fs/records/overlay_extent.h"
 #include "fs/records/schema.h"
-#include "fs/versions/shown_values.h"
 
 namespace siltfs {
 namespace {
 
-// The memory of the sorters for nodes, as a share of that for chunks: there are some 128 chunks for
-// each node.
+// The memory for nodes, as a share of that for chunks: there are some 128 chunks for each node.
 constexpr size_t kNodeShare = 8;
 
 // The first and the last snapshot that show something.
@@ -54,48 +51,18 @@ class ChunkReference {
   static uint64_t LengthOf(const TwoWords& record) { return record[1] & kMaxLength; }
 };
 
-// A reference to a node.
-struct NodeReference {
-  RecipeChild child;
-  Span span;
-  uint64_t order = 0;  // of the walk
+// A span as a mark of LevelWalk.
+uint64_t MarkOf(const Span& span) { return uint64_t{span.first} << 32 | span.last; }
+Span SpanOf(uint64_t mark) {
+  return {static_cast<uint32_t>(mark >> 32), static_cast<uint32_t>(mark)};
+}
 
-  // For sorting by name: the name and the length of the node come first.
-  EightWords ByName() const { return Encode(0, 7); }
-  // For sorting by order.
-  EightWords ByOrder() const { return Encode(1, 0); }
-  static NodeReference FromByName(const EightWords& words) { return Decode(words, 0, 7); }
-  static NodeReference FromByOrder(const EightWords& words) { return Decode(words, 1, 0); }
-
- private:
-  // `at`: the word from which on all fields but the order lie.
-  EightWords Encode(size_t at, size_t order_at) const {
-    EightWords words{};
-    auto* const bytes = reinterpret_cast<uint8_t*>(&words[at]);
-    std::memcpy(bytes, child.name.bytes.data(), ChunkName::kSize);
-    std::memcpy(bytes + ChunkName::kSize, &child.node_bytes, sizeof child.node_bytes);
-    words[at + 3] = child.covered_bytes;
-    words[at + 4] = child.chunk_count;
-    words[at + 5] = child.hole_bytes;
-    words[at + 6] = uint64_t{span.first} << 32 | span.last;
-    words[order_at] = order;
-    return words;
-  }
-  static NodeReference Decode(const EightWords& words, size_t at, size_t order_at) {
-    NodeReference reference;
-    RecipeChild& child = reference.child;
-    const auto* const bytes = reinterpret_cast<const uint8_t*>(&words[at]);
-    std::memcpy(child.name.bytes.data(), bytes, ChunkName::kSize);
-    std::memcpy(&child.node_bytes, bytes + ChunkName::kSize, sizeof child.node_bytes);
-    child.covered_bytes = words[at + 3];
-    child.chunk_count = words[at + 4];
-    child.hole_bytes = words[at + 5];
-    reference.span = {static_cast<uint32_t>(words[at + 6] >> 32),
-                      static_cast<uint32_t>(words[at + 6])};
-    reference.order = words[order_at];
-    return reference;
-  }
-};
+bool UniteSpans(const RecipeChild&, uint64_t& mark, uint64_t other) {
+  Span span = SpanOf(mark);
+  span.Unite(SpanOf(other));
+  mark = MarkOf(span);
+  return true;
+}
 
 class SpaceMeasurement {
  public:
@@ -104,162 +71,67 @@ class SpaceMeasurement {
                    const SnapshotSpaceOptions& options)
       : env_(env),
         metadata_(metadata),
-        nodes_(nodes),
         snapshots_(snapshots),
         options_(options),
-        pacer_(options.pace) {}
+        pacer_(options.pace),
+        recipes_(env, nodes, RecipeOptions(), pacer_) {}
 
   Result<SnapshotSpaces> Run() {
     if (snapshots_.empty()) return std::move(spaces_);
     if (snapshots_.size() > ChunkReference::kMaxPlace)
       return Status(StatusCode::kUnsupported, "the store has too many snapshots");
-    SILTFS_ASSIGN_OR_RETURN(chunks_, MakeSorter<TwoWords>(options_.memory_bytes));
+    SILTFS_ASSIGN_OR_RETURN(chunks_, RecordSorter<TwoWords>::Create(
+                                         env_, {.directory = options_.spill_directory,
+                                                .memory_bytes = options_.memory_bytes,
+                                                .minimum_free_bytes = options_.minimum_free_bytes,
+                                                .unnamed_files = true}));
     SILTFS_RETURN_IF_ERROR(WalkRecords());
-    for (size_t level = levels_.size(); level-- > 0;)
-      SILTFS_RETURN_IF_ERROR(WalkNodes(static_cast<uint8_t>(level)));
+    SILTFS_RETURN_IF_ERROR(recipes_.Finish());
+    spaces_.nodes = recipes_.nodes_read();
+    spaces_.spilled_bytes = recipes_.spilled_bytes();
     SILTFS_RETURN_IF_ERROR(AddOthers());
     SILTFS_RETURN_IF_ERROR(Count());
     return std::move(spaces_);
   }
 
  private:
-  template <typename Record>
-  Result<std::unique_ptr<RecordSorter<Record>>> MakeSorter(size_t memory_bytes) {
-    return RecordSorter<Record>::Create(env_, {.directory = options_.spill_directory,
-                                               .memory_bytes = memory_bytes,
-                                               .minimum_free_bytes = options_.minimum_free_bytes,
-                                               .unnamed_files = true});
-  }
-  Result<std::unique_ptr<RecordSorter<EightWords>>> MakeNodeSorter() {
-    return MakeSorter<EightWords>(options_.memory_bytes / kNodeShare);
+  LevelWalkOptions RecipeOptions() {
+    // Nodes are chunks, too.
+    const auto visit = [this](const ChunkName& name, uint64_t length, uint64_t mark) {
+      return chunks_->Add(ChunkReference::Encode(name, length, SpanOf(mark)));
+    };
+    return {.spill_directory = options_.spill_directory,
+            .memory_bytes = options_.memory_bytes / kNodeShare,
+            .minimum_free_bytes = options_.minimum_free_bytes,
+            .unite = UniteSpans,
+            .visit = visit,
+            .visit_node = visit};
   }
 
-  // --- References
+  static Span ToSpan(const ShownBy& shown) {
+    return {static_cast<uint32_t>(shown.first), static_cast<uint32_t>(shown.last)};
+  }
+
+  Status WalkRecords() {
+    SILTFS_RETURN_IF_ERROR(ForEachShownRecord(
+        metadata_, Table::kInode, snapshots_, pacer_,
+        [this](std::string_view, std::string_view value, const ShownBy& shown) -> Status {
+          SILTFS_ASSIGN_OR_RETURN(const InodeRecord record, InodeRecord::Decode(value));
+          return recipes_.Add(record.recipe, MarkOf(ToSpan(shown)));
+        }));
+    return ForEachShownRecord(
+        metadata_, Table::kOverlay, snapshots_, pacer_,
+        [this](std::string_view, std::string_view value, const ShownBy& shown) -> Status {
+          SILTFS_ASSIGN_OR_RETURN(const OverlayExtent extent, OverlayExtent::Decode(value));
+          for (const ChunkSlice& slice : extent.slices)
+            SILTFS_RETURN_IF_ERROR(AddChunk(slice.name, slice.chunk_length, ToSpan(shown)));
+          return Status::Ok();
+        });
+  }
 
   Status AddChunk(const ChunkName& name, uint64_t length, const Span& span) {
     SILTFS_RETURN_IF_ERROR(pacer_.Step());
     return chunks_->Add(ChunkReference::Encode(name, length, span));
-  }
-
-  // `level`: of the node.
-  Status AddNode(const RecipeChild& child, uint8_t level, const Span& span) {
-    SILTFS_RETURN_IF_ERROR(pacer_.Step());
-    auto& sorter = levels_[level];
-    if (sorter == nullptr) {
-      SILTFS_ASSIGN_OR_RETURN(sorter, MakeNodeSorter());
-    }
-    return sorter->Add(NodeReference{child, span, next_order_++}.ByName());
-  }
-
-  // The items of a root or a node. `level`: their own.
-  Status AddItems(uint8_t level, const std::vector<RecipeEntry>& entries,
-                  const std::vector<RecipeChild>& children, const Span& span) {
-    for (const RecipeEntry& entry : entries) {
-      if (!entry.is_hole()) SILTFS_RETURN_IF_ERROR(AddChunk(entry.name, entry.length, span));
-    }
-    for (const RecipeChild& child : children)
-      SILTFS_RETURN_IF_ERROR(AddNode(child, static_cast<uint8_t>(level - 1), span));
-    return Status::Ok();
-  }
-
-  // --- Records
-
-  Status WalkRecords() {
-    SILTFS_RETURN_IF_ERROR(
-        WalkTable(Table::kInode, [this](std::string_view value, const Span& span) -> Status {
-          SILTFS_ASSIGN_OR_RETURN(const InodeRecord record, InodeRecord::Decode(value));
-          return AddItems(record.recipe.height, record.recipe.entries, record.recipe.children,
-                          span);
-        }));
-    return WalkTable(Table::kOverlay, [this](std::string_view value, const Span& span) -> Status {
-      SILTFS_ASSIGN_OR_RETURN(const OverlayExtent extent, OverlayExtent::Decode(value));
-      for (const ChunkSlice& slice : extent.slices)
-        SILTFS_RETURN_IF_ERROR(AddChunk(slice.name, slice.chunk_length, span));
-      return Status::Ok();
-    });
-  }
-
-  using AddValue = std::function<Status(std::string_view value, const Span& span)>;
-
-  Status WalkTable(Table table, const AddValue& add) {
-    SILTFS_ASSIGN_OR_RETURN(const Lineages lineages, ReadLineages(metadata_));
-    SILTFS_RETURN_IF_ERROR(WalkLineage(table, kLiveLineage, add));
-    for (const auto& [lineage, record] : lineages)
-      SILTFS_RETURN_IF_ERROR(WalkLineage(table, lineage, add));
-    return Status::Ok();
-  }
-
-  Status WalkLineage(Table table, LineageNumber lineage, const AddValue& add) {
-    std::vector<SnapshotBounds> own;
-    std::vector<uint32_t> places;  // of these snapshots among all
-    for (size_t i = 0; i < snapshots_.size(); ++i) {
-      if (snapshots_[i].lineage != lineage) continue;
-      own.push_back(snapshots_[i]);
-      places.push_back(static_cast<uint32_t>(i));
-    }
-    const auto live = static_cast<uint32_t>(snapshots_.size());
-    // Only snapshots show the head of a lineage. What they do not show is being received.
-    const bool shown_itself = lineage == kLiveLineage || own.empty();
-    const KeyRange range = RangeOfLineage(table, lineage);
-    return ForEachShownValue(
-        metadata_, range.begin, range.end, own,
-        [&](std::string_view key, std::string_view value, const ShownBy& shown) -> Status {
-          SILTFS_RETURN_IF_ERROR(pacer_.Step(Pacer::kRecordWork));
-          const size_t last = shown.last < own.size() || shown_itself || shown.first == own.size()
-                                  ? shown.last
-                                  : own.size() - 1;
-          const Span span = {shown.first < own.size() ? places[shown.first] : live,
-                             last < own.size() ? places[last] : live};
-          Status added = add(value, span);
-          if (added.Is(StatusCode::kCorruption))
-            return std::move(added).At(NameOfOwner(table, key));
-          return added;
-        });
-  }
-
-  // --- Nodes
-
-  // Reads the nodes of a level, and adds the references in them. All references to these nodes must
-  // have been added.
-  Status WalkNodes(uint8_t level) {
-    if (levels_[level] == nullptr) return Status::Ok();
-    SILTFS_ASSIGN_OR_RETURN(const auto nodes, UniteNodes(*levels_[level]));
-    spaces_.spilled_bytes += levels_[level]->spilled_bytes();
-    levels_[level].reset();
-    SILTFS_RETURN_IF_ERROR(nodes->Sort());
-    while (!nodes->AtEnd()) {
-      const NodeReference node = NodeReference::FromByOrder(nodes->record());
-      SILTFS_RETURN_IF_ERROR(pacer_.Step(Pacer::kNodeWork));
-      // The node itself is a chunk, too.
-      SILTFS_RETURN_IF_ERROR(AddChunk(node.child.name, node.child.node_bytes, node.span));
-      SILTFS_ASSIGN_OR_RETURN(const RecipeNode read, ReadNode(nodes_, node.child, level));
-      SILTFS_RETURN_IF_ERROR(AddItems(level, read.entries, read.children, node.span));
-      ++spaces_.nodes;
-      SILTFS_RETURN_IF_ERROR(nodes->Next());
-    }
-    spaces_.spilled_bytes += nodes->spilled_bytes();
-    return Status::Ok();
-  }
-
-  // Returns each node once, with all that its references say, in the order of the walk.
-  Result<std::unique_ptr<RecordSorter<EightWords>>> UniteNodes(
-      RecordSorter<EightWords>& references) {
-    SILTFS_ASSIGN_OR_RETURN(auto nodes, MakeNodeSorter());
-    SILTFS_RETURN_IF_ERROR(references.Sort());
-    while (!references.AtEnd()) {
-      NodeReference node = NodeReference::FromByName(references.record());
-      SILTFS_RETURN_IF_ERROR(references.Next());
-      while (!references.AtEnd()) {
-        const NodeReference other = NodeReference::FromByName(references.record());
-        if (other.child.name != node.child.name) break;
-        SILTFS_RETURN_IF_ERROR(pacer_.Step());
-        node.span.Unite(other.span);
-        node.order = std::min(node.order, other.order);
-        SILTFS_RETURN_IF_ERROR(references.Next());
-      }
-      SILTFS_RETURN_IF_ERROR(nodes->Add(node.ByOrder()));
-    }
-    return nodes;
   }
 
   // --- Results
@@ -295,14 +167,11 @@ class SpaceMeasurement {
 
   Env& env_;
   const KvSnapshot& metadata_;
-  NodeStore& nodes_;
   const std::vector<SnapshotBounds>& snapshots_;
   const SnapshotSpaceOptions& options_;
   Pacer pacer_;
+  LevelWalk recipes_;
   std::unique_ptr<RecordSorter<TwoWords>> chunks_;
-  // The references to the nodes of each level; null without any.
-  std::array<std::unique_ptr<RecordSorter<EightWords>>, Recipe::kMaxHeight> levels_;
-  uint64_t next_order_ = 0;
   SnapshotSpaces spaces_;
 };
 
