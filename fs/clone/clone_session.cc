@@ -1,49 +1,18 @@
 #include "fs/clone/clone_session.h"
 
-#include <atomic>
 #include <chrono>
-#include <thread>
 #include <vector>
 
 #include "fs/clone/clone_message.h"
 #include "fs/interface/entry_store.h"
 #include "fs/transfer/caller_rights.h"
+#include "fs/transfer/stop_watch.h"
 
 namespace siltfs {
 namespace {
 
 // A client that takes no progress for this long is given up. It would delay garbage collection.
 constexpr std::chrono::seconds kPatience{60};
-
-// Waits in a thread for the client to end its side of the stream.
-class StopWatch {
- public:
-  explicit StopWatch(LocalStream& stream) : stream_(stream), thread_([this] { Watch(); }) {}
-  ~StopWatch() {
-    ended_ = true;
-    stream_.FinishReading();
-    thread_.join();
-  }
-  StopWatch(const StopWatch&) = delete;
-  StopWatch& operator=(const StopWatch&) = delete;
-
-  bool requested() const { return requested_; }
-
- private:
-  void Watch() {
-    while (!ended_) {
-      const auto line = stream_.ReadLine(clone::kMaxLineBytes);
-      if (line.status().Is(StatusCode::kInterrupted)) continue;  // the client is only silent
-      requested_ = true;  // a client that sends more is not understood, and is stopped, too
-      return;
-    }
-  }
-
-  LocalStream& stream_;
-  std::atomic<bool> ended_ = false;
-  std::atomic<bool> requested_ = false;
-  std::thread thread_;
-};
 
 Result<CloneOutcome> MakeClone(FileSystem& file_system, const CallerRights& rights,
                                const clone::Wanted& wanted, LocalStream& stream,

@@ -42,15 +42,16 @@
 //   "receive abandon"       the discarded transfer; keys and arguments as in transfer_json.h
 //   "export"                as "import"
 //   "clone"                 as "import", with other messages (fs/clone/clone_message.h)
+//   "usage"                 as "import", with other messages (fs/usage/usage_message.h)
 //   "attach"                as "import", with other messages (fs/attach/attach_message.h)
 //   any other               none: {"ok":false,"code":"invalid argument","error":"..."}
 // clang-format on
 //
 // A request is {"command":"..."}, with "arguments" for a command that has some. Those of "import",
-// "export" and "clone" are {"device":"0:53"}, the mount that the client's inode numbers belong to.
-// Without arguments they belong to the mount that the daemon has made itself. While the store is
-// being closed, the daemon answers only "identity" and "wait"; other commands fail with "aborted".
-// The answer to a failed command contains the name of its StatusCode and one sentence.
+// "export", "clone" and "usage" are {"device":"0:53"}, the mount that the client's inode numbers
+// belong to. Without arguments they belong to the mount that the daemon has made itself. While the
+// store is being closed, the daemon answers only "identity" and "wait"; other commands fail with
+// "aborted". The answer to a failed command contains the name of its StatusCode and one sentence.
 #pragma once
 
 #include <string>

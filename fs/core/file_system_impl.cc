@@ -45,6 +45,7 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       entries_(store_, content_, ids_.get(), inodes_, lifetimes_, changes_, names_, folds_,
                clones_),
       contents_(store_, inodes_),
+      usage_(store_, gate_),
       maintenance_(store_, std::move(parts.reserve_directory), *index_, guide_.get(),
                    near_duplicates_.get(), *chunk_parts_, jobs_.get(), content_, changes_,
                    lifetimes_) {}
@@ -53,6 +54,7 @@ FileSystemImpl::~FileSystemImpl() {
   if (replay_) replay_->Stop();  // the fold thread may wait for it
   fold_thread_.Stop();
   snapshots_.Stop();
+  usage_.Stop();
   maintenance_.Stop();      // the threads of its jobs write metadata
   metadata_->EndCommits();  // commits call changes_ and chunks_
 }
@@ -91,6 +93,7 @@ Status FileSystemImpl::Close() {
   if (replay_) replay_->Stop();  // the fold thread may wait for it
   fold_thread_.Stop();
   snapshots_.Stop();
+  usage_.Stop();
   maintenance_.Stop();
   if (options_.read_only) return metadata_->Close();
   // After a failed rollback, the next mount completes it. Folds would use a mixture of two states.

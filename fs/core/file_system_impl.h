@@ -22,6 +22,7 @@
 //   SnapshotTrees, SnapshotOps: snapshots, and their trees
 //   TransferOps       sends and receives snapshots
 //   EntryOps, ContentOps: whole entries, and contents in the order of the log, for copies of trees
+//   UsageOps          measures what paths take, and finds duplicates
 //   StoreMaintenanceImpl: statistics, recompression, garbage collection, scrub
 //
 // Lock order: the gate; then RenameOps::rename_mutex_; then inodes, by ascending number; then the
@@ -68,6 +69,7 @@
 #include "fs/replication/transfer_ops.h"
 #include "fs/snapshots/snapshot_ops.h"
 #include "fs/snapshots/snapshot_trees.h"
+#include "fs/space/usage_ops.h"
 #include "index/chunk_index.h"
 #include "store/env/space_reserve.h"
 #include "store/superblock/superblock.h"
@@ -206,6 +208,7 @@ class FileSystemImpl final : public FileSystem {
   Snapshots& snapshots() override { return snapshots_; }
   SnapshotTransfers& transfers() override { return transfers_; }
   StoreMaintenance& maintenance() override { return maintenance_; }
+  UsageMeasures& usage() override { return usage_; }
   Status Close() override;
 
   // For RoutedFileSystem.
@@ -261,6 +264,7 @@ class FileSystemImpl final : public FileSystem {
   TransferOps transfers_;
   EntryOps entries_;
   ContentOps contents_;
+  UsageOps usage_;
   StoreMaintenanceImpl maintenance_;
 };
 

@@ -219,6 +219,7 @@ class EntryStore;         // fs/interface/entry_store.h
 class Snapshots;          // fs/interface/snapshots.h
 class SnapshotTransfers;  // fs/interface/snapshot_transfers.h
 class StoreMaintenance;   // fs/interface/store_maintenance.h
+class UsageMeasures;      // fs/interface/space_usage.h
 
 class FileSystem {
  public:
@@ -327,6 +328,8 @@ class FileSystem {
   virtual Snapshots& snapshots() = 0;
   // Sends and receives snapshots. No call may follow Close.
   virtual SnapshotTransfers& transfers() = 0;
+  // Measures what paths take and share, and finds duplicates. No call may follow Close.
+  virtual UsageMeasures& usage() = 0;
   // Commits everything and closes the store cleanly. No call may follow. Without Close, destruction
   // is like a crash.
   virtual Status Close() = 0;

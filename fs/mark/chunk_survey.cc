@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "fs/mark/node_levels.h"
+#include "fs/mark/level_walk.h"
 #include "fs/mark/reference_sorter.h"
 #include "fs/mark/reference_walk.h"
 #include "fs/records/inode_record.h"
@@ -25,13 +25,18 @@ constexpr size_t kNodeShare = 8;
 struct References {
   uint64_t count = 0;
 
-  // The payload of NodeLevels.
-  uint64_t Pack() const { return count; }
-  static References Unpack(uint64_t packed) { return {packed}; }
   void Unite(const References& other) {
     count = count > UINT64_MAX - other.count ? UINT64_MAX : count + other.count;
   }
 };
+
+// The marks of the walk through recipes are the numbers of references.
+bool UniteReferences(const RecipeChild&, uint64_t& mark, uint64_t other) {
+  References united{mark};
+  united.Unite({other});
+  mark = united.count;
+  return true;
+}
 
 enum class Kind : uint8_t { kChunk, kNode, kBase };
 
@@ -90,13 +95,7 @@ class Survey {
           return options_.on_progress ? options_.on_progress(progress_) : Status::Ok();
         }),
         pacer_(pace_),
-        levels_(env, Sorting(options.memory_bytes / kNodeShare), nodes, pacer_,
-                [this](const ChunkName& name, uint64_t length, Levels::Kind kind,
-                       const References& references) {
-                  if (kind == Levels::Kind::kNode) ++progress_.done;
-                  return Add(name, length, kind == Levels::Kind::kNode ? Kind::kNode : Kind::kChunk,
-                             references);
-                }) {
+        recipes_(env, nodes, RecipeOptions(), pacer_) {
     result_.sample_bits = SampleBits(options.expected_references, options.most_references);
     result_.segments.reserve(segments.size());
     for (const auto& [id, record] : segments) {
@@ -117,19 +116,18 @@ class Survey {
     SILTFS_RETURN_IF_ERROR(WalkInodes());
     SILTFS_RETURN_IF_ERROR(WalkOverlays());
     SILTFS_RETURN_IF_ERROR(Begin({.step = 2, .name = "recipes"}));
-    SILTFS_RETURN_IF_ERROR(levels_.WalkNodes());
+    SILTFS_RETURN_IF_ERROR(recipes_.Finish());
     SILTFS_RETURN_IF_ERROR(AddBases());
     SILTFS_RETURN_IF_ERROR(Begin(
         {.step = 3, .name = "chunks", .total = index_.stats().entries >> result_.sample_bits}));
     SILTFS_RETURN_IF_ERROR(sorter_->Sort());
     SILTFS_RETURN_IF_ERROR(MergeWithIndex());
-    result_.nodes_read = levels_.nodes_read();
-    result_.spilled_bytes = levels_.spilled_bytes() + sorter_->spilled_bytes();
+    result_.nodes_read = recipes_.nodes_read();
+    result_.spilled_bytes = recipes_.spilled_bytes() + sorter_->spilled_bytes();
     return std::move(result_);
   }
 
  private:
-  using Levels = NodeLevels<References>;
   static constexpr References kFromFiles{1};
   static constexpr References kFromSnapshots{0};
 
@@ -138,6 +136,19 @@ class Survey {
             .memory_bytes = memory_bytes,
             .minimum_free_bytes = options_.minimum_free_bytes,
             .unnamed_files = true};
+  }
+  LevelWalkOptions RecipeOptions() {
+    return {.spill_directory = options_.spill_directory,
+            .memory_bytes = options_.memory_bytes / kNodeShare,
+            .minimum_free_bytes = options_.minimum_free_bytes,
+            .unite = UniteReferences,
+            .visit = [this](const ChunkName& name, uint64_t length,
+                            uint64_t mark) { return Add(name, length, Kind::kChunk, {mark}); },
+            .visit_node =
+                [this](const ChunkName& name, uint64_t length, uint64_t mark) {
+                  ++progress_.done;
+                  return Add(name, length, Kind::kNode, {mark});
+                }};
   }
 
   Status Begin(const SurveyProgress& step) {
@@ -188,7 +199,7 @@ class Survey {
     return WalkTable(
         Table::kInode, [this](std::string_view value, const References& references) -> Status {
           SILTFS_ASSIGN_OR_RETURN(const InodeRecord record, InodeRecord::Decode(value));
-          return levels_.AddRecipe(record.recipe, references);
+          return recipes_.Add(record.recipe, references.count);
         });
   }
 
@@ -290,7 +301,7 @@ class Survey {
   SurveyProgress progress_;
   const MarkPace pace_;
   Pacer pacer_;
-  Levels levels_;
+  LevelWalk recipes_;
   std::unique_ptr<RecordSorter<ThreeWords>> sorter_;
   uint64_t next_number_ = 0;
   ReferencedChunk chunk_;

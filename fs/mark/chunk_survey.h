@@ -3,7 +3,7 @@
 //
 // The references are sorted by their places in the index's order, and merged with the index's
 // entries. The entry of a chunk leads to its segment. Recipe nodes pass the number of their
-// references on to their chunks, and each node is read once (node_levels.h).
+// references on to their chunks, and each node is read once (level_walk.h).
 //
 // In a large store the survey takes a sample: the chunks in the first part of the index's order, a
 // power of two of it. The place in this order is a hash of the name (in the engine "map", its first

@@ -4,20 +4,18 @@
 #include <memory>
 #include <utility>
 
-#include "fs/mark/node_levels.h"
+#include "fs/mark/level_walk.h"
 #include "fs/mark/reference_sorter.h"
 #include "fs/mark/reference_walk.h"
+#include "fs/mark/shown_records.h"
 #include "fs/records/inode_record.h"
-#include "fs/records/lineage.h"
 #include "fs/records/overlay_extent.h"
 #include "fs/records/schema.h"
-#include "fs/versions/shown_values.h"
 
 namespace siltfs {
 namespace {
 
-// The memory of the sorters for nodes, as a share of that for chunks: there are some 128 chunks for
-// each node.
+// The memory for nodes, as a share of that for chunks: there are some 128 chunks for each node.
 constexpr size_t kNodeShare = 8;
 
 // The first and the last snapshot that show something.
@@ -25,11 +23,6 @@ struct Span {
   uint32_t first = UINT32_MAX;
   uint32_t last = 0;
 
-  // The payload of NodeLevels.
-  uint64_t Pack() const { return uint64_t{first} << 32 | last; }
-  static Span Unpack(uint64_t packed) {
-    return {static_cast<uint32_t>(packed >> 32), static_cast<uint32_t>(packed)};
-  }
   void Unite(const Span& other) {
     first = std::min(first, other.first);
     last = std::max(last, other.last);
@@ -58,6 +51,19 @@ class ChunkReference {
   static uint64_t LengthOf(const TwoWords& record) { return record[1] & kMaxLength; }
 };
 
+// A span as a mark of LevelWalk.
+uint64_t MarkOf(const Span& span) { return uint64_t{span.first} << 32 | span.last; }
+Span SpanOf(uint64_t mark) {
+  return {static_cast<uint32_t>(mark >> 32), static_cast<uint32_t>(mark)};
+}
+
+bool UniteSpans(const RecipeChild&, uint64_t& mark, uint64_t other) {
+  Span span = SpanOf(mark);
+  span.Unite(SpanOf(other));
+  mark = MarkOf(span);
+  return true;
+}
+
 class SpaceMeasurement {
  public:
   SpaceMeasurement(Env& env, const KvSnapshot& metadata, NodeStore& nodes,
@@ -68,95 +74,64 @@ class SpaceMeasurement {
         snapshots_(snapshots),
         options_(options),
         pacer_(options.pace),
-        levels_(env, Sorting(options.memory_bytes / kNodeShare), nodes, pacer_,
-                [this](const ChunkName& name, uint64_t length, Levels::Kind, const Span& span) {
-                  return AddChunk(name, length, span);
-                }) {}
+        recipes_(env, nodes, RecipeOptions(), pacer_) {}
 
   Result<SnapshotSpaces> Run() {
     if (snapshots_.empty()) return std::move(spaces_);
     if (snapshots_.size() > ChunkReference::kMaxPlace)
       return Status(StatusCode::kUnsupported, "the store has too many snapshots");
-    SILTFS_ASSIGN_OR_RETURN(chunks_,
-                            RecordSorter<TwoWords>::Create(env_, Sorting(options_.memory_bytes)));
+    SILTFS_ASSIGN_OR_RETURN(chunks_, RecordSorter<TwoWords>::Create(
+                                         env_, {.directory = options_.spill_directory,
+                                                .memory_bytes = options_.memory_bytes,
+                                                .minimum_free_bytes = options_.minimum_free_bytes,
+                                                .unnamed_files = true}));
     SILTFS_RETURN_IF_ERROR(WalkRecords());
-    SILTFS_RETURN_IF_ERROR(levels_.WalkNodes());
-    spaces_.nodes = levels_.nodes_read();
-    spaces_.spilled_bytes = levels_.spilled_bytes();
+    SILTFS_RETURN_IF_ERROR(recipes_.Finish());
+    spaces_.nodes = recipes_.nodes_read();
+    spaces_.spilled_bytes = recipes_.spilled_bytes();
     SILTFS_RETURN_IF_ERROR(AddOthers());
     SILTFS_RETURN_IF_ERROR(Count());
     return std::move(spaces_);
   }
 
  private:
-  using Levels = NodeLevels<Span>;
-
-  ReferenceSorterOptions Sorting(size_t memory_bytes) const {
-    return {.directory = options_.spill_directory,
-            .memory_bytes = memory_bytes,
+  LevelWalkOptions RecipeOptions() {
+    // Nodes are chunks, too.
+    const auto visit = [this](const ChunkName& name, uint64_t length, uint64_t mark) {
+      return chunks_->Add(ChunkReference::Encode(name, length, SpanOf(mark)));
+    };
+    return {.spill_directory = options_.spill_directory,
+            .memory_bytes = options_.memory_bytes / kNodeShare,
             .minimum_free_bytes = options_.minimum_free_bytes,
-            .unnamed_files = true};
+            .unite = UniteSpans,
+            .visit = visit,
+            .visit_node = visit};
   }
 
-  // --- References
+  static Span ToSpan(const ShownBy& shown) {
+    return {static_cast<uint32_t>(shown.first), static_cast<uint32_t>(shown.last)};
+  }
+
+  Status WalkRecords() {
+    SILTFS_RETURN_IF_ERROR(ForEachShownRecord(
+        metadata_, Table::kInode, snapshots_, pacer_,
+        [this](std::string_view, std::string_view value, const ShownBy& shown) -> Status {
+          SILTFS_ASSIGN_OR_RETURN(const InodeRecord record, InodeRecord::Decode(value));
+          return recipes_.Add(record.recipe, MarkOf(ToSpan(shown)));
+        }));
+    return ForEachShownRecord(
+        metadata_, Table::kOverlay, snapshots_, pacer_,
+        [this](std::string_view, std::string_view value, const ShownBy& shown) -> Status {
+          SILTFS_ASSIGN_OR_RETURN(const OverlayExtent extent, OverlayExtent::Decode(value));
+          for (const ChunkSlice& slice : extent.slices)
+            SILTFS_RETURN_IF_ERROR(AddChunk(slice.name, slice.chunk_length, ToSpan(shown)));
+          return Status::Ok();
+        });
+  }
 
   Status AddChunk(const ChunkName& name, uint64_t length, const Span& span) {
     SILTFS_RETURN_IF_ERROR(pacer_.Step());
     return chunks_->Add(ChunkReference::Encode(name, length, span));
-  }
-
-  // --- Records
-
-  Status WalkRecords() {
-    SILTFS_RETURN_IF_ERROR(
-        WalkTable(Table::kInode, [this](std::string_view value, const Span& span) -> Status {
-          SILTFS_ASSIGN_OR_RETURN(const InodeRecord record, InodeRecord::Decode(value));
-          return levels_.AddRecipe(record.recipe, span);
-        }));
-    return WalkTable(Table::kOverlay, [this](std::string_view value, const Span& span) -> Status {
-      SILTFS_ASSIGN_OR_RETURN(const OverlayExtent extent, OverlayExtent::Decode(value));
-      for (const ChunkSlice& slice : extent.slices)
-        SILTFS_RETURN_IF_ERROR(AddChunk(slice.name, slice.chunk_length, span));
-      return Status::Ok();
-    });
-  }
-
-  using AddValue = std::function<Status(std::string_view value, const Span& span)>;
-
-  Status WalkTable(Table table, const AddValue& add) {
-    SILTFS_ASSIGN_OR_RETURN(const Lineages lineages, ReadLineages(metadata_));
-    SILTFS_RETURN_IF_ERROR(WalkLineage(table, kLiveLineage, add));
-    for (const auto& [lineage, record] : lineages)
-      SILTFS_RETURN_IF_ERROR(WalkLineage(table, lineage, add));
-    return Status::Ok();
-  }
-
-  Status WalkLineage(Table table, LineageNumber lineage, const AddValue& add) {
-    std::vector<SnapshotBounds> own;
-    std::vector<uint32_t> places;  // of these snapshots among all
-    for (size_t i = 0; i < snapshots_.size(); ++i) {
-      if (snapshots_[i].lineage != lineage) continue;
-      own.push_back(snapshots_[i]);
-      places.push_back(static_cast<uint32_t>(i));
-    }
-    const auto live = static_cast<uint32_t>(snapshots_.size());
-    // Only snapshots show the head of a lineage. What they do not show is being received.
-    const bool shown_itself = lineage == kLiveLineage || own.empty();
-    const KeyRange range = RangeOfLineage(table, lineage);
-    return ForEachShownValue(
-        metadata_, range.begin, range.end, own,
-        [&](std::string_view key, std::string_view value, const ShownBy& shown) -> Status {
-          SILTFS_RETURN_IF_ERROR(pacer_.Step(Pacer::kRecordWork));
-          const size_t last = shown.last < own.size() || shown_itself || shown.first == own.size()
-                                  ? shown.last
-                                  : own.size() - 1;
-          const Span span = {shown.first < own.size() ? places[shown.first] : live,
-                             last < own.size() ? places[last] : live};
-          Status added = add(value, span);
-          if (added.Is(StatusCode::kCorruption))
-            return std::move(added).At(NameOfOwner(table, key));
-          return added;
-        });
   }
 
   // --- Results
@@ -195,8 +170,8 @@ class SpaceMeasurement {
   const std::vector<SnapshotBounds>& snapshots_;
   const SnapshotSpaceOptions& options_;
   Pacer pacer_;
+  LevelWalk recipes_;
   std::unique_ptr<RecordSorter<TwoWords>> chunks_;
-  NodeLevels<Span> levels_;
   SnapshotSpaces spaces_;
 };
 

@@ -10,7 +10,7 @@
 // snapshots.
 //
 // References are sorted by name, so there is no lookup for a chunk. Nodes pass their two numbers on
-// to their items, and each node is read once (node_levels.h).
+// to their items, and each node is read once (level_walk.h).
 //
 // Chunks are told apart by the first 64 bits of their names. Of 100 million chunks, two are
 // confused with a probability of 0.03 %, and then the bytes of one of them are not counted.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fs/mark/name_filter.h"
 #include "fs/mark/node_set.h"
 #include "fs/recipe/recipe_difference.h"
 #include "fs/records/directory_entry.h"

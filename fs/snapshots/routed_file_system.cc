@@ -482,4 +482,28 @@ Status RoutedFileSystem::Fsync(InodeNumber inode) {
   return live_->Fsync(inode);
 }
 
+Status RoutedFileSystem::RoutedUsage::Check(const UsageScope& scope) const {
+  for (const UsagePath& path : scope.paths) {
+    if (routed_.root_ == 0 && routed_.IsLive(path.directory) &&
+        !routed_.IsDirectoryName(path.directory, path.name)) {
+      continue;
+    }
+    return {StatusCode::kUnsupported,
+            "it is in a snapshot, which can only be deleted as a whole; \"siltfs snapshot list\" "
+            "shows what that frees"};
+  }
+  return Status::Ok();
+}
+
+Result<UsageReport> RoutedFileSystem::RoutedUsage::Measure(const UsageRequest& request) {
+  SILTFS_RETURN_IF_ERROR(Check(request.scope));
+  return routed_.live_->usage().Measure(request);
+}
+
+Result<DuplicateReport> RoutedFileSystem::RoutedUsage::FindDuplicates(
+    const DuplicateRequest& request) {
+  SILTFS_RETURN_IF_ERROR(Check(request.scope));
+  return routed_.live_->usage().FindDuplicates(request);
+}
+
 }  // namespace siltfs

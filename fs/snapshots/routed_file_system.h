@@ -24,6 +24,7 @@
 #include "fs/interface/file_system.h"
 #include "fs/interface/snapshot_inode.h"
 #include "fs/interface/snapshots.h"
+#include "fs/interface/space_usage.h"
 #include "fs/snapshots/snapshot_trees.h"
 
 namespace siltfs {
@@ -96,6 +97,7 @@ class RoutedFileSystem final : public FileSystem {
   Snapshots& snapshots() override { return live_->snapshots(); }
   SnapshotTransfers& transfers() override { return live_->transfers(); }
   StoreMaintenance& maintenance() override { return live_->maintenance(); }
+  UsageMeasures& usage() override { return usage_; }
   Status Close() override { return owned_ ? live_->Close() : Status::Ok(); }
 
  private:
@@ -128,6 +130,19 @@ class RoutedFileSystem final : public FileSystem {
                  const std::function<bool(const ContentPiece&)>& visit) override;
 
    private:
+    RoutedFileSystem& routed_;
+  };
+
+  // Snapshots are refused, because no part of them can be removed.
+  class RoutedUsage final : public UsageMeasures {
+   public:
+    explicit RoutedUsage(RoutedFileSystem& routed) : routed_(routed) {}
+    Result<UsageReport> Measure(const UsageRequest& request) override;
+    Result<DuplicateReport> FindDuplicates(const DuplicateRequest& request) override;
+
+   private:
+    Status Check(const UsageScope& scope) const;
+
     RoutedFileSystem& routed_;
   };
 
@@ -174,6 +189,7 @@ class RoutedFileSystem final : public FileSystem {
   const SnapshotTrees::View view_;
   RoutedEntries entries_{*this};
   RoutedContents contents_{*this};
+  RoutedUsage usage_{*this};
 };
 
 }  // namespace siltfs

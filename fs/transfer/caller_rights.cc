@@ -66,17 +66,17 @@ bool CallerRights::ListGrants(const PosixAcl& acl, const Attributes& attributes,
   return false;
 }
 
-Result<bool> CallerRights::Grants(const Attributes& attributes, uint32_t wanted) const {
+Result<bool> CallerRights::Grants(const Attributes& attributes, uint32_t wanted,
+                                  const FindList& find_list) const {
   const uint32_t mode = attributes.mode;
   if (attributes.uid == uid_) return (mode >> 6 & wanted) == wanted;
   // The kernel does not look at a list whose mask, which is in the group's bits, grants nothing.
   if ((mode >> 3 & 7) != 0) {
-    const auto stored = file_system_.GetXattr(attributes.inode, kAccessAclName);
-    if (stored.ok()) {
+    SILTFS_ASSIGN_OR_RETURN(const auto stored, find_list());
+    if (stored) {
       SILTFS_ASSIGN_OR_RETURN(const PosixAcl acl, PosixAcl::Decode(*stored));
       return ListGrants(acl, attributes, wanted);
     }
-    if (!stored.status().Is(StatusCode::kNoAttribute)) return stored.status();
   }
   const uint32_t granted = IsMember(attributes.gid) ? mode >> 3 : mode;
   return (granted & wanted) == wanted;
@@ -85,8 +85,23 @@ Result<bool> CallerRights::Grants(const Attributes& attributes, uint32_t wanted)
 Status CallerRights::Check(InodeNumber inode, uint32_t wanted) const {
   if (superuser()) return Status::Ok();
   SILTFS_ASSIGN_OR_RETURN(const Attributes attributes, file_system_.GetAttributes(inode));
-  SILTFS_ASSIGN_OR_RETURN(const bool granted, Grants(attributes, wanted));
+  const auto find_list = [&]() -> Result<std::optional<std::string>> {
+    auto stored = file_system_.GetXattr(inode, kAccessAclName);
+    if (stored.ok()) return std::optional(*std::move(stored));
+    if (stored.status().Is(StatusCode::kNoAttribute)) return std::optional<std::string>();
+    return stored.status();
+  };
+  SILTFS_ASSIGN_OR_RETURN(const bool granted, Grants(attributes, wanted, find_list));
   return granted ? Status::Ok() : Denied();
+}
+
+Result<bool> CallerRights::MayRead(const Attributes& attributes,
+                                   const std::optional<std::string>& access_list) const {
+  if (superuser()) return true;
+  const auto find_list = [&] { return Result<std::optional<std::string>>(access_list); };
+  SILTFS_ASSIGN_OR_RETURN(const bool readable, Grants(attributes, kRead, find_list));
+  if (!readable || (attributes.mode & kTypeMask) != kDirectory) return readable;
+  return Grants(attributes, kExecute, find_list);
 }
 
 Status CallerRights::CheckReach(InodeNumber directory) const {

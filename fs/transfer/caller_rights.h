@@ -9,6 +9,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +42,10 @@ class CallerRights {
   Status CheckRead(InodeNumber directory, std::string_view name) const;
   Status CheckRead(InodeNumber inode) const { return Check(inode, kRead); }
   Status CheckOwner(InodeNumber inode) const;
+  // Whether the user may read a file with these attributes and this access control list; of a
+  // directory, whether the user may list and search it.
+  Result<bool> MayRead(const Attributes& attributes,
+                       const std::optional<std::string>& access_list) const;
 
   // Whether the user may have a copy of an inode with the same owner, group and type.
   Status CheckClone(const ClonedInode& inode) const;
@@ -57,8 +64,11 @@ class CallerRights {
 
   bool IsMember(uint32_t group) const;
   Status Check(InodeNumber inode, uint32_t wanted) const;
-  // Whether the inode grants the user all of the wanted permissions.
-  Result<bool> Grants(const Attributes& attributes, uint32_t wanted) const;
+  // Whether the inode grants the user all of the wanted permissions. `find_list` returns its access
+  // control list, if it has one.
+  using FindList = std::function<Result<std::optional<std::string>>()>;
+  Result<bool> Grants(const Attributes& attributes, uint32_t wanted,
+                      const FindList& find_list) const;
   bool ListGrants(const PosixAcl& acl, const Attributes& attributes, uint32_t wanted) const;
 
   FileSystem& file_system_;

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A user other than the superuser may import and export exactly what the kernel lets this user write
-# and read: by permission bits, by access control lists, and by supplementary groups.
+# A user other than the superuser may import, export and measure exactly what the kernel lets this
+# user write and read: by permission bits, by access control lists, and by supplementary groups.
 #
 #   transfer_rights_test.sh SILTFS
 set -euo pipefail
@@ -178,4 +178,27 @@ for path in "${!expected[@]}"; do
   [[ $kernel == no ]] || cmp "$work/by-cp/${path#read/}" "$work/by-export/${path#read/}"
 done
 [[ $(errors) == "$denied" ]] || fail "not $denied errors: $(cat "$work/json")"
+
+step "du and find-duplicates leave out what the kernel does not let the user read"
+readable=0
+for path in "${!expected[@]}"; do
+  [[ $path != read/* || ${expected[$path]} == no ]] || readable=$((readable + 1))
+done
+code=0
+as_user "$siltfs" du --json "$mnt/read" >"$work/json" 2>"$work/err" || code=$?
+((code == 3)) || fail "it ends with $code: $(cat "$work/err")"
+grep -q "you may not read $denied of" "$work/err" || fail "another warning: $(cat "$work/err")"
+counted=$(jq -c '[.files, .logical_bytes, .exclusive_bytes, .left_out]' "$work/json")
+[[ $counted == "[$readable,$((readable * 1000)),$((readable * 1000)),$denied]" ]] || fail "it counts $counted"
+code=0
+as_user "$siltfs" find-duplicates --json "$mnt/read" >"$work/json" 2>"$work/err" || code=$?
+[[ $code == 3 && $(jq -c '[.files, .left_out]' "$work/json") == "[$readable,$denied]" ]] || fail "$code: $(cat "$work/json")"
+for path in "${!expected[@]}"; do
+  [[ $path == read/* ]] || continue
+  kernel=yes counted=yes # a file in a directory that may only be searched can be named
+  as_user cat "$mnt/$path" >"$work/out" 2>&1 || kernel=no
+  as_user "$siltfs" du "$mnt/$path" >"$work/out" 2>"$work/err" || counted=no
+  [[ $counted == "$kernel" ]] || fail "$path: the kernel says $kernel, and siltfs $counted: $(cat "$work/err")"
+  [[ $counted == yes ]] || grep -qi 'permission denied' "$work/err" || fail "$path: another cause: $(cat "$work/err")"
+done
 as_user "$siltfs" umount "$mnt"

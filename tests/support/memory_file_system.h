@@ -21,6 +21,7 @@
 #include "tests/support/memory_maintenance.h"
 #include "tests/support/memory_snapshots.h"
 #include "tests/support/memory_transfers.h"
+#include "tests/support/memory_usage.h"
 
 namespace siltfs::testing {
 
@@ -90,6 +91,7 @@ class MemoryFileSystem : public FileSystem {
   Snapshots& snapshots() override { return snapshots_; }
   SnapshotTransfers& transfers() override { return transfers_; }
   StoreMaintenance& maintenance() override { return maintenance_; }
+  UsageMeasures& usage() override { return usage_; }
   Status Close() override;
 
   // --- for tests
@@ -113,6 +115,7 @@ class MemoryFileSystem : public FileSystem {
   MemorySnapshots snapshots_;
   MemoryTransfers transfers_;
   MemoryMaintenance maintenance_;
+  MemoryUsage usage_;
 };
 
 }  // namespace siltfs::testing

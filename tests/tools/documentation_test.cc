@@ -105,6 +105,8 @@ TEST_CASE("The manual describes every command's options, and no others") {
                                     "scrub",
                                     "fsck",
                                     "import",
+                                    "du",
+                                    "find-duplicates",
                                     "snapshot create",
                                     "snapshot list",
                                     "snapshot show",
@@ -216,11 +218,32 @@ Names LongOnly(const Names& names) {
 }
 
 TEST_CASE("Completion offers every long option, and no others") {
-  for (const std::string command :
-       {"mkfs",  "mount",        "umount",     "sync",         "stat",          "settle",
-        "gc",    "scrub",        "fsck",       "import",       "send",          "receive",
-        "list",  "check-health", "metrics",    "explain",      "report",        "notify",
-        "index", "index stat",   "index dump", "index verify", "index rebuild", "index plan"}) {
+  for (const std::string command : {"mkfs",
+                                    "mount",
+                                    "umount",
+                                    "sync",
+                                    "stat",
+                                    "settle",
+                                    "gc",
+                                    "scrub",
+                                    "fsck",
+                                    "import",
+                                    "send",
+                                    "receive",
+                                    "du",
+                                    "find-duplicates",
+                                    "list",
+                                    "check-health",
+                                    "metrics",
+                                    "explain",
+                                    "report",
+                                    "notify",
+                                    "index",
+                                    "index stat",
+                                    "index dump",
+                                    "index verify",
+                                    "index rebuild",
+                                    "index plan"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
           LongOnly(OptionsInHelp(Help(command))));
@@ -237,7 +260,10 @@ TEST_CASE("Completion knows commands, mount options and values") {
         "ro,noxattr ro,nogc ro,nosuid ro,nodev ro,noexec ro,noatime ");
   CHECK(complete("mkfs.siltfs --index-engine si", 2) == "silt ");
   CHECK(complete("mkfs.siltfs --chunk-a", 1) == "--chunk-avg ");
-  CHECK(complete("siltfs f", 1) == "fsck ");
+  CHECK(complete("siltfs f", 1) == "fsck find-duplicates ");
+  CHECK(complete("siltfs d", 1) == "du ");
+  CHECK(complete("siltfs du --m", 2) == "--max-depth ");
+  CHECK(complete("siltfs find-duplicates --l", 2) == "--limit ");
   CHECK(complete("siltfs sen", 1) == "send ");
   CHECK(complete("siltfs send --t", 2) == "--two-way ");
   CHECK(complete("siltfs rec", 1) == "receive ");

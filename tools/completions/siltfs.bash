@@ -10,6 +10,8 @@ _siltfs_options() {
     *.siltfs) echo --version "$(_siltfs_options "${1%.siltfs}")" ;;
     umount) echo --help ;;
     sync | stat | settle | scrub | clone | list | explain) echo --json --help ;;
+    du) echo --max-depth --summarize --bytes --json --quiet --help ;;
+    find-duplicates) echo --min-size --limit --partial --json --quiet --help ;;
     "snapshot create" | "snapshot rename" | "snapshot delete") echo --json --help ;;
     "snapshot list" | "snapshot show") echo --no-sizes --json --help ;;
     "snapshot diff") echo --json --help ;;
@@ -60,7 +62,7 @@ _siltfs() {
       compopt -o filenames 2>/dev/null
       return
       ;;
-    -C | --exclude | --keep-* | --base | --resume | --name | --abandon) return ;;
+    -C | --exclude | --keep-* | --base | --resume | --name | --abandon | -d | --max-depth | --min-size | --limit) return ;;
     -o | --options)
       local done=""
       [[ $current == *,* ]] && done=${current%,*},
@@ -72,16 +74,16 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics report explain notify index help version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone du find-duplicates snapshot send receive list check-health metrics report explain notify index help version" -- "$current")
   elif [[ $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics report explain notify index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone du find-duplicates snapshot send receive list check-health metrics report explain notify index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == snapshot ]]; then
     mapfile -t COMPREPLY < <(compgen -W "create list show rename delete diff rollback prune" -- "$current")
   elif [[ $command == "index plan" || $command == list || $command == explain ]]; then
     return
-  elif [[ $command == import || $command == export || $command == clone ]]; then
+  elif [[ $command == import || $command == export || $command == clone || $command == du || $command == find-duplicates ]]; then
     mapfile -t COMPREPLY < <(compgen -f -- "$current")
     compopt -o filenames 2>/dev/null
   elif ((COMP_CWORD >= at)); then

@@ -16,11 +16,10 @@
 #include "store/base/thread_annotations.h"
 #include "store/env/mountpoint.h"
 #include "store/env/process.h"
-#include "store/env/source_tree.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/interruption.h"
 #include "tools/siltfs/json_output.h"
-#include "tools/siltfs/store_place.h"
+#include "tools/siltfs/mounted_path.h"
 #include "tools/siltfs/transfer_progress.h"
 
 namespace siltfs {
@@ -34,59 +33,14 @@ struct Arguments {
   bool json = false;
 };
 
-// A path's last name, and the directory that it is in.
-struct Split {
-  std::string directory;
-  std::string name;  // empty: the path is a directory's own
-};
-
-Split SplitPath(const std::string& path) {
-  const size_t end = path.find_last_not_of('/');
-  if (end == std::string::npos) return {path, ""};
-  const std::string trimmed = path.substr(0, end + 1);
-  const size_t slash = trimmed.rfind('/');
-  std::string name = slash == std::string::npos ? trimmed : trimmed.substr(slash + 1);
-  if (name == "." || name == "..") return {path, ""};
-  std::string directory = slash == std::string::npos ? "." : trimmed.substr(0, slash + 1);
-  return {std::move(directory), std::move(name)};
-}
-
 // Where the clone's source and its name are.
 struct Places {
   control::DaemonAddress address;
   clone::Wanted wanted;
 };
 
-Result<SourceAttributes> DirectoryAt(const std::string& path) {
-  const auto opened = SourceDirectory::OpenForNames(path);
-  // A missing path is no missing store, which has its own exit code.
-  if (opened.status().Is(StatusCode::kNotFound))
-    return Status(StatusCode::kIoError, "there is no such directory").At(path);
-  SILTFS_RETURN_IF_ERROR(opened.status());
-  return (*opened)->Attributes();
-}
-
-Result<SourceAttributes> SourceAt(const std::string& path) {
-  const Split split = SplitPath(path);
-  if (split.name.empty() || path.ends_with('/')) return DirectoryAt(path);
-  SILTFS_RETURN_IF_ERROR(DirectoryAt(split.directory).status());
-  SILTFS_ASSIGN_OR_RETURN(const auto directory, SourceDirectory::OpenForNames(split.directory));
-  auto attributes = directory->AttributesOf(split.name);
-  if (attributes.status().Is(StatusCode::kNotFound))
-    return Status(StatusCode::kIoError, "there is no such file or directory").At(path);
-  return attributes;
-}
-
-Result<control::DaemonAddress> MountAround(const std::string& path) {
-  SILTFS_ASSIGN_OR_RETURN(control::DaemonAddress address, AddressAround(path));
-  if (address.mountpoint.empty())
-    return Status(StatusCode::kNotFound, "is not in a mounted siltfs file system").At(path);
-  SILTFS_RETURN_IF_ERROR(control::Identify(address).status());
-  return address;
-}
-
 Result<Places> Resolve(const Arguments& arguments) {
-  const Split target = SplitPath(arguments.target);
+  const SplitPath target(arguments.target);
   if (target.name.empty())
     return Status(StatusCode::kAlreadyExists, "exists already").At(arguments.target);
   Places places;

@@ -50,6 +50,8 @@ std::function<ExitCode()> ConfigureSettle(CLI::App& app, Surroundings& surroundi
 std::function<ExitCode()> ConfigureGc(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureScrub(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureClone(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureDu(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureFindDuplicates(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureSnapshot(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureSend(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureReceive(CLI::App& app, Surroundings& surroundings);

@@ -33,6 +33,8 @@
 #include "fs/interface/store_maintenance.h"
 #include "fs/transfer/lane_message.h"
 #include "fs/transfer/writable_check.h"
+#include "fs/usage/usage_message.h"
+#include "fs/usage/usage_session.h"
 #include "store/env/daemon.h"
 #include "store/env/mount_table.h"
 #include "store/env/process.h"
@@ -199,6 +201,14 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                        const std::function<bool()>& stopped) {
             return ServeReceive(file_system, &mount, stream, ends(stopped));
           }};
+  const control::Session usage = {
+      .check = [&state](const Json& arguments) { return state.Find(arguments).status(); },
+      .greeting = {{"version", usage::kVersion}},
+      .run = [&state, ends](LocalStream& stream, const Json& arguments,
+                            const std::function<bool()>& stopped) -> Result<Json> {
+        SILTFS_ASSIGN_OR_RETURN(const MountState::Named named, state.Find(arguments));
+        return ServeUsage(*named.file_system, stream, ends(stopped));
+      }};
   const auto unfinished = [&file_system](const Json&, const std::function<Status()>&) {
     return Result<Json>(ListUnfinished(file_system));
   };
@@ -235,6 +245,7 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                               {kSurveySession, survey},
                                               {kSendSession, send},
                                               {kReceiveSession, receive},
+                                              {usage::kSession, usage},
                                               {std::string(attach::kCommand), attach}}};
   auto started = control::Server::Start(made);
   const bool on_read_only_disk =

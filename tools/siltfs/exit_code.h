@@ -9,7 +9,7 @@ enum class ExitCode : int {
   kDone = 0,
   kFailed = 1,
   kUsage = 2,
-  kSomeFailed = 3,  // import, export: some files could not be copied
+  kSomeFailed = 3,  // some files could not be copied, or not be counted
   kNoStore = 10,
   kInUse = 11,
   kNeedsNewer = 12,
