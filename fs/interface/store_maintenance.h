@@ -2,7 +2,7 @@
 //
 // Thread-safety: every call from any thread; file operations and other maintenance run at the same
 // time. Ownership: belongs to the FileSystem (FileSystem::maintenance). Errors: as stated; all
-// calls but GetStats return kReadOnly if the store is read-only. Durability: if a crash undoes a
+// calls but GetStats and GetActivity return kReadOnly if the store is read-only. Durability: if a crash undoes a
 // change of a call that has returned OK, the next call makes this change again.
 #pragma once
 
@@ -13,6 +13,7 @@
 namespace siltfs {
 
 struct FileSystemStats;      // fs/interface/stats.h
+struct StoreActivityReport;  // fs/interface/activity.h
 struct RecompressionReport;  // fs/interface/stats.h
 struct GarbageReport;        // fs/interface/stats.h
 struct ScrubReport;          // fs/interface/stats.h
@@ -27,6 +28,8 @@ class StoreMaintenance {
   virtual ~StoreMaintenance() = default;
 
   virtual Result<FileSystemStats> GetStats() = 0;
+  // Unlike GetStats, makes no changes of metadata that are deferred. So it may be called often.
+  virtual StoreActivityReport GetActivity() = 0;
 
   // Recompresses all sealed segments that are not recompressed yet, without waiting until the store
   // is quiet. Takes long. Returns kInterrupted once StopRecompression was called, and kNoSpace if

@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "fs/interface/activity.h"
 #include "fs/interface/stats.h"
 #include "fs/interface/store_maintenance.h"
 
@@ -16,6 +17,7 @@ class MemoryMaintenance final : public StoreMaintenance {
   explicit MemoryMaintenance(std::function<FileSystemStats()> stats) : stats_(std::move(stats)) {}
 
   Result<FileSystemStats> GetStats() override { return stats_(); }
+  StoreActivityReport GetActivity() override { return {}; }
   Result<RecompressionReport> Recompress() override { return RecompressionReport(); }
   void StopRecompression() override {}
   Result<GarbageReport> CollectGarbage(bool dry_run) override {
