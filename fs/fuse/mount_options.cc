@@ -109,6 +109,21 @@ Result<SnapshotDirectoryMode> ParseSnapshotDirectory(std::string_view value) {
       "mount option \"snapdir\": \"{}\" is none of \"visible\", \"hidden\" and \"off\"", value));
 }
 
+Result<std::vector<std::string>> ParseSearch(std::string_view value) {
+  std::vector<std::string> places;
+  for (bool more = true; more;) {
+    const size_t end = value.find(':');
+    const std::string_view place = value.substr(0, end);
+    if (!place.starts_with('/')) {
+      return Wrong(fmt::format("mount option \"search\": \"{}\" is no absolute path", place));
+    }
+    places.emplace_back(place);
+    more = end != std::string_view::npos;
+    if (more) value.remove_prefix(end + 1);
+  }
+  return places;
+}
+
 class Parser {
  public:
   Status Take(std::string_view text) {
@@ -175,9 +190,9 @@ class Parser {
 
   // Takes an option with a value that siltfs acts on; false for any other option.
   Result<bool> TakeValue(const Option& option) {
-    static constexpr std::array<std::string_view, 8> kNames = {
-        "index_memory", "index_merge_rate", "commit",  "log",
-        "max_read",     "io_uring",         "snapdir", "snapshot"};
+    static constexpr std::array<std::string_view, 9> kNames = {
+        "index_memory", "index_merge_rate", "commit",   "log",   "max_read",
+        "io_uring",     "snapdir",          "snapshot", "search"};
     if (!Contains(kNames, option.name)) return false;
     if (!option.value || option.value->empty()) {
       return Wrong(fmt::format("mount option \"{}\" needs a value", option.name));
@@ -198,6 +213,8 @@ class Parser {
       SILTFS_ASSIGN_OR_RETURN(options_.io_uring, ParseIoUringUse(*option.value));
     } else if (option.name == "snapdir") {
       SILTFS_ASSIGN_OR_RETURN(options_.snapshot_directory, ParseSnapshotDirectory(*option.value));
+    } else if (option.name == "search") {
+      SILTFS_ASSIGN_OR_RETURN(options_.search, ParseSearch(*option.value));
     } else if (option.name == "snapshot") {
       options_.snapshot = std::string(*option.value);
     } else {

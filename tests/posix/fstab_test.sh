@@ -1,6 +1,5 @@
 #!/bin/bash
-# Tests mount(8) and umount(8) with lines of fstab(5), as the system mounts at its start. The links
-# that an installation puts into /usr/sbin are put there in the test's own mount namespace.
+# Tests mount(8) and umount(8) with lines of fstab(5), as the system mounts at its start.
 #
 #   fstab_test.sh SILTFS
 set -euo pipefail
@@ -10,28 +9,11 @@ siltfs=$1
 source "$(dirname "$0")/store_fixture.sh"
 # shellcheck source=tests/posix/other_user.sh
 source "$(dirname "$0")/other_user.sh"
+# shellcheck source=tests/posix/system_helpers.sh
+source "$(dirname "$0")/system_helpers.sh"
 
-# Runs the command; the exit code must be CODE.
-expect() { # CODE COMMAND...
-  local want=$1 code=0
-  shift
-  timeout 120 "$@" >"$work/out" 2>"$work/err" || code=$?
-  ((code == want)) || fail "exit code $code instead of $want: $* ($(cat "$work/out" "$work/err"))"
-}
-said() { grep -qF -- "$1" "$work/err" || fail "\"$1\" is not in: $(cat "$work/err")"; }
 mounts() { grep -c " $mnt fuse.siltfs " /proc/self/mounts || true; }
 daemon_of() { "$siltfs" stat --json "$1" | jq -e .pid; }
-
-# mount(8), umount(8) and fsck(8) look for helpers in /sbin, which is /usr/sbin. A directory of links
-# to the system's programs, and the helpers of siltfs, takes its place.
-sbin=$(readlink -f /sbin)
-mkdir "$work/system" "$work/sbin"
-mount --bind "$sbin" "$work/system"
-for program in "$work/system"/*; do ln -s "$program" "$work/sbin/"; done
-for link in mkfs mount umount fsck mount.fuse umount.fuse; do
-  ln -sfn "$(readlink -f "$siltfs")" "$work/sbin/$link.siltfs"
-done
-mount --bind "$work/sbin" "$sbin"
 
 # The only line of the fstab that the following commands use.
 fstab=$work/fstab
