@@ -31,7 +31,10 @@ Result<DecodedBlockPtr> BlockCache::Get(const Place& place, const Decode& decode
   for (;;) {
     DecodingPtr decoding;
     bool mine = false;
-    if (auto block = Begin(key, decoding, mine)) return block;
+    if (auto block = Begin(key, decoding, mine)) {
+      hits_.Add(1);
+      return block;
+    }
     if (mine) return Finish(key, *decoding, decode);
     MutexLock lock(mutex_);
     while (!decoding->done) finished_.Wait(mutex_);
@@ -39,7 +42,11 @@ Result<DecodedBlockPtr> BlockCache::Get(const Place& place, const Decode& decode
   }
 }
 
-DecodedBlockPtr BlockCache::Find(const Place& place) { return blocks_.Get(KeyOf(place)); }
+DecodedBlockPtr BlockCache::Find(const Place& place) {
+  auto block = blocks_.Get(KeyOf(place));
+  if (block) hits_.Add(1);
+  return block;
+}
 
 bool BlockCache::Prefetch(const Place& place, const Decode& decode) {
   const uint64_t key = KeyOf(place);

@@ -15,6 +15,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "fs/chunks/traffic_counters.h"
 #include "fs/segments/segment_cache.h"
 #include "store/base/location.h"
 #include "store/base/lru_cache.h"
@@ -47,6 +48,8 @@ class BlockCache {
 
   // How many blocks were decoded.
   uint64_t decoded() const { return decoded_; }
+  // How many calls of Get and Find have found the block in the cache.
+  uint64_t hits() const { return hits_.value(); }
 
  private:
   // A block that is being decoded; guarded by mutex_.
@@ -71,6 +74,7 @@ class BlockCache {
 
   LruCache<uint64_t, const DecodedBlock> blocks_;
   std::atomic<uint64_t> decoded_{0};
+  Counter64 hits_;
   Mutex mutex_;  // taken before the mutex of blocks_
   CondVar finished_;
   std::unordered_map<uint64_t, DecodingPtr> decoding_ SILTFS_GUARDED_BY(mutex_);

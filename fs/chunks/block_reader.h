@@ -51,6 +51,7 @@ class BlockReader {
   void NoteDelta(const Location& location, const ChunkRecord& record);
 
   uint64_t blocks_decoded() const { return blocks_.decoded(); }
+  uint64_t block_hits() const { return blocks_.hits(); }
 
  private:
   Result<Block> FindBlockAt(const Location& location, bool offset_known, Status& hint_failure);

@@ -24,6 +24,7 @@
 #include "fs/chunks/footer_cache.h"
 #include "fs/chunks/replay_state.h"
 #include "fs/chunks/secondary_copies.h"
+#include "fs/chunks/traffic_counters.h"
 #include "fs/guide/segment_guide.h"
 #include "fs/jobs/store_activity.h"
 #include "fs/meta/commit_port.h"
@@ -113,6 +114,7 @@ struct ChunkParts {
   const ChunkStoreOptions options;
   const BlockCodec codec;
   StoreActivity activity;
+  TrafficCounters traffic;
   SpaceAccount account;
   DamageList damage;
   SecondaryCopies secondary;

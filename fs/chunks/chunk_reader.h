@@ -105,6 +105,7 @@ class ChunkReader {
   ChunkPlaces& places() { return places_; }
 
   uint64_t blocks_decoded() const { return blocks_.blocks_decoded(); }
+  uint64_t block_hits() const { return blocks_.block_hits(); }
   // Segments that were read to search chunks.
   uint64_t segments_searched() const { return places_.segments_searched(); }
 

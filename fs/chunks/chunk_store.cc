@@ -32,7 +32,7 @@ std::unique_ptr<Deduplicator> MakeDeduplicator(ChunkParts& parts) {
   return std::make_unique<Deduplicator>(
       Deduplicator::Dependencies{parts.index, *parts.pipeline, *parts.gone, parts.windows,
                                  *parts.reader, parts.victims, parts.damage, parts.secondary,
-                                 parts.bases},
+                                 parts.bases, parts.traffic},
       std::move(options));
 }
 
@@ -179,7 +179,7 @@ void ChunkStore::ForgetReads(uint64_t file) {
 }
 
 ChunkStore::ReadStats ChunkStore::read_stats() const {
-  return {parts_.reader->blocks_decoded(), readahead_->blocks_ahead(),
+  return {parts_.reader->blocks_decoded(), parts_.reader->block_hits(), readahead_->blocks_ahead(),
           parts_.reader->segments_searched()};
 }
 

@@ -111,6 +111,15 @@ class ChunkStore : public CommitParticipant, public NodeStore {
 
   // Call when any file is read, even a small one: background work yields to reads.
   void NoteUse() { parts_.activity.NoteUse(); }
+  // Counts content that a call has read for, or taken from, a program.
+  void CountRead(uint64_t bytes) {
+    parts_.traffic.reads.Add(1);
+    parts_.traffic.read_bytes.Add(bytes);
+  }
+  void CountWrite(uint64_t bytes) {
+    parts_.traffic.writes.Add(1);
+    parts_.traffic.written_bytes.Add(bytes);
+  }
   // Call when about this many bytes of file content were removed or replaced. When enough bytes
   // were reported in this way, a garbage collection starts.
   void NoteReleased(uint64_t bytes) { parts_.account.NoteReleased(bytes); }
@@ -122,6 +131,7 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   void ForgetReads(uint64_t file);
   struct ReadStats {
     uint64_t blocks_decoded = 0;     // since the store was opened
+    uint64_t block_hits = 0;         // requests for blocks that were decoded already
     size_t blocks_ahead = 0;         // decoded ahead of sequential readers
     uint64_t segments_searched = 0;  // to find chunks without the index
   };

@@ -50,7 +50,9 @@ Status Deduplicator::PutAll(SegmentKind kind, std::span<const ByteView> chunks,
     candidates[i].record = {plain_names[i], tag_key_.TagOf(chunks[i]),
                             static_cast<uint32_t>(chunks[i].size()), 0};
   }
-  SILTFS_RETURN_IF_ERROR(LookAll(candidates));
+  uint64_t in_memory = 0;
+  SILTFS_RETURN_IF_ERROR(LookAll(candidates, in_memory));
+  if (kind == SegmentKind::kData) CountPut(chunks, in_memory);
   for (size_t i = 0; i < chunks.size(); ++i) {
     if (candidates[i].known != Known::kDuplicate) {
       SILTFS_RETURN_IF_ERROR(PutNew(kind, candidates[i], namer));
@@ -58,6 +60,14 @@ Status Deduplicator::PutAll(SegmentKind kind, std::span<const ByteView> chunks,
     names[i] = candidates[i].record.name;
   }
   return Status::Ok();
+}
+
+void Deduplicator::CountPut(std::span<const ByteView> chunks, uint64_t in_memory) {
+  uint64_t bytes = 0;
+  for (const ByteView chunk : chunks) bytes += chunk.size();
+  deps_.traffic.put_chunks.Add(chunks.size());
+  deps_.traffic.put_bytes.Add(bytes);
+  deps_.traffic.put_chunks_found_in_memory.Add(in_memory);
 }
 
 Status Deduplicator::PutNew(SegmentKind kind, Candidate& candidate, ChunkNamer& namer) {
@@ -113,7 +123,7 @@ Status Deduplicator::Look(Candidate& candidate) {
 // footer entries, which may include the next chunks. So LookAll first looks up the other chunks in
 // the footer cache, and then repeats the step with the first chunk that is still unknown. When such
 // a chunk is not a duplicate, all remaining chunks are looked up in the index together.
-Status Deduplicator::LookAll(std::span<Candidate> candidates) {
+Status Deduplicator::LookAll(std::span<Candidate> candidates, uint64_t& in_memory) {
   std::vector<Candidate*> unknown;
   for (Candidate& candidate : candidates) unknown.push_back(&candidate);
   auto keep_unknown = [&] {
@@ -121,6 +131,7 @@ Status Deduplicator::LookAll(std::span<Candidate> candidates) {
     std::erase_if(unknown, [&](Candidate* candidate) {
       candidate->looked_at = now;
       candidate->known = LookInMemory(candidate->record);
+      in_memory += candidate->known == Known::kDuplicate ? 1 : 0;
       return candidate->known != Known::kNew;
     });
   };

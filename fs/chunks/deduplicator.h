@@ -24,6 +24,7 @@
 #include "fs/chunks/chunk_reader.h"
 #include "fs/chunks/footer_cache.h"
 #include "fs/chunks/secondary_copies.h"
+#include "fs/chunks/traffic_counters.h"
 #include "fs/segments/block_pipeline.h"
 #include "fs/segments/damage_list.h"
 #include "fs/segments/gone_segments.h"
@@ -50,6 +51,7 @@ class Deduplicator {
     const DamageList& damage;
     SecondaryCopies& secondary;
     const SegmentBases& bases;
+    TrafficCounters& traffic;
   };
   struct Options {
     std::string store;  // path
@@ -92,6 +94,7 @@ class Deduplicator {
 
   Status PutAll(SegmentKind kind, std::span<const ByteView> chunks, std::span<ChunkName> names,
                 ChunkNamer& namer);
+  void CountPut(std::span<const ByteView> chunks, uint64_t in_memory);
   // Stores the chunk under its name. If another chunk has this name, tries the salted names in
   // order, and uses the first one that is free or that already belongs to this chunk.
   Status PutNew(SegmentKind kind, Candidate& candidate, ChunkNamer& namer);
@@ -100,7 +103,8 @@ class Deduplicator {
   Result<bool> Add(SegmentKind kind, Candidate& candidate);
   // These update `known` of candidates.
   Status Look(Candidate& candidate);
-  Status LookAll(std::span<Candidate> candidates);
+  // Sets `in_memory` to the number of those that were found without the index.
+  Status LookAll(std::span<Candidate> candidates, uint64_t& in_memory);
   Known LookInMemory(const ChunkRecord& record);
   Result<Known> Confirm(const std::optional<Location>& location, const ChunkRecord& record);
   Result<Known> ConfirmAt(const Location& location, const ChunkRecord& record);

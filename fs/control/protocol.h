@@ -8,6 +8,8 @@
 // clang-format off
 //   command                 "result" in the answer {"ok":true,"result":...}
 //   "stat"                  the statistics; keys as in stats_json.h
+//   "activity"              the counters of what the store is doing; keys as in activity_json.h.
+//                           Cheap, so a client may ask every second
 //   "index stat"            the index's statistics, store by store; keys as in index_json.h
 //   "settle"                the totals, sent after all segments that await recompression were
 //                           recompressed; keys as in recompression_json.h. Takes long. During the

@@ -65,6 +65,8 @@ Json ToJson(const FileSystemStats& stats, const std::string& store,
             const std::optional<DaemonInfo>& daemon) {
   return {
       {"store", store},
+      {"label", stats.label.empty() ? Json() : Json(stats.label)},
+      {"uuid", stats.uuid.empty() ? Json() : Json(stats.uuid)},
       {"mountpoint", daemon ? Json(daemon->mountpoint) : Json()},
       {"pid", daemon ? Json(daemon->pid) : Json()},
       {"transport", daemon && !daemon->transport.empty() ? Json(daemon->transport) : Json()},

@@ -106,6 +106,8 @@ Result<FileSystemStats> StoreMaintenanceImpl::GetStats() {
   SILTFS_ASSIGN_OR_RETURN(stats.reserve_bytes,
                           SpaceReserve::BytesIn(store_.env(), reserve_directory_));
   stats.last_commit = store_.metadata().last_commit();
+  stats.label = parts_.options.superblock.label;
+  stats.uuid = parts_.options.superblock.shown_uuid().ToText();
   stats.created_ns = parts_.options.superblock.created_ns;
   stats.last_scrub = ReadLastScrub(*store_.metadata().CommittedSnapshot());
   const auto space = store_.GetSpace();
@@ -137,6 +139,49 @@ Status StoreMaintenanceImpl::Failure() const {
   const Status failure = store_.metadata().failure();
   // Metadata learns of a failure of the chunk store with the next commit.
   return failure.ok() ? store_.chunks().failure() : failure;
+StoreActivityReport StoreMaintenanceImpl::GetActivity() {
+  const TrafficCounters& traffic = parts_.traffic;
+  StoreActivityReport report;
+  report.monotonic_ns = store_.env().MonotonicNanoseconds();
+  report.read_bytes = traffic.read_bytes.value();
+  report.reads = traffic.reads.value();
+  report.written_bytes = traffic.written_bytes.value();
+  report.writes = traffic.writes.value();
+  report.put_bytes = traffic.put_bytes.value();
+  report.put_chunks = traffic.put_chunks.value();
+  report.put_chunks_found_in_memory = traffic.put_chunks_found_in_memory.value();
+  const ChunkStore::ReadStats read = store_.chunks().read_stats();
+  report.block_hits = read.block_hits;
+  report.blocks_decoded = read.blocks_decoded;
+  const IndexStats index = index_.stats();
+  report.index = {.lookups = index.lookups,
+                  .flash_reads = index.flash_reads,
+                  .flash_bytes_written = index.flash_bytes_written,
+                  .conversions = index.conversions,
+                  .merges = index.merges,
+                  .merge_backlog = index.merge_backlog};
+  const SpaceAccount::Totals changes = parts_.account.totals();
+  report.recompression.bytes = changes.recompressed_bytes;
+  report.gc.bytes = changes.removed_bytes;
+  if (jobs_ != nullptr) {
+    report.recompression.running = jobs_->recompressor().running();
+    report.gc.running = jobs_->collector().running();
+    report.scrub = {jobs_->scrubber().running(), jobs_->scrubber().verified_bytes()};
+  }
+  const ChunkStoreTotals totals = store_.chunks().totals();
+  report.added_bytes = totals.added_bytes;
+  report.stored_bytes = totals.stored_bytes;
+  report.dead_bytes = totals.dead_bytes;
+  report.awaiting_recompression_bytes = totals.awaiting_recompression_bytes;
+  report.damaged_blocks = totals.damaged_blocks;
+  const auto space = store_.GetSpace();
+  if (space.ok()) {
+    report.disk_available_bytes = space->available_bytes;
+  } else {
+    space.status().IgnoreError("the other counters are useful without the disk's");
+  }
+  report.read_only = !store_.metadata().failure().ok() || !store_.chunks().failure().ok();
+  return report;
 }
 
 std::optional<DeltaStats> StoreMaintenanceImpl::GetDeltaStats() const {

@@ -18,6 +18,7 @@
 #include "fs/inodes/change_applier.h"
 #include "fs/inodes/inode_lifetimes.h"
 #include "fs/inodes/store_context.h"
+#include "fs/interface/activity.h"
 #include "fs/interface/stats.h"
 #include "fs/interface/store_maintenance.h"
 #include "index/chunk_index.h"
@@ -48,6 +49,7 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
 
   Result<FileSystemStats> GetStats() override;
   StoreHealth GetHealth() override;
+  StoreActivityReport GetActivity() override;
   Result<RecompressionReport> Recompress() override;
   void StopRecompression() override;
   Result<GarbageReport> CollectGarbage(bool dry_run) override;

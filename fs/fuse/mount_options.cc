@@ -45,9 +45,9 @@ constexpr std::array<std::string_view, 5> kIgnoredPrefixes = {"x-", "X-",
                                                               "comment=", "user=", "uhelper="};
 
 // Options with a value that siltfs acts on, and those without.
-constexpr std::array<std::string_view, 8> kValues = {"index_memory", "index_merge_rate", "commit",
+constexpr std::array<std::string_view, 9> kValues = {"index_memory", "index_merge_rate", "commit",
                                                      "log",          "max_read",         "io_uring",
-                                                     "snapdir",      "snapshot"};
+                                                     "snapdir",      "snapshot",         "search"};
 constexpr std::array<std::string_view, 8> kSwitches = {
     "ro", "rw", "allow_other", "allow_root", "noxattr", "nogc", "index_sync", "debug"};
 
@@ -114,6 +114,21 @@ Result<SnapshotDirectoryMode> ParseSnapshotDirectory(std::string_view value) {
   if (value == "off") return SnapshotDirectoryMode::kOff;
   return Wrong(fmt::format(
       "mount option \"snapdir\": \"{}\" is none of \"visible\", \"hidden\" and \"off\"", value));
+}
+
+Result<std::vector<std::string>> ParseSearch(std::string_view value) {
+  std::vector<std::string> places;
+  for (bool more = true; more;) {
+    const size_t end = value.find(':');
+    const std::string_view place = value.substr(0, end);
+    if (!place.starts_with('/')) {
+      return Wrong(fmt::format("mount option \"search\": \"{}\" is no absolute path", place));
+    }
+    places.emplace_back(place);
+    more = end != std::string_view::npos;
+    if (more) value.remove_prefix(end + 1);
+  }
+  return places;
 }
 
 class Parser {
@@ -201,6 +216,8 @@ class Parser {
       SILTFS_ASSIGN_OR_RETURN(options_.io_uring, ParseIoUringUse(*option.value));
     } else if (option.name == "snapdir") {
       SILTFS_ASSIGN_OR_RETURN(options_.snapshot_directory, ParseSnapshotDirectory(*option.value));
+    } else if (option.name == "search") {
+      SILTFS_ASSIGN_OR_RETURN(options_.search, ParseSearch(*option.value));
     } else if (option.name == "snapshot") {
       options_.snapshot = std::string(*option.value);
     } else {

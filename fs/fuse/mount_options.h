@@ -39,6 +39,9 @@ struct MountOptions {
   std::optional<std::string> log_file;  // path; without a value: the system log
   std::optional<uint32_t> max_read;     // most bytes of a READ request
   IoUringUse io_uring = IoUringUse::kAuto;
+  // Where a store is searched that is named by its UUID or label; absolute paths. Empty: in the
+  // usual places.
+  std::vector<std::string> search;
   bool debug = false;                  // libfuse prints every request
   std::vector<std::string> passed_on;  // unchanged, to libfuse: "nosuid", "context=..."; "suid"
                                        // and "dev" only for the superuser

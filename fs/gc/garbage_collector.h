@@ -71,6 +71,7 @@ class GarbageCollector {
   void StartInBackground();
   // Interrupts a running collection and ends the thread. No collection begins afterwards.
   void Stop() { job_.Stop(); }
+  bool running() const { return job_.running(); }
 
  private:
   Result<CollectionCandidates> Count(GarbageOutcome& outcome) SILTFS_REQUIRES(job_.run_mutex());

@@ -41,6 +41,8 @@ struct StoreHealth {
 };
 
 struct FileSystemStats {
+  std::string label;           // of the store; empty: it has none
+  std::string uuid;            // of the store, as text
   uint64_t logical_bytes = 0;  // of all files: sizes less holes; a file with several names once
   uint64_t unique_bytes = 0;   // uncompressed bytes of the distinct chunks in use
   uint64_t stored_bytes = 0;   // all bytes of segment files, dead ones included

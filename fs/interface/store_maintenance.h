@@ -2,8 +2,9 @@
 //
 // Thread-safety: every call from any thread; file operations and other maintenance run at the same
 // time. Ownership: belongs to the FileSystem (FileSystem::maintenance). Errors: as stated; all
-// calls but GetStats, GetHealth and Survey return kReadOnly if the store is read-only. Durability:
-// if a crash undoes a change of a call that has returned OK, the next call makes this change again.
+// calls but GetStats, GetHealth, GetActivity and Survey return kReadOnly if the store is read-only.
+// Durability: if a crash undoes a change of a call that has returned OK, the next call makes this
+// change again.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 namespace siltfs {
 
 struct FileSystemStats;      // fs/interface/stats.h
+struct StoreActivityReport;  // fs/interface/activity.h
 struct RecompressionReport;  // fs/interface/stats.h
 struct GarbageReport;        // fs/interface/stats.h
 struct ScrubReport;          // fs/interface/stats.h
@@ -31,6 +33,8 @@ class StoreMaintenance {
   virtual Result<FileSystemStats> GetStats() = 0;
   // Cheap, and without I/O on an idle store, so that a thread can ask again and again.
   virtual StoreHealth GetHealth() = 0;
+  // Unlike GetStats, makes no changes of metadata that are deferred. So it may be called often.
+  virtual StoreActivityReport GetActivity() = 0;
 
   // Recompresses all sealed segments that are not recompressed yet, without waiting until the store
   // is quiet. Takes long. Returns kInterrupted once StopRecompression was called, and kNoSpace if

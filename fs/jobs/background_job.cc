@@ -93,9 +93,11 @@ void BackgroundJob::Interrupt() {
 BackgroundJob::Run::Run(BackgroundJob& job, Runner runner) : job_(job) {
   job_.run_mutex_.Lock();
   job_.runner_ = runner;
+  job_.running_ = true;
 }
 
 BackgroundJob::Run::~Run() {
+  job_.running_ = false;
   job_.runner_ = Runner::kCaller;
   job_.run_mutex_.Unlock();
 }

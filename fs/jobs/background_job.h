@@ -97,6 +97,8 @@ class BackgroundJob {
   // Use it in thread-safety annotations of data that is accessed only while a Run exists.
   Mutex& run_mutex() SILTFS_RETURN_CAPABILITY(run_mutex_) { return run_mutex_; }
   bool in_background() const { return runner_ == Runner::kBackground; }
+  // Whether there is a run now. Needs no lock.
+  bool running() const { return running_; }
 
   // kInterrupted if the current run must end. If the job has no background thread, a thread that
   // has a Caller may also call this function outside of runs.
@@ -137,6 +139,7 @@ class BackgroundJob {
 
   Mutex run_mutex_ SILTFS_ACQUIRED_BEFORE(mutex_);  // held during a run, also during I/O
   std::atomic<Runner> runner_{Runner::kCaller};     // of the current run
+  std::atomic<bool> running_{false};
 
   Mutex mutex_;
   CondVar wakes_;

@@ -10,6 +10,7 @@
 #include "fs/interface/file_system.h"
 #include "fs/meta/metadata_store.h"
 #include "fs/meta/open_kv_store.h"
+#include "fs/open/draw_uuid.h"
 #include "fs/open/store_layout.h"
 #include "fs/open/store_metadata.h"
 #include "fs/open/unfinished_store.h"
@@ -61,7 +62,7 @@ Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
   SILTFS_RETURN_IF_ERROR(CheckIndexChoice(options.index_engine, options.index_parameters));
   SILTFS_RETURN_IF_ERROR(CheckMetadataEngine(options.metadata_engine));
   Superblock superblock;
-  superblock.ro_compat_features = kKnownRoCompatFeatures;
+  superblock.ro_compat_features = kUsualRoCompatFeatures;
   superblock.created_ns = env.NowNanoseconds();
   superblock.chunk_min = options.chunk_min;
   superblock.chunk_avg = options.chunk_avg;
@@ -83,7 +84,8 @@ Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
     superblock.incompat_features |= kIncompatDeltas;
   }
   if (options.chunks_only) superblock.incompat_features |= kIncompatChunksOnly;
-  SILTFS_RETURN_IF_ERROR(env.FillRandom(superblock.uuid.bytes));
+  SILTFS_RETURN_IF_ERROR(DrawUuid(env, superblock.uuid));
+  superblock.SetIdentity(options.label, superblock.uuid);
   SILTFS_RETURN_IF_ERROR(env.FillRandom(superblock.tag_secret));
 
   std::array<uint8_t, RabinPolynomial::kRandomBytes> random;

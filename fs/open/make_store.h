@@ -22,6 +22,7 @@ struct MakeStoreOptions {
   uint64_t index_memory = 44u << 20;       // bytes
   EngineParameters index_parameters = {};  // those that differ from the engine's defaults
   std::string metadata_engine = {};        // empty: the default engine
+  std::string label = {};                  // empty: none
   FileOwner root_owner = {};               // of the file system's root directory
   bool chunks_only = false;  // the store holds chunks without files (fs/library), without deltas
 };

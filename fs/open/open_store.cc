@@ -390,7 +390,7 @@ Result<FileSystemImpl::Parts> OpenStoreParts(Env& disk, const FileSystemOptions&
         records.ids,
         [metadata](const std::vector<Mutation>& m) { return metadata->WriteThrough(m); });
     SILTFS_RETURN_IF_ERROR(parts.ids->BeginMount());
-    parts.superblock.ro_compat_features |= kKnownRoCompatFeatures;
+    parts.superblock.ro_compat_features |= kUsualRoCompatFeatures;
     parts.superblock.clean = false;
     parts.superblock.last_commit = records.last_commit;
     SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.store, parts.superblock));

@@ -24,6 +24,7 @@ class ChunkReads final : public ContentSource::Reader {
     if (chunk.bytes.size() != out.size())
       return {StatusCode::kInvalidArgument, "the chunk has another length"};
     std::memcpy(out.data(), chunk.bytes.data(), out.size());
+    chunks_.CountRead(out.size());
     return Status::Ok();
   }
 

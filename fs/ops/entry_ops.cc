@@ -14,8 +14,8 @@ bool Matches(const SourceRecord& kept, const EntryImage& image) {
   return image.source && facts == *image.source;
 }
 
-uint64_t DataBytes(const EntryImage& image) {
-  uint64_t bytes = kBytesPerName;
+uint64_t ContentBytes(const EntryImage& image) {
+  uint64_t bytes = 0;
   for (const ExtentImage& extent : image.extents) bytes += extent.bytes.size();
   return bytes;
 }
@@ -86,7 +86,7 @@ std::vector<Result<PutOutcome>> EntryOps::Put(std::span<const EntryImage> images
   outcomes.reserve(images.size());
   std::vector<size_t> files(images.size(), SIZE_MAX);  // numbers in `content`
   size_t cut = 0;
-  uint64_t bytes = 0;
+  uint64_t content_bytes = 0;
   std::vector<WholeContent::Extent> extents;
   for (size_t i = 0; i < images.size(); ++i) {
     Status usable = CheckEntryImage(images[i], /*directory=*/false);
@@ -97,12 +97,13 @@ std::vector<Result<PutOutcome>> EntryOps::Put(std::span<const EntryImage> images
       usable = content.Cut(images[i].size, extents);
       if (usable.ok()) files[i] = cut++;
     }
-    bytes += DataBytes(images[i]);
+    content_bytes += ContentBytes(images[i]);
     outcomes.push_back(usable.ok() ? Result<PutOutcome>(PutOutcome())
                                    : Result<PutOutcome>(std::move(usable)));
   }
-  Status put = CheckBegin(bytes);
+  Status put = CheckBegin(content_bytes + kBytesPerName * images.size());
   if (put.ok()) put = content.Put();
+  if (put.ok()) store_.chunks().CountWrite(content_bytes);
   put.IgnoreError("each entry that was not refused gets it");
   for (size_t i = 0; i < images.size(); ++i) {
     if (!outcomes[i].ok()) continue;

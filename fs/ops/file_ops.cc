@@ -59,6 +59,7 @@ Result<size_t> FileOps::Read(InodeNumber number, uint64_t offset, MutableByteVie
   if (read.Is(StatusCode::kCorruption))
     damage_.ReportRead(store_.Shown(number), offset, out.size(), read);
   SILTFS_RETURN_IF_ERROR(read);
+  store_.chunks().CountRead(count);
   return count;
 }
 

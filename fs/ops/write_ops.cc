@@ -41,6 +41,7 @@ Status WriteOps::Write(InodeNumber number, uint64_t offset, ByteView data, Privi
     store_.chunks().NoteReleased(std::min<uint64_t>(inode->record.size - offset, data.size()));
   SILTFS_RETURN_IF_ERROR(content_.Write(inode->record, inode->overlay, offset, data));
   FoldOps::CountFresh(*inode, plain_before, *change.commit());
+  store_.chunks().CountWrite(data.size());
   return ApplyContent(*inode, before, change, privileges, times);
 }
 

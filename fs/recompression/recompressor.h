@@ -121,6 +121,7 @@ class Recompressor final : public CommittedSegments {
   // Ends the background thread and makes a running Recompress return soon. After Stop no segment is
   // recompressed.
   void Stop() { job_.Stop(); }
+  bool running() const { return job_.running(); }
 
   // As in RecompressionOutcome, of all segments since the store was opened.
   uint64_t deltas() const { return deltas_; }

@@ -125,7 +125,9 @@ Status Scrubber::ScrubSegment(SegmentId id, const SegmentRecord& record, ScrubPa
     if (replaced) continue;
     Note(id, *findings);
     const auto size = segment.reader->file().Size();
-    statistics_.bytes += size.ok() ? *size : record.length;
+    const uint64_t verified = size.ok() ? *size : record.length;
+    statistics_.bytes += verified;
+    verified_bytes_ += verified;
     return Status::Ok();
   }
 }

@@ -14,6 +14,7 @@
 // may verify the same segments again. The end of the scrub may be missing in metadata, too.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <string>
@@ -81,6 +82,9 @@ class Scrubber {
   Status CheckRunning() { return job_.CheckRunning(); }
   // Makes running scrubs return soon, and all later scrubs at once. Their outcomes are incomplete.
   void Stop() { job_.Stop(); }
+  bool running() const { return job_.running(); }
+  // Bytes of segment files that were verified since the store was opened, in all scrubs.
+  uint64_t verified_bytes() const { return verified_bytes_; }
 
  private:
   static constexpr size_t kMostReported = 1000;
@@ -108,6 +112,7 @@ class Scrubber {
   const Options options_;
 
   BackgroundJob job_;
+  std::atomic<uint64_t> verified_bytes_{0};
   ScrubRecord statistics_ SILTFS_GUARDED_BY(job_.run_mutex());
   size_t reported_ SILTFS_GUARDED_BY(job_.run_mutex()) = 0;  // notices in this call of Scrub
 };

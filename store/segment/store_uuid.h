@@ -5,7 +5,9 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "store/base/bytes.h"
 
@@ -20,6 +22,8 @@ struct StoreUuid {
   ByteView view() const { return bytes; }
   // 8-4-4-4-12 hex digits.
   std::string ToText() const;
+  // The inverse of ToText; letters may have either case. Empty for any other text.
+  static std::optional<StoreUuid> FromText(std::string_view text);
   static StoreUuid FromBytes(ByteView view);  // view.size() == kSize
 };
 

@@ -14,6 +14,7 @@ constexpr std::string_view kMagic = "SILTFSSB";
 // The magic number, the version and the checksum have the same offsets in every format version, so
 // that DecodeSuperblock can tell a store of another version from a damaged one.
 constexpr size_t kChecksumOffset = kSuperblockSize - 8;
+constexpr size_t kIdentityOffset = 856;
 constexpr size_t kEngineParameterSize = kEngineParameterNameSize + 8;
 
 Status Invalid(std::string cause) { return Status(StatusCode::kInvalidArgument, std::move(cause)); }
@@ -51,6 +52,13 @@ Status ValidateEngines(const Superblock& sb) {
       return Invalid("the name of an index parameter is malformed");
   }
   return Status::Ok();
+}
+
+Status ValidateIdentity(const Superblock& sb) {
+  const bool named = !sb.label.empty() || sb.chosen_uuid != StoreUuid{};
+  if (named && (sb.ro_compat_features & kRoCompatIdentity) == 0)
+    return Invalid("there is a label or a chosen UUID, but the feature bit for them is missing");
+  return ValidateLabel(sb.label);
 }
 
 void EncodeWord(Encoder& out, std::string_view word, size_t size) {
@@ -119,13 +127,44 @@ Superblock DecodeFields(Decoder& in) {
   return sb;
 }
 
+// `in` begins at kIdentityOffset.
+void DecodeIdentity(Decoder in, Superblock& sb) {
+  if ((sb.ro_compat_features & kRoCompatIdentity) == 0) return;
+  sb.chosen_uuid = StoreUuid::FromBytes(in.Raw(StoreUuid::kSize));
+  sb.label = DecodeWord(in, kMostLabelBytes);
+}
+
 }  // namespace
+
+Status ValidateLabel(std::string_view label) {
+  if (label.size() > kMostLabelBytes) {
+    return Invalid(
+        fmt::format("the label has {} bytes, and at most {} fit", label.size(), kMostLabelBytes));
+  }
+  for (const char c : label) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (byte < 0x20 || byte == 0x7f || c == '/')
+      return Invalid("the label has a slash or a control character");
+  }
+  return Status::Ok();
+}
+
+void Superblock::SetIdentity(std::string new_label, const StoreUuid& shown) {
+  label = std::move(new_label);
+  chosen_uuid = shown == uuid ? StoreUuid{} : shown;
+  if (label.empty() && chosen_uuid == StoreUuid{}) {
+    ro_compat_features &= ~kRoCompatIdentity;
+  } else {
+    ro_compat_features |= kRoCompatIdentity;
+  }
+}
 
 Status ValidateSuperblock(const Superblock& superblock) {
   if (superblock.uuid == StoreUuid{}) return Invalid("the store's uuid is all zero");
   if (superblock.rabin_polynomial == 0) return Invalid("the Rabin polynomial is zero");
   SILTFS_RETURN_IF_ERROR(ValidateSizes(superblock));
   SILTFS_RETURN_IF_ERROR(ValidateEngines(superblock));
+  SILTFS_RETURN_IF_ERROR(ValidateIdentity(superblock));
   return ValidateCompression(superblock.compression);
 }
 
@@ -155,6 +194,8 @@ std::string EncodeSuperblock(const Superblock& superblock) {
       .U64(superblock.index_memory)
       .Raw(superblock.tag_secret);
   EncodeEngines(out, superblock);
+  out.Raw(superblock.chosen_uuid.view());
+  EncodeWord(out, superblock.label, kMostLabelBytes);
   out.Zeros(kChecksumOffset - out.size());
   out.U64(Checksum(out.view()));
   return out.Take();
@@ -184,6 +225,7 @@ Result<Superblock> DecodeSuperblock(ByteView bytes) {
   // An unknown feature may allow other field values, so they are not validated. CheckFeatures
   // refuses this store.
   if ((superblock.incompat_features & ~kKnownIncompatFeatures) != 0) return superblock;
+  DecodeIdentity(Decoder(bytes.subspan(kIdentityOffset)), superblock);
   Status valid = ValidateSuperblock(superblock);
   if (!valid.ok()) {
     return Status(StatusCode::kCorruption, fmt::format("superblock: {}", valid.cause()));

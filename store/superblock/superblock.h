@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "store/base/bytes.h"
 #include "store/base/chunk_name.h"
@@ -39,8 +40,13 @@ inline constexpr uint64_t kRoCompatSecondaryCopies = 1;
 inline constexpr uint64_t kRoCompatSnapshots = 2;
 // Metadata may have received snapshots, whose records are not live files.
 inline constexpr uint64_t kRoCompatLineages = 4;
-inline constexpr uint64_t kKnownRoCompatFeatures =
+// What every writer of a store may leave in it. mkfs and each mount for writing set these bits.
+inline constexpr uint64_t kUsualRoCompatFeatures =
     kRoCompatSecondaryCopies | kRoCompatSnapshots | kRoCompatLineages;
+// The superblock has a label or a chosen UUID. Code that ignores these fields would erase them with
+// its next write. Stores without them do not have the bit, so that this code can write them.
+inline constexpr uint64_t kRoCompatIdentity = 8;
+inline constexpr uint64_t kKnownRoCompatFeatures = kUsualRoCompatFeatures | kRoCompatIdentity;
 // kIncompatEngines: the superblock names a metadata engine or has parameters of the index engine.
 // Code that ignores these fields would open the store with another engine and erase them.
 inline constexpr uint64_t kIncompatEngines = 1;
@@ -52,6 +58,12 @@ inline constexpr uint64_t kIncompatDeltas = 2;
 inline constexpr uint64_t kIncompatChunksOnly = 4;
 inline constexpr uint64_t kKnownIncompatFeatures =
     kIncompatEngines | kIncompatDeltas | kIncompatChunksOnly;
+
+// Bytes of a label.
+inline constexpr size_t kMostLabelBytes = 64;
+// OK for a label that a store can have: empty, or at most kMostLabelBytes bytes without control
+// characters and slashes. Otherwise kInvalidArgument, with the cause.
+Status ValidateLabel(std::string_view label);
 
 struct Superblock {
   uint64_t compat_features = 0;
@@ -76,10 +88,20 @@ struct Superblock {
   // both are empty.
   EngineParameters index_parameters;  // validated by index/
   std::string metadata_engine;        // a name, validated by fs/meta; empty: RocksDB
+  // These two fields are on disk only if ro_compat_features has kRoCompatIdentity. SetIdentity sets
+  // them together with this bit. A chosen UUID takes the place of `uuid` for users; `uuid` itself
+  // never changes, because segments and salted names have it. All zero: none was chosen.
+  std::string label;
+  StoreUuid chosen_uuid;
 
   uint64_t generation = 0;   // number of writes
   uint64_t last_commit = 0;  // the last commit known to be complete at this write
   bool clean = false;        // written by an unmount; nothing has changed since
+
+  // The UUID that users see, and by which they find the store.
+  const StoreUuid& shown_uuid() const { return chosen_uuid == StoreUuid{} ? uuid : chosen_uuid; }
+  // Sets the label (empty: none) and the UUID that users see. Other fields stay.
+  void SetIdentity(std::string new_label, const StoreUuid& shown);
 
   // Whether segments may have deltas. Chosen at mkfs, by the feature bit.
   bool deltas() const { return (incompat_features & kIncompatDeltas) != 0; }

@@ -15,10 +15,9 @@ for program in "${@:3}"; do
 done
 # shellcheck source=tests/posix/store_fixture.sh
 source "$(dirname "$0")/store_fixture.sh"
-# shellcheck source=tests/posix/helpers_in_sbin.sh
-source "$(dirname "$0")/helpers_in_sbin.sh"
+# shellcheck source=tests/posix/system_helpers.sh
+source "$(dirname "$0")/system_helpers.sh"
 
-put_helpers_in_sbin
 touch "$work/fstab"
 mount --bind "$work/fstab" /etc/fstab
 for directory in /srv /mnt /home /root; do

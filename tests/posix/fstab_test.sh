@@ -9,21 +9,11 @@ siltfs=$1
 source "$(dirname "$0")/store_fixture.sh"
 # shellcheck source=tests/posix/other_user.sh
 source "$(dirname "$0")/other_user.sh"
-# shellcheck source=tests/posix/helpers_in_sbin.sh
-source "$(dirname "$0")/helpers_in_sbin.sh"
+# shellcheck source=tests/posix/system_helpers.sh
+source "$(dirname "$0")/system_helpers.sh"
 
-# Runs the command; the exit code must be CODE.
-expect() { # CODE COMMAND...
-  local want=$1 code=0
-  shift
-  timeout 120 "$@" >"$work/out" 2>"$work/err" || code=$?
-  ((code == want)) || fail "exit code $code instead of $want: $* ($(cat "$work/out" "$work/err"))"
-}
-said() { grep -qF -- "$1" "$work/err" || fail "\"$1\" is not in: $(cat "$work/err")"; }
 mounts() { grep -c " $mnt fuse.siltfs " /proc/self/mounts || true; }
 daemon_of() { "$siltfs" stat --json "$1" | jq -e .pid; }
-
-put_helpers_in_sbin
 
 # The only line of the fstab that the following commands use.
 fstab=$work/fstab

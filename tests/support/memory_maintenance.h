@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "fs/interface/activity.h"
 #include "fs/interface/stats.h"
 #include "fs/interface/store_maintenance.h"
 
@@ -17,6 +18,7 @@ class MemoryMaintenance : public StoreMaintenance {
 
   Result<FileSystemStats> GetStats() override { return stats_(); }
   StoreHealth GetHealth() override { return {}; }
+  StoreActivityReport GetActivity() override { return {}; }
   Result<RecompressionReport> Recompress() override { return RecompressionReport(); }
   void StopRecompression() override {}
   Result<GarbageReport> CollectGarbage(bool dry_run) override {

@@ -100,6 +100,7 @@ TEST_CASE("The manual describes every command's options, and no others") {
                                     "umount",
                                     "sync",
                                     "stat",
+                                    "tune",
                                     "settle",
                                     "gc",
                                     "scrub",
@@ -218,32 +219,14 @@ Names LongOnly(const Names& names) {
 }
 
 TEST_CASE("Completion offers every long option, and no others") {
-  for (const std::string command : {"mkfs",
-                                    "mount",
-                                    "umount",
-                                    "sync",
-                                    "stat",
-                                    "settle",
-                                    "gc",
-                                    "scrub",
-                                    "fsck",
-                                    "import",
-                                    "send",
-                                    "receive",
-                                    "du",
-                                    "find-duplicates",
-                                    "list",
-                                    "check-health",
-                                    "metrics",
-                                    "explain",
-                                    "report",
-                                    "notify",
-                                    "index",
-                                    "index stat",
-                                    "index dump",
-                                    "index verify",
-                                    "index rebuild",
-                                    "index plan"}) {
+  for (const std::string command :
+       {"mkfs",       "mount",        "umount",          "sync",      "stat",         "tune",
+        "settle",     "gc",           "scrub",           "fsck",      "import",       "send",
+
+        "receive",    "du",           "find-duplicates", "list",      "check-health", "metrics",
+        "explain",    "report",       "notify",          "index",     "index stat",
+
+        "index dump", "index verify", "index rebuild",   "index plan"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
           LongOnly(OptionsInHelp(Help(command))));
@@ -274,6 +257,9 @@ TEST_CASE("Completion knows commands, mount options and values") {
   CHECK(complete("siltfs rep", 1) == "report ");
   CHECK(complete("siltfs report --q", 2) == "--quiet ");
   CHECK(complete("siltfs help che", 2) == "check-health ");
+  CHECK(complete("siltfs tu", 1) == "tune ");
+  CHECK(complete("siltfs tune --uuid r", 3) == "random ");
+  CHECK(complete("siltfs stat --w", 2) == "--watch ");
   CHECK(complete("siltfs sy", 1) == "sync ");
   CHECK(complete("siltfs sc", 1) == "scrub ");
   CHECK(complete("siltfs im", 1) == "import ");

@@ -10,6 +10,7 @@ using Json = nlohmann::json;
 Json SomeMount() {
   return {{"store", "/srv/store"},
           {"mountpoint", "/mnt"},
+          {"label", Json()},
           {"snapshot", Json()},
           {"read_only", false},
           {"pid", 42},
@@ -39,6 +40,16 @@ TEST_CASE("each mount has a line, and unknown values are dashes") {
         "/srv/store  /old\\nfiles  snapshot monday  ro     1234  3.0 GiB  1.0 GiB   3.00  ok\n"
         "/srv/store  /mnt         -                rw        -        -        -      -  "
         "not answering\n");
+}
+
+TEST_CASE("the list has a column for labels if a store has one") {
+  Json named = SomeMount();
+  named["label"] = "nightly";
+  CHECK(
+      FormatList({SomeMount(), named}) ==
+      "STORE       LABEL    MOUNTPOINT  SHOWS       MODE  FILES  LOGICAL   STORED  RATIO  HEALTH\n"
+      "/srv/store  -        /mnt        live files  rw     1234  3.0 GiB  1.0 GiB   3.00  ok\n"
+      "/srv/store  nightly  /mnt        live files  rw     1234  3.0 GiB  1.0 GiB   3.00  ok\n");
 }
 
 }  // namespace

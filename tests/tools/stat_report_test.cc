@@ -6,9 +6,14 @@
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/tools/run_in_process.h"
+#include "tests/tools/some_statistics.h"
 
 namespace siltfs::testing {
 namespace {
+
+std::string Report(const nlohmann::json& statistics) {
+  return FormatStatReport(statistics, TextStyle(), kSomeTime);
+}
 
 TEST_CASE("The report shows sizes with units, counts in groups and ratios") {
   FileSystemStats stats;
@@ -21,7 +26,7 @@ TEST_CASE("The report shows sizes with units, counts in groups and ratios") {
   stats.sha1_kernel = "evp";
   stats.index.engine = "silt";
   stats.index.stores.push_back({.kind = "sorted_store", .entries = 1000});
-  const std::string report = FormatStatReport(ToJson(
+  const std::string report = Report(ToJson(
       stats, "/data/store", DaemonInfo{.pid = 42, .mountpoint = "/mnt", .transport = "dev_fuse"}));
   INFO(report);
   CHECK(Has(report, "/data/store\n"));
@@ -44,7 +49,7 @@ TEST_CASE("The report shows ratios only for at least 1 MiB of data") {
   stats.index.engine = "silt";
   for (const uint64_t logical : {uint64_t{0}, (uint64_t{1} << 20) - 1, uint64_t{1} << 20}) {
     stats.logical_bytes = stats.unique_bytes = stats.stored_bytes = logical;
-    const std::string report = FormatStatReport(ToJson(stats, "/store", std::nullopt));
+    const std::string report = Report(ToJson(stats, "/store", std::nullopt));
     INFO(report);
     CHECK(Has(report, " : 1  ") == (logical == 1 << 20));
   }
@@ -55,12 +60,12 @@ TEST_CASE("The report shows the disk and the last scrub") {
   stats.index.engine = "silt";
   stats.disk_bytes = uint64_t{2} << 30;
   stats.disk_available_bytes = uint64_t{1} << 30;
-  const std::string never = FormatStatReport(ToJson(stats, "/store", std::nullopt));
+  const std::string never = Report(ToJson(stats, "/store", std::nullopt));
   INFO(never);
   CHECK(Has(never, "2.0 GiB  below the store, 1.0 GiB of it free\n"));
   CHECK(Has(never, "never  when all stored data was last verified\n"));
   stats.last_scrub = LastScrub{.ended_ns = 1'700'000'000'000'000'000};
-  const std::string once = FormatStatReport(ToJson(stats, "/store", std::nullopt));
+  const std::string once = Report(ToJson(stats, "/store", std::nullopt));
   INFO(once);
   CHECK(Has(once, "2023-11-14  when all stored data was last verified\n"));
 }
@@ -69,7 +74,7 @@ TEST_CASE("The report shows why a store has turned read-only") {
   FileSystemStats stats;
   stats.read_only = true;
   stats.read_only_cause = "the disk failed";
-  const std::string report = FormatStatReport(ToJson(stats, "/store", std::nullopt));
+  const std::string report = Report(ToJson(stats, "/store", std::nullopt));
   CHECK(Has(report, "Mounted     no\n"));
   CHECK(Has(report, "the disk failed"));
 }

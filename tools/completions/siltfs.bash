@@ -1,15 +1,17 @@
 # Completion of siltfs's command line for bash. Tested against --help.
 
-_siltfs_mount_options="ro rw allow_other allow_root noxattr nogc index_memory= index_sync index_merge_rate= commit= log= max_read= snapdir= snapshot= io_uring= debug suid nosuid dev nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
+_siltfs_mount_options="ro rw allow_other allow_root noxattr nogc index_memory= index_sync index_merge_rate= commit= log= max_read= snapdir= snapshot= io_uring= search= debug suid nosuid dev nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
 
 _siltfs_options() {
   case $1 in
-    mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --delta --index-engine --index-memory --index-option --expected-chunks --root-owner --help ;;
+    mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --label --delta --index-engine --index-memory --index-option --expected-chunks --root-owner --help ;;
     mount) echo --foreground --options --help ;;
     mount.siltfs) echo --version --help ;;
     *.siltfs) echo --version "$(_siltfs_options "${1%.siltfs}")" ;;
     umount) echo --help ;;
-    sync | stat | settle | scrub | clone | list | explain) echo --json --help ;;
+    stat) echo --json --watch --help ;;
+    tune) echo --compression --index-memory --label --uuid --json --help ;;
+    sync | settle | scrub | clone | list | explain) echo --json --help ;;
     du) echo --max-depth --summarize --bytes --json --quiet --help ;;
     find-duplicates) echo --min-size --limit --partial --json --quiet --help ;;
     "snapshot create" | "snapshot rename" | "snapshot delete") echo --json --help ;;
@@ -52,7 +54,8 @@ _siltfs() {
     --index-engine) mapfile -t COMPREPLY < <(compgen -W "silt map buffer_hash slice_hash bloom_store skimpy_stash" -- "$current"); return ;;
     --strategy) mapfile -t COMPREPLY < <(compgen -W "default paper named+bounds hashed+tries hashed+bounds runs+bounds" -- "$current"); return ;;
     --trie) mapfile -t COMPREPLY < <(compgen -W "exact weak sparse" -- "$current"); return ;;
-    --chunk-avg | --chunk-min | --chunk-max | --index-memory | --expected-chunks | --root-owner) return ;;
+    --uuid) mapfile -t COMPREPLY < <(compgen -W "random original" -- "$current"); return ;;
+    --chunk-avg | --chunk-min | --chunk-max | --label | --index-memory | --expected-chunks | --root-owner) return ;;
     --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
     --scrub-age | --nearly-full | --full | --backlog | --dead | --timeout | --listen | --message | --count) return ;;
     --event) mapfile -t COMPREPLY < <(compgen -W "test damage failure unit-failed" -- "$current"); return ;;
@@ -74,9 +77,9 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone du find-duplicates snapshot send receive list check-health metrics report explain notify index help version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat tune settle gc scrub fsck import export clone du find-duplicates snapshot send receive list check-health metrics report explain notify index help version" -- "$current")
   elif [[ $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone du find-duplicates snapshot send receive list check-health metrics report explain notify index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat tune settle gc scrub fsck import export clone du find-duplicates snapshot send receive list check-health metrics report explain notify index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == snapshot ]]; then

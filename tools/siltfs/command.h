@@ -13,6 +13,7 @@
 #include "store/base/status.h"
 #include "store/env/env.h"
 #include "store/env/piped_streams.h"
+#include "store/env/terminal.h"
 #include "tools/siltfs/exit_code.h"
 #include "tools/siltfs/health_state.h"
 
@@ -29,6 +30,9 @@ struct Surroundings {
   std::ostream& out;  // results, and nothing else
   std::ostream& err;  // progress, and one sentence per failure
   bool err_is_terminal = false;
+  // How text on `out` is to be laid out. Called again for each screen, because a terminal may
+  // change its width. Empty: as for a file.
+  std::function<TextStyle()> out_style = {};
   // Returns why writing to `out` failed; if unset, the cause is unknown.
   std::function<std::string()> why_out_failed = {};
   // Standard input and output, for commands whose data are a stream of bytes; null: there are none.
@@ -37,6 +41,10 @@ struct Surroundings {
   // JSON documents.
   bool json = false;
 };
+
+inline TextStyle StyleOfOut(const Surroundings& surroundings) {
+  return surroundings.out_style ? surroundings.out_style() : TextStyle();
+}
 
 // Declares a command's options on `app` and returns the function to run after they are parsed.
 using ConfigureCommand = std::function<ExitCode()> (*)(CLI::App& app, Surroundings& surroundings);
@@ -58,6 +66,7 @@ std::function<ExitCode()> ConfigureReceive(CLI::App& app, Surroundings& surround
 std::function<ExitCode()> ConfigureExport(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureImport(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureIndex(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureTune(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureList(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureExplain(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureMetrics(CLI::App& app, Surroundings& surroundings);

@@ -13,6 +13,7 @@
 #include "fs/attach/attached_mounts.h"
 #include "fs/clone/clone_message.h"
 #include "fs/clone/clone_session.h"
+#include "fs/control/activity_json.h"
 #include "fs/control/diff_session.h"
 #include "fs/control/gc_json.h"
 #include "fs/control/index_json.h"
@@ -97,6 +98,9 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
   const auto index_stat = [&maintenance, &options, info]() -> Result<Json> {
     SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, maintenance.GetStats());
     return IndexToJson(stats.index, options.store, info());
+  };
+  const auto activity = [&maintenance]() -> Result<Json> {
+    return ToJson(maintenance.GetActivity());
   };
   const auto sync = [&file_system, &mount]() -> Result<Json> {
     SILTFS_RETURN_IF_ERROR(mount.AwaitWriteback());
@@ -227,6 +231,7 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                  .own_uid = CurrentUserId(),
                                  .identity = identity,
                                  .handlers = {{"stat", stat},
+                                              {"activity", activity},
                                               {"index stat", index_stat},
                                               {"settle", recompress},
                                               {"gc", collect(/*dry_run=*/false)},

@@ -68,6 +68,8 @@ Json Describe(const StoreMount& mount, const Answers& answers) {
   const DaemonAddress& address = mount.address;
   Json row = {{"store", address.store},
               {"mountpoint", address.mountpoint},
+              {"label", Json()},
+              {"uuid", Json()},
               {"snapshot", Json()},
               {"read_only", mount.read_only},
               {"pid", Json()},
@@ -96,6 +98,9 @@ Json Describe(const StoreMount& mount, const Answers& answers) {
   if (answers.statistics.is_null()) return row;
   row["answers"] = true;
   if (answers.statistics.at("read_only") == true) row["read_only"] = true;
+  // Daemons of earlier versions do not report these.
+  row["label"] = answers.statistics.value("label", Json());
+  row["uuid"] = answers.statistics.value("uuid", Json());
   row["stored_bytes"] = answers.statistics.at("stored_bytes");
   row["total_ratio"] = answers.statistics.at("total_ratio");
   const Json shown = is_snapshot ? AskSnapshot(address, served->snapshot) : answers.statistics;

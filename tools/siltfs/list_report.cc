@@ -14,14 +14,16 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr size_t kColumns = 9;
+constexpr size_t kColumns = 10;
 using Row = std::array<std::string, kColumns>;
 
-const Row kTitles = {"STORE",   "MOUNTPOINT", "SHOWS", "MODE",  "FILES",
-                     "LOGICAL", "STORED",     "RATIO", "HEALTH"};
+const Row kTitles = {"STORE", "LABEL",   "MOUNTPOINT", "SHOWS", "MODE",
+                     "FILES", "LOGICAL", "STORED",     "RATIO", "HEALTH"};
 // These columns hold numbers, which are aligned at the right.
-constexpr size_t kFirstNumber = 4;
-constexpr size_t kLastNumber = 7;
+constexpr size_t kFirstNumber = 5;
+constexpr size_t kLastNumber = 8;
+// Left out if no store has a label.
+constexpr size_t kLabel = 1;
 
 // The text of a value that is null if the daemon did not answer.
 template <typename Format>
@@ -39,6 +41,8 @@ Row RowOf(const Json& mount) {
     shows = "live files";
   }
   return {Printable(mount.at("store").get<std::string>()),
+          Known(mount.at("label"),
+                [](const Json& label) { return Printable(label.get<std::string>()); }),
           Printable(mount.at("mountpoint").get<std::string>()),
           shows,
           mount.at("read_only") == true ? "ro" : "rw",
@@ -60,9 +64,12 @@ std::string FormatList(const Json& mounts) {
   for (const Row& row : rows) {
     for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], row[i].size());
   }
+  const bool labels =
+      std::ranges::any_of(mounts, [](const Json& mount) { return !mount.at("label").is_null(); });
   std::string text;
   for (const Row& row : rows) {
     for (size_t i = 0; i + 1 < kColumns; ++i) {
+      if (i == kLabel && !labels) continue;
       const bool is_number = i >= kFirstNumber && i <= kLastNumber;
       text += is_number ? fmt::format("{:>{}}  ", row[i], widths[i])
                         : fmt::format("{:<{}}  ", row[i], widths[i]);

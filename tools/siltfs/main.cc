@@ -4,6 +4,7 @@
 #include "store/env/posix_env.h"
 #include "store/env/process.h"
 #include "store/env/standard_output.h"
+#include "store/env/terminal.h"
 #include "tools/siltfs/run_siltfs.h"
 
 int main(int argc, char** argv) {
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
                                     .out = output.stream(),
                                     .err = std::cerr,
                                     .err_is_terminal = siltfs::StandardErrorIsTerminal(),
+                                    .out_style = siltfs::StyleOfStandardOutput,
                                     .why_out_failed = [&output] { return output.failure(); },
                                     .pipes = pipes.get()};
   return siltfs::RunSiltfs(std::vector<std::string>(argv, argv + argc), surroundings);

@@ -20,13 +20,11 @@
 #include "tools/siltfs/size_option.h"
 #include "tools/siltfs/small_disk.h"
 #include "tools/siltfs/store_holder.h"
+#include "tools/siltfs/store_options.h"
 #include "tools/siltfs/store_place.h"
 
 namespace siltfs {
 namespace {
-
-constexpr int kMinCompressionLevel = 1;
-constexpr int kMaxCompressionLevel = 19;
 
 // The values on the command line.
 struct Arguments {
@@ -38,27 +36,11 @@ struct Arguments {
   std::optional<std::string> index_memory;
   std::vector<std::string> index_options;
   std::optional<std::string> expected_chunks;
+  std::optional<std::string> label;
   std::optional<std::string> root_owner;
 };
 
 Status Wrong(std::string cause) { return {StatusCode::kInvalidArgument, std::move(cause)}; }
-
-Result<int> ParseCompression(std::string_view text) {
-  if (text == "none") return 0;
-  constexpr std::string_view kPrefix = "zstd:";
-  int level = 0;
-  if (text.starts_with(kPrefix)) {
-    const std::string_view digits = text.substr(kPrefix.size());
-    const auto [rest, error] = std::from_chars(digits.data(), digits.data() + digits.size(), level);
-    if (error != std::errc() || rest != digits.data() + digits.size()) level = 0;
-  }
-  if (level < kMinCompressionLevel || level > kMaxCompressionLevel) {
-    return Wrong(
-        fmt::format("--compression: \"{}\" is neither none nor zstd:N with N from {} to {}", text,
-                    kMinCompressionLevel, kMaxCompressionLevel));
-  }
-  return level;
-}
 
 Result<bool> ParseSwitch(std::string_view option, std::string_view text) {
   if (text == "on" || text == "off") return text == "on";
@@ -134,6 +116,9 @@ Result<MakeStoreOptions> ToOptions(const Arguments& arguments) {
   if (arguments.expected_chunks) {
     SILTFS_ASSIGN_OR_RETURN(options.index_parameters,
                             ChooseIndexParameters(*arguments.expected_chunks, options));
+  }
+  if (arguments.label) {
+    SILTFS_ASSIGN_OR_RETURN(options.label, ParseLabel(*arguments.label));
   }
   options.root_owner = RealOwner();
   if (arguments.root_owner) {
@@ -215,6 +200,10 @@ std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surrounding
                  "Choose the index's parameters for this number of chunks, within --index-memory; "
                  "accepts the suffixes of sizes")
       ->type_name("N");
+  app.add_option("--label", arguments->label,
+                 fmt::format("Name of the store, by which it can be mounted; at most {} bytes",
+                             kMostLabelBytes))
+      ->type_name("LABEL");
   app.add_option("--root-owner", arguments->root_owner,
                  "Owner of the file system's root directory (the user and group that run mkfs)")
       ->type_name("UID:GID");

@@ -10,7 +10,10 @@ namespace siltfs {
 
 std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundings) {
   auto request = std::make_shared<MountRequest>();
-  app.add_option("STORE", request->store, "The store's directory")->required();
+  app.add_option("STORE", request->store,
+                 "The store's directory, or UUID=UUID or LABEL=LABEL of a store in a place that "
+                 "/etc/siltfs/stores lists")
+      ->required();
   app.add_option("MOUNTPOINT", request->mountpoint, "Directory to mount it on")->required();
   app.add_flag("-f,--foreground", request->foreground,
                "Stay in the foreground and log to standard error");
@@ -36,6 +39,8 @@ std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundin
       "\"visible\" or \"off\" (hidden)\n"
       "  snapshot=NAME         this snapshot alone, read-only\n"
       "  io_uring=auto|on|off  get requests through io_uring if the kernel offers that (auto)\n"
+      "  search=PATHS          where UUID= and LABEL= find a store, instead of in the places in\n"
+      "                        /etc/siltfs/stores; separated by colons\n"
       "  debug                 log every request\n"
       "Also suid and dev (only for the superuser; off by default), nosuid, nodev, noexec,\n"
       "noatime, sync, dirsync and context=..., as in mount(8).");
@@ -51,7 +56,9 @@ std::function<int()> ConfigureMountHelper(CLI::App& app, Surroundings& surroundi
     std::string type;
   };
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("STORE", arguments->request.store, "The store's directory")->required();
+  app.add_option("STORE", arguments->request.store,
+                 "The store's directory, or siltfs-uuid:UUID or siltfs-label:LABEL of a store")
+      ->required();
   app.add_option("MOUNTPOINT", arguments->request.mountpoint, "Directory to mount it on")
       ->required();
   app.add_option("-o", arguments->request.options,
@@ -65,6 +72,7 @@ std::function<int()> ConfigureMountHelper(CLI::App& app, Surroundings& surroundi
   app.add_flag("-v", arguments->verbose, "Accepted and ignored");
   app.add_option("-t", arguments->type, "Accepted and ignored: the type")->type_name("TYPE");
   return [arguments, &surroundings] {
+    arguments->request.is_helper = true;
     // suid and dev are defaults of mount(8), but mount(8) does not pass them. If another user than
     // the superuser mounts, mount(8) runs this program with that user's rights.
     if (CurrentUserId() == 0)

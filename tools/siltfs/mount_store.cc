@@ -24,6 +24,8 @@
 #include "tools/siltfs/size_option.h"
 #include "tools/siltfs/small_disk.h"
 #include "tools/siltfs/store_holder.h"
+#include "tools/siltfs/store_place.h"
+#include "tools/siltfs/store_search.h"
 
 namespace siltfs {
 namespace {
@@ -194,6 +196,29 @@ std::string ExplainMountOption(const Status& wrong) {
   const auto closest = FindClosestName(name.substr(0, name.find_first_of("=\"")), names);
   return fmt::format("{}{} (try siltfs mount --help)", sentence,
                      closest ? fmt::format(", did you mean {}?", names[*closest]) : "");
+// Returns the directory of the store, which the request may name by its UUID or label.
+Result<std::string> FindStore(const MountRequest& request, const std::vector<std::string>& search,
+                              Env& env) {
+  const auto tag = ParseStoreTag(request.store);
+  if (!tag) return AbsolutePath(request.store);
+  if (!search.empty()) return FindTaggedStore(env, *tag, search);
+  SILTFS_ASSIGN_OR_RETURN(const std::vector<std::string> places, ReadStorePlaces(env, kStoresFile));
+  return FindTaggedStore(env, *tag, places);
+}
+
+// "mount -a" compares the source in fstab with the one in the mount table, which is a directory. So
+// if fstab has a UUID or a label, it calls the helper again for a store that is mounted already.
+bool IsMountedThere(const DaemonOptions& options) {
+  const auto address = FindMount(options.mountpoint);
+  if (!address.ok()) {
+    address.status().IgnoreError("the checks before the mount report it");
+    return false;
+  }
+  if (!*address || (*address)->store != options.store) return false;
+  const auto daemon = control::Identify(**address);
+  if (!daemon.ok()) return false;
+  const auto served = ServedMountOf(**address, *daemon);
+  return served && served->snapshot == options.mount.snapshot;
 }
 
 }  // namespace
@@ -202,7 +227,7 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
   auto mount_options = ParseMountOptions(request.options);
   if (!mount_options.ok())
     return Fail(surroundings, ExitCode::kUsage, ExplainMountOption(mount_options.status()));
-  const auto store = AbsolutePath(request.store);
+  const auto store = FindStore(request, mount_options->search, surroundings.env);
   if (!store.ok()) return Fail(surroundings, store.status());
   const auto mountpoint = AbsolutePath(request.mountpoint);
   if (!mountpoint.ok())
@@ -217,6 +242,8 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
     if (!log_file.ok()) return Fail(surroundings, ExitCode::kFailed, log_file.status().ToString());
     options.mount.log_file = *log_file;
   }
+  if (request.is_helper && ParseStoreTag(request.store) && IsMountedThere(options))
+    return ExitCode::kDone;
   const Status checked = Check(options);
   if (!checked.ok()) return Fail(surroundings, ExitCode::kFailed, checked.ToString());
   if (options.mount.index_memory) {

@@ -9,11 +9,13 @@
 namespace siltfs {
 
 struct MountRequest {
-  std::string store;
+  std::string store;  // a directory, or a tag (store_search.h)
   std::string mountpoint;
   std::vector<std::string> options;  // the argument of each -o
   bool foreground = false;
   bool check_only = false;  // all checks, no mount
+  // A store that is named by a tag may be mounted on the mountpoint already.
+  bool is_helper = false;
 };
 
 // Mounts the store. In the foreground it returns when the store is unmounted and closed. In the

@@ -64,6 +64,7 @@ constexpr std::array kCommands = {
     Command{"umount", "Unmount a store and wait until it is free",
             ConfigureNumbered<ConfigureUmount>},
     Command{"stat", "Show statistics of a store", ConfigureNumbered<ConfigureStat>},
+    Command{"tune", "Show or change the parameters of a store", ConfigureNumbered<ConfigureTune>},
     Command{"fsck", "Check a store", ConfigureNumbered<ConfigureFsck>, kFsckFailureCodes},
     Command{"sync", "Make all changes durable", ConfigureNumbered<ConfigureSync>},
     Command{"settle", "Compress stored data again, more densely",

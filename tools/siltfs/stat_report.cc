@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "store/base/size_text.h"
-#include "tools/siltfs/printable_text.h"
+#include "tools/siltfs/stat_overview.h"
+#include "tools/siltfs/text_layout.h"
 
 namespace siltfs {
 namespace {
@@ -30,24 +31,23 @@ class Table {
     rows_.push_back({"  " + std::move(label), std::move(value), std::move(note)});
   }
 
-  std::string Text() const {
+  std::string Format(const TextStyle& style) const {
     size_t label_width = 0;
     size_t value_width = 0;
     for (const Line& line : rows_) {
       if (line.value.empty()) continue;
-      label_width = std::max(label_width, line.label.size());
-      value_width = std::max(value_width, line.value.size());
+      label_width = std::max(label_width, WidthOf(line.label));
+      value_width = std::max(value_width, WidthOf(line.value));
     }
     std::string text;
     for (const Line& line : rows_) {
       if (line.value.empty()) {
-        text += line.label + "\n";
-      } else if (line.note.empty()) {
-        text += fmt::format("{:<{}}  {:>{}}\n", line.label, label_width, line.value, value_width);
-      } else {
-        text += fmt::format("{:<{}}  {:>{}}  {}\n", line.label, label_width, line.value,
-                            value_width, line.note);
+        text += Tinted(line.label, Tint::kBold, style) + "\n";
+        continue;
       }
+      const std::string row =
+          fmt::format("{:<{}}  {:>{}}", line.label, label_width, line.value, value_width);
+      text += row + FormatNote(line, WidthOf(row), style) + "\n";
     }
     return text;
   }
@@ -58,6 +58,17 @@ class Table {
     std::string value;  // empty: the row is a title
     std::string note;
   };
+
+  // On a narrow terminal the note follows on lines of its own.
+  static std::string FormatNote(const Line& line, size_t row_width, const TextStyle& style) {
+    if (line.note.empty()) return "";
+    const bool fits = row_width + 2 + WidthOf(line.note) <= style.columns;
+    if (fits || !style.interactive) return "  " + line.note;
+    std::string note = Wrapped("      ", WordsOf(line.note), " ", style.columns);
+    note.pop_back();
+    return "\n" + note;
+  }
+
   std::vector<Line> rows_;
 };
 
@@ -181,38 +192,14 @@ void AddDeltas(const Json& deltas, Table& table) {
 
 }  // namespace
 
-std::string FormatStatReport(const Json& statistics) {
-  const auto text = [&](const char* key) {
-    return Printable(statistics.at(key).get<std::string>());
-  };
-  std::string head = fmt::format("Store       {}\n", text("store"));
-  if (statistics.at("pid").is_null()) {
-    head += "Mounted     no\n";
-  } else {
-    head += fmt::format("Mounted     on {} (process {})\n", text("mountpoint"),
-                        Number(statistics, "pid"));
-    if (!statistics.at("transport").is_null()) {
-      head += fmt::format("Requests    through {}\n",
-                          text("transport") == "io_uring" ? "io_uring" : "/dev/fuse");
-    }
-  }
-  if (statistics.at("read_only").get<bool>()) {
-    const Json& cause = statistics.at("read_only_cause");
-    head += cause.is_null() ? "Read-only   yes\n"
-                            : fmt::format("Read-only   {}\n", text("read_only_cause"));
-  }
-  const Json& replay = statistics.at("index_replay");
-  if (replay.at("running").get<bool>()) {
-    head += fmt::format("Index       is being rebuilt: {} of {} segments; writes wait\n",
-                        Number(replay, "segments_done"), Number(replay, "segments_total"));
-  }
+std::string FormatStatReport(const Json& statistics, const TextStyle& style, double now) {
   Table table;
   AddSpace(statistics, table);
   AddContents(statistics, table);
   AddIndex(statistics.at("index"), table);
   if (!statistics.at("guide").is_null()) AddGuide(statistics.at("guide"), table);
   if (!statistics.at("deltas").is_null()) AddDeltas(statistics.at("deltas"), table);
-  return head + "\n" + table.Text();
+  return FormatStatOverview(statistics, style, now) + "\n" + table.Format(style);
 }
 
 }  // namespace siltfs

@@ -5,9 +5,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "store/env/terminal.h"
+
 namespace siltfs {
 
-// Returns a table that ends in a newline. ToJson(FileSystemStats) makes `statistics`.
-std::string FormatStatReport(const nlohmann::json& statistics);
+// Returns the report, which ends in a newline. ToJson(FileSystemStats) makes `statistics`. `now`:
+// seconds since 1970.
+std::string FormatStatReport(const nlohmann::json& statistics, const TextStyle& style, double now);
 
 }  // namespace siltfs

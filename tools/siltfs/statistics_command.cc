@@ -34,25 +34,11 @@ Result<nlohmann::json> ReadStatistics(Env& env, const control::DaemonAddress& ad
   }
 }
 
-// Returns the address for `place`. With quick_anywhere, refuses a file outside of a mount, because
-// a store is a directory.
-Result<control::DaemonAddress> FindStore(Env& env, const std::string& place,
-                                         const StatisticsCommand& command) {
-  if (!command.quick_anywhere) return AddressAt(place);
-  SILTFS_ASSIGN_OR_RETURN(auto address, AddressAround(place));
-  if (!address.mountpoint.empty()) return address;
-  const auto info = env.GetFileInfo(address.store);
-  if (info.ok() && info->type != FileType::kDirectory) {
-    return Status(StatusCode::kNotFound,
-                  "is neither the directory of a store nor in a mounted siltfs file system")
-        .At(address.store);
-  }
-  return address;
-}
-
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings,
              const StatisticsCommand& command) {
-  const auto address = FindStore(surroundings.env, arguments.place, command);
+  const auto address = command.quick_anywhere
+                           ? FindStatisticsStore(surroundings.env, arguments.place)
+                           : AddressAt(arguments.place);
   if (!address.ok()) return Fail(surroundings, address.status());
   const Result<nlohmann::json> statistics = ReadStatistics(surroundings.env, *address, command);
   if (!statistics.ok()) return Fail(surroundings, statistics.status());
@@ -65,6 +51,18 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings,
 }
 
 }  // namespace
+
+Result<control::DaemonAddress> FindStatisticsStore(Env& env, const std::string& place) {
+  SILTFS_ASSIGN_OR_RETURN(auto address, AddressAround(place));
+  if (!address.mountpoint.empty()) return address;
+  const auto info = env.GetFileInfo(address.store);
+  if (info.ok() && info->type != FileType::kDirectory) {
+    return Status(StatusCode::kNotFound,
+                  "is neither the directory of a store nor in a mounted siltfs file system")
+        .At(address.store);
+  }
+  return address;
+}
 
 std::function<ExitCode()> ConfigureStatistics(CLI::App& app, Surroundings& surroundings,
                                               StatisticsCommand command) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "fs/control/client.h"
 #include "tools/siltfs/command.h"
 
 namespace siltfs {
@@ -20,6 +21,10 @@ struct StatisticsCommand {
   std::function<Result<nlohmann::json>(Env& env, const std::string& store)> read;
   std::function<std::string(const nlohmann::json& statistics)> format;
 };
+
+// Returns the address for any path in a mount, or for a store's directory. Refuses a file outside
+// of a mount, because a store is a directory.
+Result<control::DaemonAddress> FindStatisticsStore(Env& env, const std::string& place);
 
 std::function<ExitCode()> ConfigureStatistics(CLI::App& app, Surroundings& surroundings,
                                               StatisticsCommand command);

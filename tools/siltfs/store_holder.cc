@@ -18,10 +18,11 @@ namespace siltfs {
 namespace {
 
 // The holders of a lock that are about to end: a daemon without a mount, which is closing the
-// store, and commands that read the statistics of the store, which monitoring systems run at any
-// time.
-constexpr std::array<std::string_view, 5> kShortHolders = {
-    "siltfs mount", "mount.siltfs", "siltfs stat", "siltfs check-health", "siltfs metrics"};
+// store; commands that read the statistics of the store, which monitoring systems run at any time;
+// and siltfs tune, which writes two small files.
+constexpr std::array<std::string_view, 6> kShortHolders = {"siltfs mount",   "mount.siltfs",
+                                                           "siltfs stat",    "siltfs check-health",
+                                                           "siltfs metrics", "siltfs tune"};
 
 // How long to wait until a daemon has answered which process it is and what state it is in.
 constexpr std::chrono::seconds kIntroduction{3};

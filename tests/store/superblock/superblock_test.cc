@@ -87,7 +87,7 @@ TEST_CASE("An unknown feature forbids writing, all access or nothing, depending 
   Superblock superblock = MakeSuperblock();
   REQUIRE_OK(CheckFeatures(superblock, StoreAccess::kReadWrite));  // compat forbids nothing
 
-  superblock.ro_compat_features = 8;
+  superblock.ro_compat_features = uint64_t{1} << 40;
   REQUIRE_CODE(CheckFeatures(superblock, StoreAccess::kReadWrite), kNeedsNewer);
   REQUIRE_OK(CheckFeatures(superblock, StoreAccess::kReadOnly));
 
@@ -203,5 +203,74 @@ TEST_CASE("Malformed names of engines, and too many parameters, are neither vali
   for (const uint8_t count : {2, 17, 255}) {
     REQUIRE_CODE(DecodeSuperblock(AsBytes(WithByte(EncodeSuperblock(superblock), 336, count))),
                  kCorruption);
+  }
+}
+
+StoreUuid OtherUuid() {
+  StoreUuid uuid;
+  for (size_t i = 0; i < StoreUuid::kSize; ++i) uuid.bytes[i] = static_cast<uint8_t>(i + 1);
+  return uuid;
+}
+
+TEST_CASE("A label and a chosen UUID are decoded as they were encoded, at the documented offsets") {
+  Superblock superblock = MakeSuperblock();
+  const std::string without = EncodeSuperblock(superblock);
+  superblock.SetIdentity("my files", OtherUuid());
+  CHECK(superblock.ro_compat_features == kRoCompatIdentity);
+  CHECK(superblock.shown_uuid() == OtherUuid());
+  const std::string bytes = EncodeSuperblock(superblock);
+  CHECK(Must(DecodeSuperblock(AsBytes(bytes))) == superblock);
+  CHECK(bytes[24] == 8);
+  CHECK(bytes.substr(856, 16) == AsText(OtherUuid().view()));
+  CHECK(bytes.substr(872, 64) == "my files" + std::string(56, '\0'));
+  CHECK(bytes.substr(25, 856 - 25) == without.substr(25, 856 - 25));
+  CHECK(bytes.substr(936, 4088 - 936) == std::string(4088 - 936, '\0'));
+  superblock.SetIdentity(std::string(kMostLabelBytes, 'x'), superblock.uuid);
+  CHECK(superblock.chosen_uuid == StoreUuid{});
+  CHECK(Must(DecodeSuperblock(AsBytes(EncodeSuperblock(superblock)))) == superblock);
+}
+
+TEST_CASE("A store without a label and a chosen UUID is encoded as before they existed") {
+  Superblock superblock = MakeSuperblock();
+  const std::string before = EncodeSuperblock(superblock);
+  superblock.SetIdentity("a", OtherUuid());
+  superblock.SetIdentity("", superblock.uuid);
+  CHECK(superblock == MakeSuperblock());
+  CHECK(EncodeSuperblock(superblock) == before);
+}
+
+TEST_CASE("Without their feature bit, a label and a UUID are ignored, and are not written") {
+  const std::string bytes = EncodeSuperblock(MakeSuperblock());
+  CHECK(Must(DecodeSuperblock(AsBytes(WithByte(WithByte(bytes, 856, 'x'), 872, 'y')))) ==
+        MakeSuperblock());
+  Superblock superblock = MakeSuperblock();
+  superblock.label = "a";
+  REQUIRE_CODE(ValidateSuperblock(superblock), kInvalidArgument);
+  superblock = MakeSuperblock();
+  superblock.chosen_uuid = OtherUuid();
+  REQUIRE_CODE(ValidateSuperblock(superblock), kInvalidArgument);
+}
+
+TEST_CASE("Malformed labels are neither valid nor decoded") {
+  for (const std::string& label :
+       {std::string("a/b"), std::string("a\nb"), std::string("a\0b", 3), std::string("\x7f")}) {
+    Superblock superblock = MakeSuperblock();
+    superblock.SetIdentity(label, superblock.uuid);
+    REQUIRE_CODE(ValidateSuperblock(superblock), kInvalidArgument);
+    REQUIRE_CODE(DecodeSuperblock(AsBytes(EncodeSuperblock(superblock))), kCorruption);
+  }
+  REQUIRE_CODE(ValidateLabel(std::string(65, 'x')), kInvalidArgument);
+  REQUIRE_OK(ValidateLabel("\u00e4 b"));
+}
+
+TEST_CASE("A UUID is parsed from its text, with letters of either case") {
+  const StoreUuid uuid = MakeSuperblock().uuid;
+  CHECK(StoreUuid::FromText(uuid.ToText()) == uuid);
+  CHECK(StoreUuid::FromText("A0A1A2A3-a4a5-A6a7-a8a9-aaabacadaeaf") == uuid);
+  for (const char* text :
+       {"", "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf", "a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaea",
+        "a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaff", "g0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf",
+        "a0a1a2a3-a4a5-a6a7-a8a9 aaabacadaeaf"}) {
+    CHECK_FALSE(StoreUuid::FromText(text));
   }
 }
