@@ -87,6 +87,27 @@ Result<uint64_t> ParseNumber(const Option& option, uint64_t least, uint64_t most
   return number;
 }
 
+// A user or a group, by number.
+Result<uint32_t> ParseId(const Option& option) {
+  // The highest number means "unchanged" in system calls.
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t id, ParseNumber(option, 0, 4294967294));
+  return static_cast<uint32_t>(id);
+}
+
+Result<uint32_t> ParseUmask(const Option& option) {
+  constexpr uint32_t kMost = 0777;
+  uint32_t umask = 0;
+  const std::string_view text = *option.value;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, umask, /*base=*/8);
+  if (error != std::errc() || rest != end || umask > kMost) {
+    return Wrong(fmt::format(
+        "mount option \"{}={}\": not an octal number from 0 to 777, as umask(2) takes it",
+        option.name, text));
+  }
+  return umask;
+}
+
 Result<IoUringUse> ParseIoUringUse(std::string_view text) {
   if (text == "auto") return IoUringUse::kAuto;
   if (text == "on") return IoUringUse::kOn;
@@ -175,9 +196,9 @@ class Parser {
 
   // Takes an option with a value that siltfs acts on; false for any other option.
   Result<bool> TakeValue(const Option& option) {
-    static constexpr std::array<std::string_view, 8> kNames = {
-        "index_memory", "index_merge_rate", "commit",  "log",
-        "max_read",     "io_uring",         "snapdir", "snapshot"};
+    static constexpr std::array<std::string_view, 11> kNames = {
+        "index_memory", "index_merge_rate", "commit", "log", "max_read", "io_uring",
+        "snapdir",      "snapshot",         "uid",    "gid", "umask"};
     if (!Contains(kNames, option.name)) return false;
     if (!option.value || option.value->empty()) {
       return Wrong(fmt::format("mount option \"{}\" needs a value", option.name));
@@ -198,6 +219,12 @@ class Parser {
       SILTFS_ASSIGN_OR_RETURN(options_.io_uring, ParseIoUringUse(*option.value));
     } else if (option.name == "snapdir") {
       SILTFS_ASSIGN_OR_RETURN(options_.snapshot_directory, ParseSnapshotDirectory(*option.value));
+    } else if (option.name == "uid") {
+      SILTFS_ASSIGN_OR_RETURN(options_.owners.uid, ParseId(option));
+    } else if (option.name == "gid") {
+      SILTFS_ASSIGN_OR_RETURN(options_.owners.gid, ParseId(option));
+    } else if (option.name == "umask") {
+      SILTFS_ASSIGN_OR_RETURN(options_.owners.umask, ParseUmask(option));
     } else if (option.name == "snapshot") {
       options_.snapshot = std::string(*option.value);
     } else {

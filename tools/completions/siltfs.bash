@@ -1,6 +1,6 @@
 # Completion of siltfs's command line for bash. Tested against --help.
 
-_siltfs_mount_options="ro rw allow_other allow_root noxattr nogc index_memory= index_sync index_merge_rate= commit= log= max_read= snapdir= snapshot= io_uring= debug suid nosuid dev nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
+_siltfs_mount_options="ro rw allow_other allow_root noxattr uid= gid= umask= nogc index_memory= index_sync index_merge_rate= commit= log= max_read= snapdir= snapshot= io_uring= debug suid nosuid dev nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
 
 _siltfs_options() {
   case $1 in
