@@ -32,7 +32,7 @@ constexpr std::array kTables = {
     Table::kCounters,        Table::kOrphan,         Table::kXattr,      Table::kReplacement,
     Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,     Table::kScrub,
     Table::kSecondary,       Table::kHidden,         Table::kSnapshot,   Table::kVersion,
-    Table::kVersionList,     Table::kLineage,        Table::kLastScrub};
+    Table::kVersionList,     Table::kLineage,        Table::kLastScrub,  Table::kQuota};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||

@@ -47,7 +47,10 @@ inline constexpr uint64_t kIncompatEngines = 1;
 // kIncompatDeltas: segments may have blocks with deltas (docs/glossary.md). Code that does not know
 // them could neither read these chunks nor keep their bases.
 inline constexpr uint64_t kIncompatDeltas = 2;
-inline constexpr uint64_t kKnownIncompatFeatures = kIncompatEngines | kIncompatDeltas;
+// kIncompatQuotas: inodes may have the number of a quota, which the usage of the quota must follow.
+inline constexpr uint64_t kIncompatQuotas = 4;
+inline constexpr uint64_t kKnownIncompatFeatures =
+    kIncompatEngines | kIncompatDeltas | kIncompatQuotas;
 
 struct Superblock {
   uint64_t compat_features = 0;

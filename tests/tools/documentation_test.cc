@@ -103,6 +103,9 @@ TEST_CASE("The manual describes every command's options, and no others") {
                                     "scrub",
                                     "fsck",
                                     "import",
+                                    "quota set",
+                                    "quota show",
+                                    "quota remove",
                                     "snapshot create",
                                     "snapshot list",
                                     "snapshot show",
@@ -194,10 +197,10 @@ Names LongOnly(const Names& names) {
 
 TEST_CASE("Completion offers every long option, and no others") {
   for (const std::string command :
-       {"mkfs",         "mount",         "umount",    "sync",   "stat",       "settle",
-        "gc",           "scrub",         "fsck",      "import", "send",       "receive",
-        "list",         "check-health",  "metrics",   "index",  "index stat", "index dump",
-        "index verify", "index rebuild", "index plan"}) {
+       {"mkfs",         "mount",         "umount",     "sync",      "stat",       "settle",
+        "gc",           "scrub",         "fsck",       "import",    "send",       "receive",
+        "list",         "check-health",  "metrics",    "index",     "index stat", "index dump",
+        "index verify", "index rebuild", "index plan", "quota set", "quota show", "quota remove"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
           LongOnly(OptionsInHelp(Help(command))));
@@ -230,6 +233,9 @@ TEST_CASE("Completion knows commands, mount options and values") {
   CHECK(complete("siltfs export --v", 2) == "--verify ");
   CHECK(complete("fsck.siltfs --d", 1) == "--data ");
   CHECK(complete("siltfs index p", 2) == "plan ");
+  CHECK(complete("siltfs q", 1) == "quota ");
+  CHECK(complete("siltfs quota s", 2) == "set show ");
+  CHECK(complete("siltfs quota set --b", 3) == "--bytes ");
   CHECK(complete("siltfs index d", 2) == "dump ");
   CHECK(complete("siltfs index r", 2) == "rebuild ");
   CHECK(complete("siltfs index verify --j", 3) == "--json ");

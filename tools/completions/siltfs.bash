@@ -9,6 +9,8 @@ _siltfs_options() {
     umount) echo --help ;;
     sync | stat | settle | scrub | clone | list) echo --json --help ;;
     "snapshot create" | "snapshot rename" | "snapshot delete") echo --json --help ;;
+    "quota set") echo --bytes --files --json --help ;;
+    "quota show" | "quota remove") echo --json --help ;;
     "snapshot list" | "snapshot show") echo --no-sizes --json --help ;;
     "snapshot diff") echo --json --help ;;
     "snapshot rollback") echo --keep-as --json --help ;;
@@ -21,7 +23,7 @@ _siltfs_options() {
     export) echo --verify --json --help ;;
     check-health) echo --scrub-age --nearly-full --full --backlog --dead --timeout --mounted --json --help ;;
     metrics) echo --output --help ;;
-    index | snapshot) echo --help ;;
+    index | snapshot | quota) echo --help ;;
     "index stat" | "index verify") echo --json --help ;;
     "index dump") echo --names --json --help ;;
     "index rebuild") echo --json --quiet --help ;;
@@ -37,7 +39,7 @@ _siltfs() {
     *.siltfs) command=${COMP_WORDS[0]##*/} command=${command%.siltfs} ;;
     *) if ((COMP_CWORD > 1)); then command=${COMP_WORDS[1]} at=2; fi ;;
   esac
-  if [[ $command == index || $command == snapshot ]] && ((COMP_CWORD > at)); then command="$command ${COMP_WORDS[at]}"; fi
+  if [[ $command == index || $command == snapshot || $command == quota ]] && ((COMP_CWORD > at)); then command="$command ${COMP_WORDS[at]}"; fi
   COMPREPLY=()
   case $previous in
     --compression) mapfile -t COMPREPLY < <(compgen -W "zstd:3 none" -- "$current"); return ;;
@@ -47,7 +49,7 @@ _siltfs() {
     --trie) mapfile -t COMPREPLY < <(compgen -W "exact weak sparse" -- "$current"); return ;;
     --chunk-avg | --chunk-min | --chunk-max | --index-memory | --expected-chunks | --root-owner) return ;;
     --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
-    --scrub-age | --nearly-full | --full | --backlog | --dead | --timeout) return ;;
+    --bytes | --files | --scrub-age | --nearly-full | --full | --backlog | --dead | --timeout) return ;;
     --output)
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       compopt -o filenames 2>/dev/null
@@ -65,13 +67,15 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics index help version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot quota send receive list check-health metrics index help version" -- "$current")
   elif [[ $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot send receive list check-health metrics index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat settle gc scrub fsck import export clone snapshot quota send receive list check-health metrics index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == snapshot ]]; then
     mapfile -t COMPREPLY < <(compgen -W "create list show rename delete diff rollback prune" -- "$current")
+  elif [[ $command == quota ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "set show remove" -- "$current")
   elif [[ $command == "index plan" || $command == list ]]; then
     return
   elif [[ $command == import || $command == export || $command == clone ]]; then

@@ -51,6 +51,7 @@ std::function<ExitCode()> ConfigureGc(CLI::App& app, Surroundings& surroundings)
 std::function<ExitCode()> ConfigureScrub(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureClone(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureSnapshot(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureQuota(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureSend(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureReceive(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureExport(CLI::App& app, Surroundings& surroundings);

@@ -77,6 +77,7 @@ constexpr std::array kCommands = {
     Command{"clone", "Copy a file or a tree within a mounted store, without copying data",
             ConfigureNumbered<ConfigureClone>},
     Command{"snapshot", "Keep states of a store under names", ConfigureNumbered<ConfigureSnapshot>},
+    Command{"quota", "Limit what directories may hold", ConfigureNumbered<ConfigureQuota>},
     Command{"send", "Write a snapshot as a stream, for another store",
             ConfigureNumbered<ConfigureSend>},
     Command{"receive", "Make a snapshot from a stream", ConfigureNumbered<ConfigureReceive>},
