@@ -29,12 +29,28 @@ const T* ValueOf(const Json& object, const char* key) {
   return found == object.end() ? nullptr : found->get_ptr<const T*>();
 }
 
+// Takes the value of this key if it is there; false if it is no number from `least` to `most`.
+bool TakeNumber(const Json& object, const char* key, uint64_t least, uint64_t most,
+                std::optional<uint32_t>& number) {
+  if (!object.contains(key)) return true;
+  const auto* value = ValueOf<uint64_t>(object, key);
+  if (value == nullptr || *value < least || *value > most) return false;
+  number = static_cast<uint32_t>(*value);
+  return true;
+}
+
 }  // namespace
 
 std::string EncodeWanted(const Wanted& wanted) {
   Json json = {
       {"snapshot", wanted.snapshot}, {"mountpoint", wanted.mountpoint}, {"xattrs", wanted.xattrs}};
-  if (wanted.max_read) json["max_read"] = *wanted.max_read;
+  const auto put = [&json](const char* key, const std::optional<uint32_t>& number) {
+    if (number) json[key] = *number;
+  };
+  put("max_read", wanted.max_read);
+  put("uid", wanted.owners.uid);
+  put("gid", wanted.owners.gid);
+  put("umask", wanted.owners.umask);
   // Never throws, even if the path has invalid UTF-8.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -50,14 +66,17 @@ Result<Wanted> DecodeWanted(std::string_view line) {
       xattrs == nullptr) {
     return Malformed();
   }
-  Wanted wanted{
-      .snapshot = *snapshot, .mountpoint = *mountpoint, .xattrs = *xattrs, .max_read = {}};
-  if (object.contains("max_read")) {
-    const auto* max_read = ValueOf<uint64_t>(object, "max_read");
-    if (max_read == nullptr || *max_read == 0 || *max_read > std::numeric_limits<uint32_t>::max())
-      return Malformed();
-    wanted.max_read = static_cast<uint32_t>(*max_read);
-  }
+  Wanted wanted{.snapshot = *snapshot,
+                .mountpoint = *mountpoint,
+                .xattrs = *xattrs,
+                .max_read = {},
+                .owners = {}};
+  constexpr uint32_t kMost = std::numeric_limits<uint32_t>::max();
+  const bool numbers = TakeNumber(object, "max_read", 1, kMost, wanted.max_read) &&
+                       TakeNumber(object, "uid", 0, kMost - 1, wanted.owners.uid) &&
+                       TakeNumber(object, "gid", 0, kMost - 1, wanted.owners.gid) &&
+                       TakeNumber(object, "umask", 0, 0777, wanted.owners.umask);
+  if (!numbers) return Malformed();
   return wanted;
 }
 

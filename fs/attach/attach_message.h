@@ -7,7 +7,8 @@
 //           the descriptor of its connection to the kernel
 //   daemon  the result of the session: null once the kernel has accepted the mount, or the failure
 //
-// "max_read" is left out if the mount does not have this option.
+// "max_read" is left out if the mount does not have this option. Further keys like it are "uid",
+// "gid" and "umask" (fs/fuse/owner_mapping.h).
 //
 // Thread-safety: pure functions. Errors: kInvalidArgument for a message that is malformed.
 #pragma once
@@ -17,6 +18,7 @@
 #include <string>
 #include <string_view>
 
+#include "fs/fuse/owner_mapping.h"
 #include "store/base/bytes.h"
 #include "store/base/result.h"
 
@@ -32,6 +34,7 @@ struct Wanted {
   std::string mountpoint;  // absolute; for messages and to unmount
   bool xattrs = true;
   std::optional<uint32_t> max_read;
+  OwnerMapping owners = {};
   bool operator==(const Wanted&) const = default;
 };
 

@@ -56,7 +56,8 @@ Result<Json> ServeAttach(FileSystem& file_system, AttachedMounts& mounts, LocalS
        .shown = std::move(shown),
        .connection = std::move(message.descriptors[0]),
        .no_xattrs = !wanted.xattrs,
-       .max_read = wanted.max_read},
+       .max_read = wanted.max_read,
+       .owners = wanted.owners},
       stopped));
   return Json();
 }

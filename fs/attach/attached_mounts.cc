@@ -80,6 +80,7 @@ Result<AttachedMounts::Place> AttachedMounts::Start(AttachRequest request) {
   mount.read_only = true;
   mount.no_xattrs = request.no_xattrs;
   mount.max_read = request.max_read;
+  mount.owners = request.owners;
   const auto ready = [this, &served] {
     const MutexLock lock(mutex_);
     served.ready = true;

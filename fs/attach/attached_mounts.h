@@ -40,6 +40,7 @@ struct AttachRequest {
   Descriptor connection;
   bool no_xattrs = false;
   std::optional<uint32_t> max_read = std::nullopt;
+  OwnerMapping owners = {};
 };
 
 struct AttachedMountsOptions {

@@ -8,6 +8,7 @@
 
 #include "fs/check/directory_tree_check.h"
 #include "fs/check/name_check.h"
+#include "fs/check/quota_count.h"
 #include "fs/content/file_content.h"
 #include "fs/interface/file_system.h"
 #include "fs/meta/metadata_store.h"
@@ -89,6 +90,7 @@ class InodeCheck {
   // Reports the names and cookies that do not match.
   Status MatchNames(uint64_t directory);
   void CheckCounters();
+  void CheckQuotas();
 
   bool IsHidden(uint64_t inode) const { return received_ == nullptr && context_.IsHidden(inode); }
   bool IsUnallocated(uint64_t inode) const;
@@ -106,6 +108,7 @@ class InodeCheck {
   TableCursor xattrs_;
   NameCheck links_;
   DirectoryTreeCheck tree_;
+  QuotaCount quotas_;  // of the live files
   Counters sums_{};
   bool sums_known_ = true;
 };
@@ -115,6 +118,7 @@ Status InodeCheck::Run() {
                                            &extents_, &orphans_, &xattrs_};
   uint64_t done = 0;
   bool root = false;
+  if (received_ == nullptr) SILTFS_RETURN_IF_ERROR(quotas_.Load(snapshot_));
   for (;;) {
     Found found;
     found.number = TableCursor::kEnd;
@@ -141,6 +145,7 @@ Status InodeCheck::Run() {
   if (!root) Say("root", kRootInode, "there is no root directory");
   SILTFS_RETURN_IF_ERROR(links_.Finish());
   CheckCounters();
+  CheckQuotas();
   return Status::Ok();
 }
 
@@ -267,6 +272,7 @@ Status InodeCheck::Judge(const Found& found) {
             ? fmt::format("the inode has {} links and is marked as an orphan", record.links)
             : std::string("the inode has no links and is not marked as an orphan"));
   }
+  quotas_.Add(found.number, record);
   if (record.IsDirectory()) {
     ++sums_[static_cast<size_t>(Counter::kDirectories)];
     return JudgeDirectory(found);
@@ -361,6 +367,17 @@ Status InodeCheck::MatchNames(uint64_t directory) {
                     name.ok() ? "has another cookie" : "is not a name in the directory"));
   }
   return iterator->status();
+}
+
+void InodeCheck::CheckQuotas() {
+  QuotaNumber last = kNoQuota;
+  for (const QuotaFault& fault : quotas_.Faults(sums_known_)) {
+    // The records of a quota that must be removed are one fault.
+    if (fault.quota == kNoQuota || fault.quota != last)
+      context_.Report(
+          {.code = "quota", .path = MetadataPath(context_.store()), .message = fault.message});
+    last = fault.quota;
+  }
 }
 
 bool InodeCheck::IsUnallocated(uint64_t inode) const {

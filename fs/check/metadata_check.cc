@@ -35,7 +35,7 @@ constexpr std::array kTables = {
     Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,     Table::kScrub,
     Table::kSecondary,       Table::kHidden,         Table::kSnapshot,   Table::kVersion,
     Table::kVersionList,     Table::kLineage,        Table::kLastScrub,  Table::kSavingsHistory,
-    Table::kScrubHistory};
+    Table::kScrubHistory,    Table::kQuota};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||

@@ -15,7 +15,7 @@ std::string ToLine(const Json& json) {
 }
 
 StatusCode CodeNamed(std::string_view name) {
-  for (int code = 1; code <= static_cast<int>(StatusCode::kOutOfMemory); ++code) {
+  for (int code = 1; code <= static_cast<int>(StatusCode::kOtherQuota); ++code) {
     if (StatusCodeName(static_cast<StatusCode>(code)) == name) return static_cast<StatusCode>(code);
   }
   return StatusCode::kIoError;

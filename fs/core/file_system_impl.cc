@@ -38,6 +38,8 @@ FileSystemImpl::FileSystemImpl(Env& env, FileSystemOptions options, Parts parts)
       files_(store_, content_, inodes_, lifetimes_, attributes_, folds_),
       writes_(store_, content_, inodes_, changes_, xattrs_, folds_, fold_thread_, overlay_memory_),
       clones_(store_, ids_.get(), inodes_, changes_, names_),
+      quotas_(store_, ids_.get(), gate_, inodes_, changes_, names_,
+              [this] { return EnableQuotas(); }),
       snapshot_trees_(store_, content_),
       snapshots_(store_, ids_.get(), gate_, rolled_back_, inodes_, lifetimes_, snapshot_trees_,
                  *this),
@@ -62,6 +64,7 @@ FileSystemImpl::~FileSystemImpl() {
 Status FileSystemImpl::Start() {
   SILTFS_RETURN_IF_ERROR(snapshots_.CompleteRollback());
   SILTFS_RETURN_IF_ERROR(LoadHidden(store_, inodes_.hidden()));
+  SILTFS_RETURN_IF_ERROR(store_.quotas().Load(*metadata_));
   if (options_.read_only) return Status::Ok();
   changes_.StartDeferring();
   reserve_->Fill().IgnoreError("writes report a full disk");
@@ -75,6 +78,37 @@ Status FileSystemImpl::Start() {
   } else {
     maintenance_.StartInBackground();
   }
+  return Status::Ok();
+}
+
+Result<QuotaNumber> FileSystemImpl::QuotaOf(InodeNumber inode) {
+  QuotaNumber quota = kNoQuota;
+  SILTFS_RETURN_IF_ERROR(inodes_.WithLoaded(inode, false, [&quota](const Inode& loaded) {
+    quota = loaded.record.quota;
+    return Status::Ok();
+  }));
+  return quota;
+}
+
+Result<SpaceInfo> FileSystemImpl::GetSpaceOf(InodeNumber inode) {
+  if (!store_.quotas().any()) return store_.GetSpace();
+  const auto quota = QuotaOf(inode);
+  return quota.ok() ? store_.GetSpace(*quota) : store_.GetSpace();
+}
+
+bool FileSystemImpl::NearlyFullFor(InodeNumber inode) {
+  if (store_.NearlyFull()) return true;
+  if (!store_.quotas().any()) return false;
+  const auto quota = QuotaOf(inode);
+  return quota.ok() && store_.quotas().NearlyUsed(*quota);
+}
+
+Status FileSystemImpl::EnableQuotas() {
+  if ((superblock_.incompat_features & kIncompatQuotas) != 0) return Status::Ok();
+  Superblock changed = superblock_;
+  changed.incompat_features |= kIncompatQuotas;
+  SILTFS_RETURN_IF_ERROR(WriteSuperblock(env_, options_.store, changed));
+  superblock_ = changed;
   return Status::Ok();
 }
 

@@ -63,6 +63,7 @@
 #include "fs/ops/fold_ops.h"
 #include "fs/ops/fold_thread.h"
 #include "fs/ops/namespace_ops.h"
+#include "fs/ops/quota_ops.h"
 #include "fs/ops/rename_ops.h"
 #include "fs/ops/write_ops.h"
 #include "fs/ops/xattr_ops.h"
@@ -203,6 +204,9 @@ class FileSystemImpl final : public FileSystem {
   Status SyncAll() override { return metadata_->CommitAll(); }
   Result<SpaceInfo> GetSpace() override { return store_.GetSpace(); }
   bool NearlyFull() const override { return store_.NearlyFull(); }
+  Result<SpaceInfo> GetSpaceOf(InodeNumber inode) override;
+  bool NearlyFullFor(InodeNumber inode) override;
+  DirectoryQuotas* quotas() override { return &quotas_; }
   EntryStore& entries() override { return entries_; }
   ContentSource& contents() override { return contents_; }
   Snapshots& snapshots() override { return snapshots_; }
@@ -220,6 +224,10 @@ class FileSystemImpl final : public FileSystem {
   // Folds all files in memory that need it, so that a clean unmount leaves no overlays of these
   // files.
   void FoldAll();
+  // The quota that the inode counts against.
+  Result<QuotaNumber> QuotaOf(InodeNumber inode);
+  // Sets the feature of the superblock by which versions without quotas refuse the store.
+  Status EnableQuotas();
 
   // The parts of the store, in the order of Parts.
   std::unique_ptr<SpaceReserve> reserve_;
@@ -259,6 +267,7 @@ class FileSystemImpl final : public FileSystem {
   FileOps files_;
   WriteOps writes_;
   CloneOps clones_;
+  QuotaOps quotas_;
   SnapshotTrees snapshot_trees_;
   SnapshotOps snapshots_;
   TransferOps transfers_;

@@ -21,8 +21,8 @@ void SetAttributes(fuse_req_t request, fuse_ino_t inode, struct stat* wanted, in
   ReplyAttributes(request, FileSystemOf(request).SetAttributes(inode, change));
 }
 
-void GetFileSystemStatistics(fuse_req_t request, fuse_ino_t /*inode*/) {
-  const Result<SpaceInfo> space = FileSystemOf(request).GetSpace();
+void GetFileSystemStatistics(fuse_req_t request, fuse_ino_t inode) {
+  const Result<SpaceInfo> space = FileSystemOf(request).GetSpaceOf(inode);
   if (!space.ok()) return ReplyError(request, space.status());
   struct statvfs reply = {};
   reply.f_bsize = space->block_size;
@@ -32,9 +32,9 @@ void GetFileSystemStatistics(fuse_req_t request, fuse_ino_t /*inode*/) {
   reply.f_bavail = space->available_bytes / space->block_size;
   // Inodes are made as needed, and each takes less than a block. So each free block counts as a
   // free inode.
-  reply.f_files = space->inodes + reply.f_bfree;
-  reply.f_ffree = reply.f_bfree;
-  reply.f_favail = reply.f_bavail;
+  reply.f_ffree = space->inodes_left.value_or(reply.f_bfree);
+  reply.f_favail = space->inodes_left.value_or(reply.f_bavail);
+  reply.f_files = space->inodes + reply.f_ffree;
   reply.f_namemax = kMaxNameBytes;
   fuse_reply_statfs(request, &reply);
 }

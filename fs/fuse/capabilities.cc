@@ -62,8 +62,9 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
   // inode inherits the directory's default ACL, which replaces the umask.
   Ask(connection, FUSE_CAP_DONT_MASK);
   // With this capability, the kernel enforces access control lists, which it reads as extended
-  // attributes.
-  context.acls = !context.options.mount.no_xattrs && Ask(connection, FUSE_CAP_POSIX_ACL);
+  // attributes. They would contradict shown owners and permission bits.
+  const bool acls = !context.options.mount.no_xattrs && !context.options.mount.owners.any();
+  context.acls = acls && Ask(connection, FUSE_CAP_POSIX_ACL);
   context.opendir_may_be_declined = Ask(connection, FUSE_CAP_NO_OPENDIR_SUPPORT);
 
   // Without this capability, a truncation at open arrives as SETATTR. So one handler makes all

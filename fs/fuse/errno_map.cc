@@ -56,6 +56,10 @@ int ErrnoOf(StatusCode code) {
       return EIO;
     case StatusCode::kOutOfMemory:
       return ENOMEM;
+    case StatusCode::kQuotaExceeded:
+      return EDQUOT;
+    case StatusCode::kOtherQuota:
+      return EXDEV;
   }
   return EIO;
 }

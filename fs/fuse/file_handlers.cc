@@ -36,7 +36,7 @@ void NoteOpen(HandlerContext& context, InodeNumber inode, fuse_file_info& file) 
   file.keep_cache = 1;
   // With direct I/O, a write itself fails if there is no space. If the kernel cached the written
   // data, only a later sync or close would report this error.
-  if (writes && context.cache_can_be_passed_by && context.file_system.NearlyFull())
+  if (writes && context.cache_can_be_passed_by && context.file_system.NearlyFullFor(inode))
     file.direct_io = 1;
 }
 

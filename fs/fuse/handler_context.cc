@@ -100,6 +100,7 @@ void AnnounceAttributes(HandlerContext& context, InodeNumber inode) {
 
 AttributeReply AttributesToReply(const HandlerContext& context, const Attributes& attributes) {
   AttributeReply told{attributes, kForever};
+  context.options.mount.owners.ApplyTo(told.attributes);
   if (!S_ISREG(attributes.mode) || attributes.allocated_bytes > 0) return told;
   if (context.open_for_writing.Contains(attributes.inode)) {
     told.attributes.allocated_bytes = 1;

@@ -45,9 +45,9 @@ constexpr std::array<std::string_view, 5> kIgnoredPrefixes = {"x-", "X-",
                                                               "comment=", "user=", "uhelper="};
 
 // Options with a value that siltfs acts on, and those without.
-constexpr std::array<std::string_view, 9> kValues = {"index_memory", "index_merge_rate", "commit",
-                                                     "log",          "max_read",         "io_uring",
-                                                     "snapdir",      "snapshot",         "search"};
+constexpr std::array<std::string_view, 12> kValues = {
+    "index_memory", "index_merge_rate", "commit", "log", "max_read", "io_uring",
+    "snapdir",      "snapshot",         "search", "uid", "gid",      "umask"};
 constexpr std::array<std::string_view, 8> kSwitches = {
     "ro", "rw", "allow_other", "allow_root", "noxattr", "nogc", "index_sync", "debug"};
 
@@ -92,6 +92,27 @@ Result<uint64_t> ParseNumber(const Option& option, uint64_t least, uint64_t most
                              option.name, text, least, most));
   }
   return number;
+}
+
+// A user or a group, by number.
+Result<uint32_t> ParseId(const Option& option) {
+  // The highest number means "unchanged" in system calls.
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t id, ParseNumber(option, 0, 4294967294));
+  return static_cast<uint32_t>(id);
+}
+
+Result<uint32_t> ParseUmask(const Option& option) {
+  constexpr uint32_t kMost = 0777;
+  uint32_t umask = 0;
+  const std::string_view text = *option.value;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, umask, /*base=*/8);
+  if (error != std::errc() || rest != end || umask > kMost) {
+    return Wrong(fmt::format(
+        "mount option \"{}={}\": not an octal number from 0 to 777, as umask(2) takes it",
+        option.name, text));
+  }
+  return umask;
 }
 
 Result<IoUringUse> ParseIoUringUse(std::string_view text) {
@@ -218,6 +239,12 @@ class Parser {
       SILTFS_ASSIGN_OR_RETURN(options_.snapshot_directory, ParseSnapshotDirectory(*option.value));
     } else if (option.name == "search") {
       SILTFS_ASSIGN_OR_RETURN(options_.search, ParseSearch(*option.value));
+    } else if (option.name == "uid") {
+      SILTFS_ASSIGN_OR_RETURN(options_.owners.uid, ParseId(option));
+    } else if (option.name == "gid") {
+      SILTFS_ASSIGN_OR_RETURN(options_.owners.gid, ParseId(option));
+    } else if (option.name == "umask") {
+      SILTFS_ASSIGN_OR_RETURN(options_.owners.umask, ParseUmask(option));
     } else if (option.name == "snapshot") {
       options_.snapshot = std::string(*option.value);
     } else {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "fs/fuse/owner_mapping.h"
 #include "fs/interface/file_system.h"
 #include "store/base/result.h"
 
@@ -29,6 +30,7 @@ struct MountOptions {
   bool allow_other = false;
   bool allow_root = false;
   bool no_xattrs = false;  // extended attributes do not exist
+  OwnerMapping owners;     // shown in the place of the stored owners and modes
   SnapshotDirectoryMode snapshot_directory = SnapshotDirectoryMode::kHidden;
   std::string snapshot;  // shows this snapshot alone, and sets read_only; empty: the live files
   bool no_background_gc = false;         // GC runs only on request

@@ -9,6 +9,12 @@ Change::~Change() {
   }
 }
 
+void Change::RemoveQuota(QuotaNumber quota) {
+  Delete(QuotaKey(quota, QuotaPart::kLimits));
+  Delete(QuotaKey(quota, QuotaPart::kUsage));
+  removed_quota_ = quota;
+}
+
 void Change::Save(Inode& inode) {
   Put(InodeKey(inode.number), inode.record.Encode());
   Include(inode);
@@ -20,7 +26,9 @@ void Change::SaveContent(Inode& inode, const ContentTally& before) {
   Save(inode);
   const ContentTally& saved = inode.deferred ? inode.deferred->before : before;
   const ContentTally after(inode.record);
-  Count(Counter::kLogicalBytes, after.allocated - saved.allocated);
+  const int64_t grown = after.allocated - saved.allocated;
+  Count(Counter::kLogicalBytes, grown);
+  if (grown != 0) CountUsage(inode.record, {.bytes = grown, .files = 0});
   Count(Counter::kChunkReferences, after.references - saved.references);
 }
 

@@ -40,6 +40,15 @@ class Change {
     differences_[static_cast<size_t>(counter)] += difference;
   }
 
+  // Adds to the usage of the quota of this inode, if it has one. SaveContent counts the bytes.
+  void CountUsage(const InodeRecord& record, const QuotaUsage& difference) {
+    if (record.quota != kNoQuota) quotas_.emplace_back(record.quota, difference);
+  }
+
+  // Removes the records of a quota.
+  void RemoveQuota(QuotaNumber quota);
+  QuotaNumber removed_quota() const { return removed_quota_; }
+
   // Call it for inodes that the operation has changed in memory, or is about to change.
   void Include(Inode& inode) { inodes_.push_back(&inode); }
   void Include(std::initializer_list<Inode*> inodes) { inodes_.insert(inodes_.end(), inodes); }
@@ -52,6 +61,7 @@ class Change {
 
   std::vector<Mutation>& mutations() { return mutations_; }
   const Counters& differences() const { return differences_; }
+  const QuotaDifferences& quotas() const { return quotas_; }
   const std::vector<Inode*>& inodes() const { return inodes_; }
 
   // The commit that the change has joined, or was applied to.
@@ -63,6 +73,8 @@ class Change {
  private:
   std::vector<Mutation> mutations_;
   Counters differences_{};
+  QuotaDifferences quotas_;
+  QuotaNumber removed_quota_ = kNoQuota;
   std::vector<Inode*> inodes_;
   std::optional<uint64_t> commit_;
   bool applied_ = false;

@@ -1,5 +1,7 @@
 #include "fs/inodes/change_applier.h"
 
+#include <utility>
+
 namespace siltfs {
 namespace {
 
@@ -20,16 +22,18 @@ uint64_t BytesToSave(const Overlay& overlay) {
 Status ChangeApplier::Apply(Change& change) {
   MetadataStore& metadata = store_.metadata();
   if (change.commit()) {
-    SILTFS_RETURN_IF_ERROR(
-        metadata.ApplyTo(*change.commit(), std::move(change.mutations()), change.differences()));
+    SILTFS_RETURN_IF_ERROR(metadata.ApplyTo(*change.commit(), std::move(change.mutations()),
+                                            change.differences(), change.quotas()));
   } else {
-    SILTFS_ASSIGN_OR_RETURN(const uint64_t commit,
-                            metadata.Apply(std::move(change.mutations()), change.differences()));
+    SILTFS_ASSIGN_OR_RETURN(
+        const uint64_t commit,
+        metadata.Apply(std::move(change.mutations()), change.differences(), change.quotas()));
     change.SetCommit(commit);
   }
   change.SetApplied();
   const int64_t grown = change.differences()[static_cast<size_t>(Counter::kLogicalBytes)];
   if (grown < 0) store_.chunks().NoteReleased(static_cast<uint64_t>(-grown));
+  CountApplied(change);
   for (Inode* inode : change.inodes()) {
     inode->last_apply = *change.commit();
     if (inode->deferred) ForgetDeferred(*inode);
@@ -50,8 +54,28 @@ void ChangeApplier::Defer(Inode& inode, const ContentTally& before, Change& chan
   const uint64_t bytes = BytesToSave(inode.overlay);
   dirty_inodes_.CountBytes(static_cast<int64_t>(bytes - inode.deferred->bytes));
   inode.deferred->bytes = bytes;
+  if (inode.record.quota != kNoQuota) CountDeferred(inode);
   inode.last_apply = *change.commit();
   change.SetApplied();
+}
+
+void ChangeApplier::CountDeferred(Inode& inode) {
+  const int64_t grown = ContentTally(inode.record).allocated - inode.deferred->before.allocated;
+  const int64_t more = grown - std::exchange(inode.deferred->grown, grown);
+  if (more != 0) store_.quotas().Count({{inode.record.quota, {.bytes = more, .files = 0}}});
+}
+
+// What was counted for deferred changes is a part of the change now. One call, so that no other
+// operation sees only a part.
+void ChangeApplier::CountApplied(const Change& change) {
+  QuotaDifferences differences = change.quotas();
+  for (Inode* inode : change.inodes()) {
+    const int64_t counted = inode->deferred ? std::exchange(inode->deferred->grown, 0) : 0;
+    if (counted != 0)
+      differences.emplace_back(inode->record.quota, QuotaUsage{.bytes = -counted, .files = 0});
+  }
+  store_.quotas().Count(differences);
+  if (change.removed_quota() != kNoQuota) store_.quotas().Remove(change.removed_quota());
 }
 
 void ChangeApplier::ForgetDeferred(Inode& inode) {

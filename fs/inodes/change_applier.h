@@ -56,6 +56,9 @@ class ChangeApplier final : private DeferredChanges {
   // and will be deferred.
   Status SaveDeferred(Inode& inode);
   void ForgetDeferred(Inode& inode);
+  // Makes Quotas count how much the deferred changes let the file grow.
+  void CountDeferred(Inode& inode);
+  void CountApplied(const Change& change);
 
   const StoreContext& store_;
   DirtyInodes dirty_inodes_;

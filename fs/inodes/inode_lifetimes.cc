@@ -12,6 +12,8 @@ Status InodeLifetimes::DropLink(Inode& inode, int64_t now, Change& change) {
   record.links = record.IsDirectory() ? 0 : record.links - 1;
   record.ctime = now;
   if (record.links == 0) {
+    const auto quota = store_.quotas().Find(record.quota);
+    if (quota && quota->record.directory == inode.number) change.RemoveQuota(quota->number);
     // A concurrent ReleaseFile or Forget deletes nothing if it looks for an orphan before SetOrphan
     // is called here. So the operation must call RemoveIfUnused after the change was applied.
     const bool used = inode.open_count > 0 || lookups_.Of(inode.number) > 0;
@@ -58,6 +60,7 @@ Status InodeLifetimes::DeleteInode(Inode& inode, Change& change) {
         }));
   }
   change.Count(record.IsDirectory() ? Counter::kDirectories : Counter::kFiles, -1);
+  change.CountUsage(record, {.bytes = record.IsRegular() ? -before.allocated : 0, .files = -1});
   change.Delete(InodeKey(inode.number));
   return Status::Ok();
 }

@@ -33,6 +33,7 @@ struct InodeChanges {
   uint64_t commit;      // the commit that they belong to
   ContentTally before;  // the tally in metadata
   uint64_t bytes = 0;   // of mutations, approximate
+  int64_t grown = 0;    // what Quotas counts for them
 };
 
 // A reader-writer lock in which readers cannot starve a writer: readers that come while a writer

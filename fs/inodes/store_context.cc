@@ -1,5 +1,7 @@
 #include "fs/inodes/store_context.h"
 
+#include <algorithm>
+
 #include "fs/records/schema.h"
 
 namespace siltfs {
@@ -21,6 +23,25 @@ Result<SpaceInfo> StoreContext::GetSpace() const {
   space.available_bytes = reserve_ ? reserve_->Usable(disk.available_bytes) : disk.available_bytes;
   space.inodes = static_cast<uint64_t>(counters[static_cast<size_t>(Counter::kFiles)] +
                                        counters[static_cast<size_t>(Counter::kDirectories)]);
+  return space;
+}
+
+Result<SpaceInfo> StoreContext::GetSpace(QuotaNumber quota) const {
+  SILTFS_ASSIGN_OR_RETURN(SpaceInfo space, GetSpace());
+  const auto state = quotas_->Find(quota);
+  if (!state) return space;
+  const auto left = [](uint64_t limit, int64_t used) {
+    const auto taken = static_cast<uint64_t>(std::max<int64_t>(used, 0));
+    return taken < limit ? limit - taken : 0;
+  };
+  const QuotaLimits& limits = state->record.limits;
+  if (limits.bytes != 0) {
+    space.total_bytes = limits.bytes;
+    space.free_bytes = left(limits.bytes, state->usage.bytes);
+    space.available_bytes = std::min(space.available_bytes, space.free_bytes);
+  }
+  space.inodes = static_cast<uint64_t>(std::max<int64_t>(state->usage.files, 0));
+  if (limits.files != 0) space.inodes_left = left(limits.files, state->usage.files);
   return space;
 }
 

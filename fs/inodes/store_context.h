@@ -1,12 +1,14 @@
 // The parts of an open store that all operations use, and the checks with which a change begins.
 //
-// Thread-safety: every call from any thread. Ownership: borrows the parts, which must outlive it.
-// Units: bytes, nanoseconds.
+// Thread-safety: every call from any thread. Ownership: borrows the parts, which must outlive it,
+// and owns the quotas. Units: bytes, nanoseconds.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "fs/chunks/chunk_store.h"
+#include "fs/inodes/quotas.h"
 #include "fs/interface/file_system.h"
 #include "fs/meta/metadata_store.h"
 #include "store/env/env.h"
@@ -28,13 +30,16 @@ class StoreContext {
         chunks_(chunks),
         metadata_(metadata),
         reserve_(reserve),
-        first_number_(first_number) {}
+        first_number_(first_number),
+        quotas_(std::make_unique<Quotas>()) {}
 
   Env& env() const { return env_; }
   const FileSystemOptions& options() const { return options_; }
   ChunkStore& chunks() const { return chunks_; }
   MetadataStore& metadata() const { return metadata_; }
   SpaceReserve* reserve() const { return reserve_; }
+  // The quotas of the live files; empty for the files of a snapshot.
+  Quotas& quotas() const { return *quotas_; }
 
   // The number under which users know this inode. No live inode and no inode of a snapshot has the
   // same one.
@@ -50,6 +55,8 @@ class StoreContext {
     return reserve_ ? reserve_->CheckRoom(bytes) : Status::Ok();
   }
   Result<SpaceInfo> GetSpace() const;
+  // The space for an inode that counts against this quota.
+  Result<SpaceInfo> GetSpace(QuotaNumber quota) const;
   bool NearlyFull() const { return reserve_ && reserve_->nearly_full(); }
 
  private:
@@ -59,6 +66,7 @@ class StoreContext {
   MetadataStore& metadata_;
   SpaceReserve* const reserve_;
   const InodeNumber first_number_;
+  const std::unique_ptr<Quotas> quotas_;
 };
 
 }  // namespace siltfs

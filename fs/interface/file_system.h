@@ -117,7 +117,8 @@ struct SpaceInfo {
   uint64_t total_bytes = 0;  // of the underlying disk
   uint64_t free_bytes = 0;
   uint64_t available_bytes = 0;
-  uint64_t inodes = 0;  // in use
+  uint64_t inodes = 0;                       // in use
+  std::optional<uint64_t> inodes_left = {};  // by a quota
 };
 
 enum class RenameMode : uint8_t { kReplace, kNoReplace, kExchange };
@@ -215,6 +216,7 @@ struct FileSystemOptions {
 };
 
 class ContentSource;      // fs/interface/content_source.h
+class DirectoryQuotas;    // fs/interface/directory_quotas.h
 class EntryStore;         // fs/interface/entry_store.h
 class Snapshots;          // fs/interface/snapshots.h
 class SnapshotTransfers;  // fs/interface/snapshot_transfers.h
@@ -315,9 +317,13 @@ class FileSystem {
   // --- the whole file system
   virtual Status SyncAll() = 0;
   virtual Result<SpaceInfo> GetSpace() = 0;
+  // The space for this inode, which a quota may limit.
+  virtual Result<SpaceInfo> GetSpaceOf(InodeNumber /*inode*/) { return GetSpace(); }
   // Whether the disk may be full when the kernel writes back data that it caches now. The call is
   // cheap, and its answer may be a few seconds old.
   virtual bool NearlyFull() const = 0;
+  // As NearlyFull, for data of this inode, also if a quota may be used up.
+  virtual bool NearlyFullFor(InodeNumber /*inode*/) { return NearlyFull(); }
   // Puts whole entries, for copies of trees. No call may follow Close.
   virtual EntryStore& entries() = 0;
   // Reads the contents of many files in the order of the log. No call may follow Close.
@@ -326,6 +332,8 @@ class FileSystem {
   virtual StoreMaintenance& maintenance() = 0;
   // Makes and removes snapshots. No call may follow Close.
   virtual Snapshots& snapshots() = 0;
+  // Sets and shows quotas. No call may follow Close. Null if there can be none.
+  virtual DirectoryQuotas* quotas() { return nullptr; }
   // Sends and receives snapshots. No call may follow Close.
   virtual SnapshotTransfers& transfers() = 0;
   // Measures what paths take and share, and finds duplicates. No call may follow Close.

@@ -52,22 +52,23 @@ Status GroupedStore::Writable() const {
   return Status::Ok();
 }
 
-Result<uint64_t> GroupedStore::Apply(std::vector<Mutation> mutations, const Counters& differences) {
+Result<uint64_t> GroupedStore::Apply(std::vector<Mutation> mutations, const Counters& differences,
+                                     const QuotaDifferences& quotas) {
   SILTFS_RETURN_IF_ERROR(RefuseOwnKeys(mutations));
   MutexLock lock(mutex_);
   SILTFS_RETURN_IF_ERROR(Writable());
   const uint64_t number = open_->number;
-  ApplyToOpen(std::move(mutations), differences);
+  ApplyToOpen(std::move(mutations), differences, quotas);
   return number;
 }
 
 Status GroupedStore::ApplyTo(uint64_t number, std::vector<Mutation> mutations,
-                             const Counters& differences) {
+                             const Counters& differences, const QuotaDifferences& quotas) {
   SILTFS_RETURN_IF_ERROR(RefuseOwnKeys(mutations));
   MutexLock lock(mutex_);
   SILTFS_RETURN_IF_ERROR(Writable());
   if (number == open_->number) {
-    ApplyToOpen(std::move(mutations), differences);
+    ApplyToOpen(std::move(mutations), differences, quotas);
     return Status::Ok();
   }
   if (!closed_ || closed_->number != number || !takes_late_) {
@@ -76,6 +77,7 @@ Status GroupedStore::ApplyTo(uint64_t number, std::vector<Mutation> mutations,
   }
   closed_->group->Add(std::move(mutations));
   AddTo(closed_->differences, differences);
+  closed_->quotas.Add(quotas);
   AddTo(counters_, differences);
   return Status::Ok();
 }
@@ -85,10 +87,12 @@ void GroupedStore::SetDeferredChanges(DeferredChanges* late) {
   late_ = late;
 }
 
-void GroupedStore::ApplyToOpen(std::vector<Mutation> mutations, const Counters& differences) {
+void GroupedStore::ApplyToOpen(std::vector<Mutation> mutations, const Counters& differences,
+                               const QuotaDifferences& quotas) {
   const bool was_full = Full(*open_);
   open_->group->Add(std::move(mutations));
   AddTo(open_->differences, differences);
+  open_->quotas.Add(quotas);
   AddTo(counters_, differences);
   const bool first = !std::exchange(open_->used, true);
   // The first change of a group wakes the commit thread. A later change wakes the thread only if it
@@ -286,11 +290,12 @@ void GroupedStore::Fail(const Status& cause) {
   failure_.IgnoreError("returned to later calls");
 }
 
-Status GroupedStore::WriteGroup(const NumberedGroup& closed, std::vector<Mutation> extra,
+Status GroupedStore::WriteGroup(NumberedGroup& closed, std::vector<Mutation> extra,
                                 const Counters& totals, const std::vector<WantedSnapshot>& wanted,
                                 uint64_t inode_limit,
                                 std::shared_ptr<const SnapshotState>& snapshots) {
   snapshots = SnapshotsNow();
+  SILTFS_RETURN_IF_ERROR(closed.quotas.WriteTo(*closed.group, *CommittedSnapshot()));
   if (snapshots->keeper().HasSnapshots()) {
     SILTFS_RETURN_IF_ERROR(
         snapshots->keeper().Keep(*CommittedSnapshot(), closed.group->Keys(), extra));

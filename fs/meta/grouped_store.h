@@ -29,6 +29,7 @@ struct NumberedGroup {
   const uint64_t number;
   const std::shared_ptr<Group> group = std::make_shared<Group>();
   Counters differences{};
+  QuotaSums quotas;
   std::vector<WantedSnapshot> wanted;
   bool used = false;  // an Apply or Join has added to it
   // Valid if `used`.
@@ -61,10 +62,13 @@ class GroupedStore final : public MetadataStore, public SnapshotPort, public Lin
   std::shared_ptr<const KvSnapshot> CommittedSnapshot() const override;
   Result<std::optional<std::string>> Get(std::string_view key) const override;
   Status WaitForRoom() override;
-  Result<uint64_t> Apply(std::vector<Mutation> mutations, const Counters& differences) override;
-  Result<uint64_t> Join() override { return Apply({}, {}); }
-  Status ApplyTo(uint64_t number, std::vector<Mutation> mutations,
-                 const Counters& differences) override;
+  using MetadataStore::Apply;
+  using MetadataStore::ApplyTo;
+  Result<uint64_t> Apply(std::vector<Mutation> mutations, const Counters& differences,
+                         const QuotaDifferences& quotas) override;
+  Result<uint64_t> Join() override { return Apply({}, {}, {}); }
+  Status ApplyTo(uint64_t number, std::vector<Mutation> mutations, const Counters& differences,
+                 const QuotaDifferences& quotas) override;
   void SetDeferredChanges(DeferredChanges* late) override;
   Counters counters() const override;
   Status Commit(uint64_t number) override;
@@ -118,17 +122,17 @@ class GroupedStore final : public MetadataStore, public SnapshotPort, public Lin
   Time Deadline() const SILTFS_REQUIRES(mutex_);
   void WaitForWork() SILTFS_REQUIRES(mutex_);
   void CloseOpenGroup() SILTFS_REQUIRES(mutex_);
-  void ApplyToOpen(std::vector<Mutation> mutations, const Counters& differences)
-      SILTFS_REQUIRES(mutex_);
+  void ApplyToOpen(std::vector<Mutation> mutations, const Counters& differences,
+                   const QuotaDifferences& quotas) SILTFS_REQUIRES(mutex_);
   // Makes one attempt to commit the closed group. Releases mutex_ during the attempt, and holds it
   // again on return.
   void TryCommit() SILTFS_REQUIRES(mutex_);
   // Writes the group, what belongs to its commit, and the versions that snapshots need. Sets
   // `snapshots` to the state with the snapshots that this commit makes. The inodes of the commit
   // are below `inode_limit`.
-  Status WriteGroup(const NumberedGroup& closed, std::vector<Mutation> extra,
-                    const Counters& totals, const std::vector<WantedSnapshot>& wanted,
-                    uint64_t inode_limit, std::shared_ptr<const SnapshotState>& snapshots)
+  Status WriteGroup(NumberedGroup& closed, std::vector<Mutation> extra, const Counters& totals,
+                    const std::vector<WantedSnapshot>& wanted, uint64_t inode_limit,
+                    std::shared_ptr<const SnapshotState>& snapshots)
       SILTFS_REQUIRES(kv_write_mutex_) SILTFS_EXCLUDES(mutex_);
   // Writes outside of commits, and publishes the new snapshot, and `snapshots` unless it is null.
   Status WriteNow(const std::vector<Mutation>& mutations,

@@ -44,7 +44,7 @@ Result<NumberedSnapshot> GroupedStore::CreateSnapshot(std::string name, int64_t 
   if (snapshots_->HasName(name) || IsWanted(name)) return Taken();
   const uint64_t number = open_->number;
   open_->wanted.push_back({name, created, std::move(inode_limit)});
-  ApplyToOpen({}, {});
+  ApplyToOpen({}, {}, {});
   Status made = WaitForCommit(number);
   // The disk is full, and the group is kept for later. Another attempt may already run.
   while (made.Is(StatusCode::kNoSpace) && completed_ < number && failure_.ok()) {

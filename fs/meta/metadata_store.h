@@ -41,6 +41,7 @@
 #include "fs/kv/kv_store.h"
 #include "fs/meta/commit_port.h"
 #include "fs/meta/lineage_port.h"
+#include "fs/meta/quota_differences.h"
 #include "fs/meta/snapshot_port.h"
 
 namespace siltfs {
@@ -142,8 +143,13 @@ class MetadataStore : public CommitPort {
   // kNoSpace, the call returns kNoSpace.
   virtual Status WaitForRoom() = 0;
   // Adds the mutations to the open group; returns the number of the commit that will include them.
-  // `differences` are added to the counters. kInvalidArgument for the store's own keys (below).
-  virtual Result<uint64_t> Apply(std::vector<Mutation> mutations, const Counters& differences) = 0;
+  // `differences` are added to the counters, and `quotas` to the usage of these quotas.
+  // kInvalidArgument for the store's own keys (below).
+  virtual Result<uint64_t> Apply(std::vector<Mutation> mutations, const Counters& differences,
+                                 const QuotaDifferences& quotas) = 0;
+  Result<uint64_t> Apply(std::vector<Mutation> mutations, const Counters& differences) {
+    return Apply(std::move(mutations), differences, {});
+  }
   Result<uint64_t> Apply(std::vector<Mutation> mutations) {
     return Apply(std::move(mutations), Counters{});
   }
@@ -153,7 +159,10 @@ class MetadataStore : public CommitPort {
   // Like Apply, for an operation that joined commit `number`. kInvalidArgument unless the group of
   // this commit is open, or is closed and FlushDeferred has not returned yet.
   virtual Status ApplyTo(uint64_t number, std::vector<Mutation> mutations,
-                         const Counters& differences) = 0;
+                         const Counters& differences, const QuotaDifferences& quotas) = 0;
+  Status ApplyTo(uint64_t number, std::vector<Mutation> mutations, const Counters& differences) {
+    return ApplyTo(number, std::move(mutations), differences, {});
+  }
   // Registers `late`, which is called when a group closes. Call it before the first Join. `late`
   // must exist until EndCommits returns.
   virtual void SetDeferredChanges(DeferredChanges* late) = 0;

@@ -44,9 +44,14 @@ class SnapshotMetadata final : public MetadataStore {
   Status WriteThrough(const std::vector<Mutation>&) override { return ReadOnly(); }
   Result<std::unique_ptr<KvLoad>> NewLoad() override { return ReadOnly(); }
   Status WaitForRoom() override { return ReadOnly(); }
-  Result<uint64_t> Apply(std::vector<Mutation>, const Counters&) override { return ReadOnly(); }
+  Result<uint64_t> Apply(std::vector<Mutation>, const Counters&, const QuotaDifferences&) override {
+    return ReadOnly();
+  }
   Result<uint64_t> Join() override { return ReadOnly(); }
-  Status ApplyTo(uint64_t, std::vector<Mutation>, const Counters&) override { return ReadOnly(); }
+  Status ApplyTo(uint64_t, std::vector<Mutation>, const Counters&,
+                 const QuotaDifferences&) override {
+    return ReadOnly();
+  }
   // A snapshot is durable.
   Status Commit(uint64_t) override { return Status::Ok(); }
   Status CommitAll() override { return Status::Ok(); }

@@ -13,6 +13,11 @@ namespace {
 
 Status Taken() { return {StatusCode::kAlreadyExists, "the name is taken"}; }
 
+QuotaUsage UsageOf(const CloneTotals& totals) {
+  return {.bytes = static_cast<int64_t>(totals.logical_bytes),
+          .files = static_cast<int64_t>(totals.files + totals.directories)};
+}
+
 }  // namespace
 
 Status CloneOps::CheckBegin(const CloneRequest& request) {
@@ -58,7 +63,18 @@ Result<std::shared_ptr<const KvSnapshot>> CloneOps::StateOf(const SnapshotInode&
 
 Result<CloneOutcome> CloneOps::CloneFrom(const KvSnapshot& state, const CloneRequest& request) {
   HiddenWriter writer(store_, *ids_, inodes_.hidden(), request.batch_bytes);
-  TreeCopy copy(state, request, store_.Now(), writer, request.most_links);
+  // No quota is set or removed meanwhile, because the clone has a Pass of the gate.
+  QuotaNumber quota = kNoQuota;
+  SILTFS_RETURN_IF_ERROR(inodes_.WithLoaded(request.parent, false, [&](const Inode& directory) {
+    quota = store_.quotas().Existing(directory.record.quota);
+    return Status::Ok();
+  }));
+  CloneRequest checked = request;
+  checked.on_progress = [&](const CloneTotals& totals) -> Status {
+    SILTFS_RETURN_IF_ERROR(store_.quotas().Reserve(quota, UsageOf(totals)).status());
+    return request.on_progress ? request.on_progress(totals) : Status::Ok();
+  };
+  TreeCopy copy(state, checked, store_.Now(), quota, writer, request.most_links);
   SILTFS_ASSIGN_OR_RETURN(const TreeCopy::Root root, copy.Copy());
   SILTFS_RETURN_IF_ERROR(store_.metadata().snapshots()->PublishHidden(
       writer.ranges(), [&] { return Publish(request, copy, root, writer); }));
@@ -82,12 +98,15 @@ Status CloneOps::Publish(const CloneRequest& request, const TreeCopy& copy,
       return Status(StatusCode::kTooManyLinks, "the directory is full");
     ++directory->record.links;
   }
+  const CloneTotals& totals = copy.totals();
+  SILTFS_ASSIGN_OR_RETURN(const auto room,
+                          store_.quotas().Reserve(root.record.quota, UsageOf(totals)));
   DirectoryNames::AddName(*directory, request.name, inode, change);
   directory->record.mtime = directory->record.ctime = store_.Now();
   change.Save(*directory);
   change.Save(inode);
   writer.AddPublication(change);
-  const CloneTotals& totals = copy.totals();
+  change.CountUsage(root.record, UsageOf(totals));
   change.Count(Counter::kFiles, static_cast<int64_t>(totals.files));
   change.Count(Counter::kDirectories, static_cast<int64_t>(totals.directories));
   change.Count(Counter::kLogicalBytes, static_cast<int64_t>(totals.logical_bytes));

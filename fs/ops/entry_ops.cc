@@ -78,6 +78,27 @@ Result<PutOutcome> EntryOps::Enter(const NamePlace& place, std::string_view name
   return outcome;
 }
 
+Result<PutOutcome> EntryOps::EnterNew(const NamePlace& place, std::string_view name, Inode& inode,
+                                      int64_t now, Change& change) {
+  inode.record.quota = store_.quotas().Existing(place.directory.record.quota);
+  const QuotaUsage usage{.bytes = ContentTally(inode.record).allocated, .files = 1};
+  SILTFS_ASSIGN_OR_RETURN(const auto room, store_.quotas().Reserve(inode.record.quota, usage));
+  change.SaveContent(inode, ContentTally(InodeRecord()));
+  change.Count(Counter::kFiles, 1);
+  change.CountUsage(inode.record, kOneFile);
+  return Enter(place, name, inode, now, change);
+}
+
+Result<Quotas::Reservation> EntryOps::MoveToQuota(QuotaNumber quota, Inode& inode, Change& change) {
+  if (store_.quotas().Existing(inode.record.quota) == quota) return Quotas::Reservation();
+  const QuotaUsage usage{.bytes = ContentTally(inode.record).allocated, .files = 1};
+  SILTFS_ASSIGN_OR_RETURN(auto room, store_.quotas().Reserve(quota, usage));
+  change.CountUsage(inode.record, -usage);
+  inode.record.quota = quota;
+  change.CountUsage(inode.record, usage);
+  return room;
+}
+
 std::vector<Result<PutOutcome>> EntryOps::Put(std::span<const EntryImage> images) {
   // The names of chunks count from here until metadata has them.
   const ChunkStore::Use use(store_.chunks());
@@ -143,9 +164,7 @@ Result<PutOutcome> EntryOps::PutOne(const EntryImage& image, const Recipe& recip
                   Change change;
                   SILTFS_RETURN_IF_ERROR(AddXattrs(image, inode, change));
                   PutSourceRecord(image, /*present=*/false, inode, change);
-                  change.SaveContent(inode, ContentTally(InodeRecord()));
-                  change.Count(Counter::kFiles, 1);
-                  return Enter(place, image.name, inode, now, change);
+                  return EnterNew(place, image.name, inode, now, change);
                 });
 }
 
@@ -232,9 +251,7 @@ Result<PutOutcome> EntryOps::Share(const EntryImage& image, InodeNumber referenc
         Change change;
         SILTFS_RETURN_IF_ERROR(CopyXattrs(store_.metadata(), *source, /*hidden=*/1, inode, change));
         PutSourceRecord(image, /*present=*/false, inode, change);
-        change.SaveContent(inode, ContentTally(InodeRecord()));
-        change.Count(Counter::kFiles, 1);
-        return Enter(place, image.name, inode, now, change);
+        return EnterNew(place, image.name, inode, now, change);
       });
 }
 
@@ -264,6 +281,8 @@ Result<PutOutcome> EntryOps::Place(InodeNumber temporary, const EntryImage& imag
         const int64_t now = store_.Now();
         Change change;
         change.Include(*inode);
+        const QuotaNumber quota = store_.quotas().Existing(place.directory.record.quota);
+        SILTFS_ASSIGN_OR_RETURN(const auto room, MoveToQuota(quota, *inode, change));
         SetAttributesOf(inode->record, image);
         inode->record.links = 1;
         inode->record.parent = image.parent;
@@ -296,6 +315,7 @@ Result<PutOutcome> EntryOps::Link(InodeNumber number, InodeNumber parent, std::s
     if (record.links == 0) return Status(StatusCode::kNotFound, "the file was removed");
     if (record.links >= kMaxLinks)
       return Status(StatusCode::kTooManyLinks, "the file has too many names");
+    SILTFS_RETURN_IF_ERROR(CheckSameQuota(store_.quotas(), *inode, place.directory));
     Change change;
     ++record.links;
     record.parent = parent;

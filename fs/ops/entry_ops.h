@@ -75,6 +75,11 @@ class EntryOps final : public EntryStore {
   // change, which includes the inode.
   Result<PutOutcome> Enter(const NamePlace& place, std::string_view name, Inode& inode, int64_t now,
                            Change& change);
+  // As Enter, for a new inode, which counts against the quota of the directory.
+  Result<PutOutcome> EnterNew(const NamePlace& place, std::string_view name, Inode& inode,
+                              int64_t now, Change& change);
+  // Makes an inode with all its content count against this quota.
+  Result<Quotas::Reservation> MoveToQuota(QuotaNumber quota, Inode& inode, Change& change);
   Result<PutOutcome> PutOne(const EntryImage& image, const Recipe& recipe);
   // Whether the old inode is what the image describes. If it is a regular file, its content must be
   // the recipe.

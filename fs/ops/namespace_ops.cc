@@ -90,6 +90,8 @@ Result<Attributes> NamespaceOps::MakeInode(InodeNumber parent, std::string_view 
   if (wanted.caller.acls) {
     SILTFS_ASSIGN_OR_RETURN(inherited, acls_.DefaultAclOf(*directory));
   }
+  const QuotaNumber quota = store_.quotas().Existing(directory->record.quota);
+  SILTFS_ASSIGN_OR_RETURN(const auto room, store_.quotas().Reserve(quota, kOneFile));
   SILTFS_ASSIGN_OR_RETURN(InodeNumber number, ids_->NextInode());
 
   const int64_t now = store_.Now();
@@ -105,6 +107,7 @@ Result<Attributes> NamespaceOps::MakeInode(InodeNumber parent, std::string_view 
   record.device = wanted.device;
   record.parent = wanted.temporary ? 0 : parent;
   record.target = wanted.target;
+  record.quota = quota;
   record.atime = record.mtime = record.ctime = record.btime = now;
   const bool is_directory = record.IsDirectory();
   if ((directory->record.mode & kSetGidBit) != 0) {
@@ -133,6 +136,7 @@ Result<Attributes> NamespaceOps::MakeInode(InodeNumber parent, std::string_view 
     change.Save(*directory);
   }
   change.Count(is_directory ? Counter::kDirectories : Counter::kFiles, 1);
+  change.CountUsage(record, kOneFile);
   lifetimes_.lookups().Add(number);
   const Attributes attributes = AttributesOf(*inode);
   Status applied = changes_.Apply(change);
@@ -229,6 +233,7 @@ Result<Attributes> NamespaceOps::Link(InodeNumber number, InodeNumber new_parent
     return Status(StatusCode::kTooManyLinks, "the file has too many names");
   SILTFS_ASSIGN_OR_RETURN(auto taken, names_.FindName(new_parent, new_name));
   if (taken) return Status(StatusCode::kAlreadyExists, "the name is taken");
+  SILTFS_RETURN_IF_ERROR(CheckSameQuota(store_.quotas(), *inode, *directory));
 
   Change change;
   ++record.links;

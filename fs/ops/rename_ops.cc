@@ -54,6 +54,7 @@ Status RenameOps::RenameLocked(const Place& from, const Place& to, RenameMode mo
     return Status(StatusCode::kNotFound, "there is no such name");
   if (to.inode == from.inode)
     return Status::Ok();  // two names of one file, or one name: nothing to do
+  SILTFS_RETURN_IF_ERROR(CheckSameQuota(store_.quotas(), from.directory, to.directory));
   if (&from.directory != &to.directory) {
     if (from.inode->record.IsDirectory()) {
       SILTFS_RETURN_IF_ERROR(names_.CheckNotInside(to.directory.number, from.inode->number));

@@ -59,9 +59,10 @@ std::string XattrOfCopy(std::string_view name, std::string_view value, int64_t o
 }  // namespace
 
 TreeCopy::TreeCopy(const KvSnapshot& snapshot, const CloneRequest& request, int64_t now,
-                   HiddenWriter& writer, size_t most_links)
+                   uint64_t quota, HiddenWriter& writer, size_t most_links)
     : request_(request),
       now_(now),
+      quota_(quota),
       writer_(writer),
       links_(writer, most_links),
       inodes_(snapshot.NewIteratorBelow(RangeOf(Table::kInode).end)),
@@ -92,6 +93,7 @@ Result<TreeCopy::Root> TreeCopy::Copy() {
     SILTFS_ASSIGN_OR_RETURN(InodeRecord record, FindRecord(inode));
     record.links = link.names;
     record.parent = 0;  // its names in the copy are in directories that are not known here
+    record.quota = quota_;
     record.ctime = record.btime = now_;
     writer_.Replace(InodeKey(link.copy), record.Encode());
     return FlushIfFull();
@@ -190,6 +192,7 @@ Status TreeCopy::CopyParts(uint64_t source, uint64_t copy, InodeRecord& record) 
   if (record.xattrs > 0) SILTFS_RETURN_IF_ERROR(CopyXattrs(source, copy, record));
   if (record.has_overlay) SILTFS_RETURN_IF_ERROR(CopyOverlay(source, copy));
   record.ctime = record.btime = now_;
+  record.quota = quota_;
   if (record.IsDirectory()) {
     ++totals_.directories;
     return Status::Ok();

@@ -32,8 +32,9 @@ namespace siltfs {
 
 class TreeCopy {
  public:
-  // The arguments must outlive it. `now`: the ctime and btime of all copies.
-  TreeCopy(const KvSnapshot& snapshot, const CloneRequest& request, int64_t now,
+  // The arguments must outlive it. `now`: the ctime and btime of all copies. `quota`: the quota
+  // that the copies count against.
+  TreeCopy(const KvSnapshot& snapshot, const CloneRequest& request, int64_t now, uint64_t quota,
            HiddenWriter& writer, size_t most_links);
 
   // Copies the tree, or the file. All records of the copy are durable on return, except for the
@@ -78,6 +79,7 @@ class TreeCopy {
 
   const CloneRequest& request_;
   const int64_t now_;
+  const uint64_t quota_;
   HiddenWriter& writer_;
   ClonedLinks links_;
   const std::unique_ptr<KvIterator> inodes_;

@@ -33,6 +33,7 @@ Status WriteOps::Write(InodeNumber number, uint64_t offset, ByteView data, Privi
   SILTFS_RETURN_IF_ERROR(inodes_.LoadContent(*inode));
   SILTFS_RETURN_IF_ERROR(CheckRegular(inode->record));
   if (data.empty()) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const auto room, Reserve(*inode, offset, data.size(), data.size()));
   const ContentTally before(inode->record);
   Change change;
   SILTFS_RETURN_IF_ERROR(changes_.Join(*inode, change));
@@ -63,6 +64,9 @@ Status WriteOps::Allocate(InodeNumber number, AllocateMode mode, uint64_t offset
     SILTFS_ASSIGN_OR_RETURN(const SpaceInfo space, store_.GetSpace());
     if (end - std::max(offset, record.size) > space.available_bytes)
       return Status(StatusCode::kNoSpace, "the disk has less space than the range needs");
+    const auto bytes = static_cast<int64_t>(end - std::max(offset, record.size));
+    SILTFS_RETURN_IF_ERROR(
+        store_.quotas().Reserve(record.quota, {.bytes = bytes, .files = 0}).status());
   }
   const ContentTally before(record);
   if (mode == AllocateMode::kZero) FileContent::PunchHole(record, inode->overlay, offset, length);
@@ -103,6 +107,8 @@ Result<uint64_t> WriteOps::CopyRange(InodeNumber source_number, uint64_t source_
                           content_.HasFewParts(source->record, source_offset, length));
   if (length >= kWorthFolding || !few_parts)
     SILTFS_RETURN_IF_ERROR(folds_.FoldLocked(*target, FileContent::FoldMode::kAll));
+  SILTFS_ASSIGN_OR_RETURN(const auto room,
+                          ReserveForCopy(*source, source_offset, *target, target_offset, length));
   const ContentTally before(target->record);
   SILTFS_RETURN_IF_ERROR(content_.Clone(
       source->record,
@@ -111,6 +117,45 @@ Result<uint64_t> WriteOps::CopyRange(InodeNumber source_number, uint64_t source_
   Change change;
   SILTFS_RETURN_IF_ERROR(ApplyContent(*target, before, change, privileges));
   return length;
+}
+
+Result<uint64_t> WriteOps::HoleBytes(const Inode& inode, uint64_t offset, uint64_t length) const {
+  const InodeRecord& record = inode.record;
+  const uint64_t end = std::min(offset + length, std::max(offset, record.size));
+  uint64_t holes = length - (end - offset);
+  for (uint64_t at = offset; at < end;) {
+    SILTFS_ASSIGN_OR_RETURN(const uint64_t data, content_.FindData(record, inode.overlay, at));
+    holes += std::min(data, end) - at;
+    if (data >= end) break;
+    SILTFS_ASSIGN_OR_RETURN(at, content_.FindHole(record, inode.overlay, data));
+  }
+  return holes;
+}
+
+Result<Quotas::Reservation> WriteOps::Reserve(Inode& inode, uint64_t offset, uint64_t length,
+                                              uint64_t most) {
+  const auto reserve = [&](uint64_t bytes) {
+    return store_.quotas().Reserve(inode.record.quota,
+                                   {.bytes = static_cast<int64_t>(bytes), .files = 0});
+  };
+  auto room = reserve(most);
+  if (!room.status().Is(StatusCode::kQuotaExceeded)) return room;
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t holes, HoleBytes(inode, offset, length));
+  const uint64_t growth = std::min(holes, most);
+  auto exact = reserve(growth);
+  if (!exact.status().Is(StatusCode::kQuotaExceeded) || FileContent::IsFolded(inode.record))
+    return exact;
+  // A fold releases the old bytes that were overwritten.
+  SILTFS_RETURN_IF_ERROR(folds_.FoldLocked(inode, FileContent::FoldMode::kAll));
+  return reserve(growth);
+}
+
+Result<Quotas::Reservation> WriteOps::ReserveForCopy(const Inode& source, uint64_t source_offset,
+                                                     Inode& target, uint64_t target_offset,
+                                                     uint64_t length) {
+  if (store_.quotas().Existing(target.record.quota) == kNoQuota) return Quotas::Reservation();
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t holes, HoleBytes(source, source_offset, length));
+  return Reserve(target, target_offset, length, length - holes);
 }
 
 Status WriteOps::ApplyContent(Inode& inode, const ContentTally& before, Change& change,

@@ -49,6 +49,16 @@ class WriteOps {
   Status ApplyContent(Inode& inode, const ContentTally& before, Change& change,
                       Privileges privileges, WriteTimes times = WriteTimes::kNow);
 
+  // Reserves room in the inode's quota for new data in this range, of which at most `most` bytes
+  // are no hole. The quota must have room only for the bytes by which the file grows.
+  Result<Quotas::Reservation> Reserve(Inode& inode, uint64_t offset, uint64_t length,
+                                      uint64_t most);
+  Result<Quotas::Reservation> ReserveForCopy(const Inode& source, uint64_t source_offset,
+                                             Inode& target, uint64_t target_offset,
+                                             uint64_t length);
+  // The bytes of the range that are holes or beyond the end of the file.
+  Result<uint64_t> HoleBytes(const Inode& inode, uint64_t offset, uint64_t length) const;
+
   const StoreContext& store_;
   const FileContent& content_;
   InodeStore& inodes_;

@@ -6,7 +6,9 @@ namespace siltfs {
 namespace {
 
 constexpr uint8_t kEncodingVersion = 1;
+// Flags.
 constexpr uint8_t kHasOverlay = 1;
+constexpr uint8_t kHasQuota = 2;
 constexpr size_t kMaxTargetBytes = 4095;
 
 Status Malformed(const char* why) {
@@ -17,10 +19,11 @@ Status Malformed(const char* why) {
 
 std::string InodeRecord::Encode() const {
   Encoder out;
-  out.U8(kEncodingVersion).U8(has_overlay ? kHasOverlay : 0);
+  out.U8(kEncodingVersion).U8((has_overlay ? kHasOverlay : 0) | (quota != 0 ? kHasQuota : 0));
   out.U32(mode).U32(links).U32(uid).U32(gid);
   out.U64(IsDevice() || IsDirectory() ? device : parent).U64(size);
   out.I64(atime).I64(mtime).I64(ctime).I64(btime).U32(xattrs);
+  if (quota != 0) out.U64(quota);
   if (IsDirectory()) {
     out.U64(parent).U64(next_cookie).U64(entries);
   } else if (IsSymlink()) {
@@ -36,7 +39,8 @@ Result<InodeRecord> InodeRecord::Decode(std::string_view value) {
   Decoder in(AsBytes(value));
   InodeRecord record;
   if (in.U8() != kEncodingVersion) return Malformed("unknown version");
-  record.has_overlay = (in.U8() & kHasOverlay) != 0;
+  const uint8_t flags = in.U8();
+  record.has_overlay = (flags & kHasOverlay) != 0;
   record.mode = in.U32();
   record.links = in.U32();
   record.uid = in.U32();
@@ -49,6 +53,10 @@ Result<InodeRecord> InodeRecord::Decode(std::string_view value) {
   record.ctime = in.I64();
   record.btime = in.I64();
   record.xattrs = in.U32();
+  if ((flags & kHasQuota) != 0) {
+    record.quota = in.U64();
+    if (in.ok() && record.quota == 0) return Malformed("no number of a quota");
+  }
   if (record.IsDirectory()) {
     record.parent = in.U64();
     record.next_cookie = in.U64();
@@ -69,6 +77,10 @@ Result<InodeRecord> InodeRecord::Decode(std::string_view value) {
   if (!in.Done()) return Malformed("wrong length");
   if (record.size > kMaxRecipeBytes) return Malformed("size out of bounds");
   return record;
+}
+
+bool InodeRecord::HasQuotaNumber(std::string_view value) {
+  return value.size() > 1 && (static_cast<uint8_t>(value[1]) & kHasQuota) != 0;
 }
 
 }  // namespace siltfs

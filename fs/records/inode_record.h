@@ -26,6 +26,9 @@ struct InodeRecord {
   int64_t ctime = 0;
   int64_t btime = 0;
   uint32_t xattrs = 0;  // number of extended attributes
+  // The quota that the inode counts against (quota_record.h). A number without such a quota has no
+  // meaning: the quota was removed.
+  uint64_t quota = 0;
 
   // A directory's parent. For other inodes but device nodes a hint: the directory of the newest
   // name, 0 if it is not known. The hint may be wrong, because nothing corrects it when another
@@ -55,6 +58,8 @@ struct InodeRecord {
 
   std::string Encode() const;
   static Result<InodeRecord> Decode(std::string_view value);
+  // Whether an encoded record has the number of a quota.
+  static bool HasQuotaNumber(std::string_view value);
 };
 
 }  // namespace siltfs

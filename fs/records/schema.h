@@ -38,8 +38,9 @@ enum class Table : char {
   kGarbage = 'w',          // garbage_record.h
   kLastScrub = 'f',        // last_scrub_record.h
   kSavingsHistory = 'a',   // savings_history.h
-  kScrubHistory = 'q',     // scrub_history.h
+  kScrubHistory = 'j',     // scrub_history.h
   kXattr = 'x',            // inode, name
+  kQuota = 'q',            // number of a quota, part: quota_record.h
   kSnapshot = 'm',         // snapshot number: snapshot_record.h; see kNextSnapshotKey
   kLineage = 'l',          // number of a lineage: lineage.h
   kVersion = 'y',          // a key, and a snapshot's number: fs/versions/version_key.h
@@ -47,9 +48,10 @@ enum class Table : char {
 };
 
 // The tables whose keys begin with the inode that they belong to, in ascending order, but for
-// kHidden and kOrphan.
-inline constexpr std::array kTablesOfInodes = {
-    Table::kDirectoryEntry, Table::kInode, Table::kDirectoryCookie, Table::kOverlay, Table::kXattr};
+// kHidden and kOrphan. A quota counts as an inode of its number.
+inline constexpr std::array kTablesOfInodes = {Table::kDirectoryEntry,  Table::kInode,
+                                               Table::kDirectoryCookie, Table::kOverlay,
+                                               Table::kQuota,           Table::kXattr};
 
 inline bool IsKeyOf(Table table, std::string_view key) {
   return !key.empty() && key[0] == static_cast<char>(table);

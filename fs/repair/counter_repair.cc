@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fs/check/quota_count.h"
 #include "fs/content/file_content.h"
 #include "fs/interface/file_system.h"
 #include "fs/meta/metadata_store.h"
@@ -28,6 +29,7 @@ class CounterRepair {
         xattrs_(edit.snapshot(), Table::kXattr) {}
 
   Status Run() {
+    SILTFS_RETURN_IF_ERROR(quotas_.Load(edit_.snapshot()));
     for (; inodes_.inode() != TableCursor::kEnd; inodes_.Next()) {
       if (!inodes_.rest().empty()) continue;
       const uint64_t number = inodes_.inode();
@@ -41,12 +43,14 @@ class CounterRepair {
       if (record->IsDirectory()) CountEntries(number, *record);
       if (record->IsRegular()) CountOverlay(number, *record);
       Sum(*record);
+      quotas_.Add(number, *record);
       if (std::string value = record->Encode(); value != inodes_.value())
         edit_.Put(InodeKey(number), std::move(value));
     }
     for (const TableCursor* cursor : {&inodes_, &names_, &cookies_, &extents_, &xattrs_})
       SILTFS_RETURN_IF_ERROR(cursor->status());
     SILTFS_RETURN_IF_ERROR(RepairCounters());
+    RepairQuotas();
     return RepairIds();
   }
 
@@ -110,6 +114,17 @@ class CounterRepair {
     return Status::Ok();
   }
 
+  // A quota that must be removed has no limits, or no directory.
+  void RepairQuotas() {
+    for (QuotaFault& fault : quotas_.Faults(all_known_)) {
+      if (fault.value) {
+        edit_.Put(std::move(fault.key), *std::move(fault.value));
+      } else {
+        edit_.Remove(std::move(fault.key));
+      }
+    }
+  }
+
   Status RepairIds() {
     SILTFS_ASSIGN_OR_RETURN(const auto value, edit_.snapshot().Get(kIdRangesKey));
     auto ids = value ? IdRanges::Decode(*value)
@@ -129,6 +144,7 @@ class CounterRepair {
   uint64_t highest_ = 0;
   bool all_known_ = true;
   Counters sums_{};
+  QuotaCount quotas_;
 };
 
 }  // namespace

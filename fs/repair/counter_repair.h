@@ -1,6 +1,8 @@
 // Recomputes metadata values that follow from other metadata. These are an inode's numbers of
 // entries, attributes and subdirectories, its overlay's totals, a directory's next cookie, the
-// store's counters, and the limit of used inode numbers. This loses nothing and needs no choice.
+// store's counters, the usage of quotas, and the limit of used inode numbers. This loses nothing
+// and needs no choice. A quota without limits or without a directory limits nothing, and is
+// removed.
 #pragma once
 
 #include "fs/repair/metadata_edit.h"

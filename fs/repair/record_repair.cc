@@ -158,6 +158,7 @@ class RecordRepair {
         case Table::kSegment:
         case Table::kOrphan:
         case Table::kXattr:
+        case Table::kQuota:
         case Table::kHidden:
         case Table::kSnapshot:  // RepairVersions repairs these tables
         case Table::kVersion:

@@ -362,7 +362,8 @@ Result<bool> Repair::RepairSnapshotsOf(const CheckFindings& found) {
 }
 
 Result<bool> Repair::RepairMetadataOf(const CheckFindings& found) {
-  constexpr std::array<std::string_view, 25> kCodes = {"counter",
+  constexpr std::array<std::string_view, 26> kCodes = {"counter",
+                                                       "quota",
                                                        "root",
                                                        "inode-record",
                                                        "inode-number",

@@ -53,6 +53,14 @@ bool IsPossibleXattr(const StreamRecord& record) {
          (!record.value || record.value->size() <= kMaxXattrValueBytes);
 }
 
+// Whether the record belongs to a quota, or to an inode that counts against one. Snapshots are sent
+// without quotas.
+bool HasQuota(const StreamRecord& record) {
+  return IsKeyOf(Table::kQuota, record.key) ||
+         (IsKeyOf(Table::kInode, record.key) && record.value &&
+          InodeRecord::HasQuotaNumber(*record.value));
+}
+
 }  // namespace
 
 SnapshotReceiver::SnapshotReceiver(const StoreContext& store, SnapshotTrees& trees,
@@ -300,7 +308,8 @@ Status SnapshotReceiver::Apply(const StreamRecords& message) {
     const bool intact =
         record.value ? IsRecord(record.key, *record.value) : IsRecordKey(record.key);
     if (!intact || !IsPossibleXattr(record) || !IsVersionedKey(record.key, inode) ||
-        inode >= begin_.inode_limit || IsKeyOf(Table::kDirectoryCookie, record.key))
+        inode >= begin_.inode_limit || IsKeyOf(Table::kDirectoryCookie, record.key) ||
+        HasQuota(record))
       return {StatusCode::kCorruption, "the stream has a malformed record"};
     SILTFS_RETURN_IF_ERROR(VerifyReferences(*head, record, base));
     SILTFS_RETURN_IF_ERROR(AddCookies(*head, record, changes, added));

@@ -8,6 +8,7 @@
 #include "fs/recipe/recipe_difference.h"
 #include "fs/records/directory_entry.h"
 #include "fs/records/overlay_extent.h"
+#include "fs/records/quota_record.h"
 #include "fs/records/schema.h"
 #include "fs/versions/version_key.h"
 #include "store/base/checksum.h"
@@ -251,6 +252,7 @@ Result<std::optional<std::string>> SnapshotSender::Predecessor(const RecordChang
     if (found == 0) return value;
     key = InodeKey(found);
     SILTFS_ASSIGN_OR_RETURN(value, changes_.before().Get(key));
+    if (value) RemoveQuotaNumber(*value);
   }
   if (!value) return value;
   // The receiver has no record of a file without a name.
@@ -321,7 +323,13 @@ Result<bool> SnapshotSender::Prepare(RecordChange& change) {
   uint64_t inode = 0;
   if (!IsVersionedKey(change.key, inode))
     return Status(StatusCode::kCorruption, "the key of a record is malformed");
-  if (IsKeyOf(Table::kDirectoryCookie, change.key)) return false;
+  if (IsKeyOf(Table::kDirectoryCookie, change.key) || IsKeyOf(Table::kQuota, change.key))
+    return false;
+  // The receiver has no such quotas.
+  if (IsInodeKey(change.key)) {
+    if (change.before) RemoveQuotaNumber(*change.before);
+    if (change.after) RemoveQuotaNumber(*change.after);
+  }
   NoteReplaced(change);
   if (!change.after) return true;
   if (IsInodeKey(change.key)) SILTFS_RETURN_IF_ERROR(named_.Learn(inode, *change.after));

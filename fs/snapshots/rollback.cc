@@ -206,8 +206,13 @@ Status Rollback::Restore(const NumberedSnapshot& wanted,
                          const std::function<void(std::string_view key)>& on_changed) {
   SnapshotPort& port = *store_.metadata().snapshots();
   Counters differences = Differences(wanted.record, store_.metadata().counters());
-  VersionRestore restore(BoundsOf(wanted), [&differences](const InodeRecord& dropped) {
+  // The usage of quotas that the snapshot has includes the inodes that are dropped.
+  QuotaDifferences quotas;
+  VersionRestore restore(BoundsOf(wanted), [&](const InodeRecord& dropped) {
     Uncount(dropped, differences);
+    if (dropped.quota == kNoQuota) return;
+    const int64_t bytes = dropped.IsRegular() ? ContentTally(dropped).allocated : 0;
+    quotas.emplace_back(dropped.quota, QuotaUsage{.bytes = -bytes, .files = -1});
   });
   for (bool more = true; more;) {
     const auto& interrupted = store_.options().interrupted;
@@ -220,7 +225,7 @@ Status Rollback::Restore(const NumberedSnapshot& wanted,
     inode->Invalidate();
     inodes_.Erase(inode->number);
   }
-  SILTFS_RETURN_IF_ERROR(store_.metadata().Apply({}, differences).status());
+  SILTFS_RETURN_IF_ERROR(store_.metadata().Apply({}, differences, quotas).status());
   SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
   return port.EndRestore(wanted.number);
 }

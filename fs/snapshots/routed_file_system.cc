@@ -186,6 +186,18 @@ Status RoutedFileSystem::ListSnapshot(const SnapshotInode& directory, uint64_t c
   });
 }
 
+Result<SpaceInfo> RoutedFileSystem::GetSpaceOf(InodeNumber inode) {
+  if (!IsLive(inode)) return live_->GetSpace();
+  SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
+  return live_->GetSpaceOf(inode);
+}
+
+bool RoutedFileSystem::NearlyFullFor(InodeNumber inode) {
+  if (!IsLive(inode)) return live_->NearlyFull();
+  const auto pass = gate_.Enter();
+  return pass.ok() && live_->NearlyFullFor(inode);
+}
+
 // --- Attributes
 
 Result<Attributes> RoutedFileSystem::GetAttributes(InodeNumber inode) {

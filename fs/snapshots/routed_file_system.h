@@ -92,9 +92,12 @@ class RoutedFileSystem final : public FileSystem {
   Status SyncAll() override { return owned_ ? live_->SyncAll() : Status::Ok(); }
   Result<SpaceInfo> GetSpace() override { return live_->GetSpace(); }
   bool NearlyFull() const override { return live_->NearlyFull(); }
+  Result<SpaceInfo> GetSpaceOf(InodeNumber inode) override;
+  bool NearlyFullFor(InodeNumber inode) override;
   EntryStore& entries() override { return entries_; }
   ContentSource& contents() override { return contents_; }
   Snapshots& snapshots() override { return live_->snapshots(); }
+  DirectoryQuotas* quotas() override { return root_ == 0 ? live_->quotas() : nullptr; }
   SnapshotTransfers& transfers() override { return live_->transfers(); }
   StoreMaintenance& maintenance() override { return live_->maintenance(); }
   UsageMeasures& usage() override { return usage_; }

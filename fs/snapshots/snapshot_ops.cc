@@ -222,6 +222,7 @@ Result<SnapshotInfo> SnapshotOps::RollBack(std::string_view name, std::string_vi
         rollback_.Restore(wanted, [&restored](std::string_view key) { restored->Add(key); });
     state = store_.metadata().CommittedSnapshot();
     if (done.ok()) done = restored->FindRenewed(*state);
+    if (done.ok()) done = store_.quotas().Load(store_.metadata());
     if (!done.ok()) {
       gate_.Break({StatusCode::kIoError,
                    fmt::format("the rollback to the snapshot \"{}\" has failed ({}); unmount the "

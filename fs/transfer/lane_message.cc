@@ -73,8 +73,8 @@ Status StatusOfAnswer(const Answer& answer) {
 }
 
 StatusCode CodeOfNumber(uint8_t number) {
-  return number <= static_cast<uint8_t>(StatusCode::kOutOfMemory) ? static_cast<StatusCode>(number)
-                                                                  : StatusCode::kIoError;
+  return number <= static_cast<uint8_t>(StatusCode::kOtherQuota) ? static_cast<StatusCode>(number)
+                                                                 : StatusCode::kIoError;
 }
 
 }  // namespace siltfs::transfer

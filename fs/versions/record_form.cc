@@ -7,6 +7,7 @@
 #include "fs/records/directory_entry.h"
 #include "fs/records/inode_record.h"
 #include "fs/records/overlay_extent.h"
+#include "fs/records/quota_record.h"
 #include "fs/records/schema.h"
 #include "fs/versions/version_key.h"
 
@@ -35,6 +36,8 @@ bool IsRecordKey(std::string_view key) {
       return IsName(key.substr(kNumberedPrefix));
     case Table::kXattr:
       return key.size() > kNumberedPrefix;
+    case Table::kQuota:
+      return ParseQuotaKey(key).has_value();
     default:
       return ParseNumberedKey(table, key).has_value();
   }
@@ -51,6 +54,9 @@ bool IsRecord(std::string_view key, std::string_view value) {
       return CookieEntry::Decode(value).ok();
     case Table::kOverlay:
       return OverlayExtent::Decode(value).ok();
+    case Table::kQuota:
+      return ParseQuotaKey(key)->part == QuotaPart::kLimits ? QuotaRecord::Decode(value).ok()
+                                                            : DecodeUsage(value).ok();
     default:
       return true;
   }

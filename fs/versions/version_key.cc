@@ -35,6 +35,7 @@ bool IsVersionedKey(std::string_view key, uint64_t& inode) {
     case Table::kDirectoryCookie:
     case Table::kOverlay:
     case Table::kXattr:
+    case Table::kQuota:
       inode = Decoder(AsBytes(key.substr(1, kNumberBytes))).BigU64();
       return true;
     default:

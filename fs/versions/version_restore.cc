@@ -71,7 +71,7 @@ Result<std::optional<std::string>> VersionRestore::Wanted(const KvSnapshot& pres
       on_dropped_(record);
       return std::optional<std::string>();
     }
-  } else {
+  } else if (!IsKeyOf(Table::kQuota, key)) {
     SILTFS_ASSIGN_OR_RETURN(const bool kept, IsKept(present, inode));
     if (!kept) return std::optional<std::string>();
   }

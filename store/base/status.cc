@@ -60,6 +60,10 @@ std::string_view StatusCodeName(StatusCode code) {
       return "aborted";
     case StatusCode::kOutOfMemory:
       return "out of memory";
+    case StatusCode::kQuotaExceeded:
+      return "quota exceeded";
+    case StatusCode::kOtherQuota:
+      return "other quota";
   }
   return "unknown";
 }

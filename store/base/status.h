@@ -40,6 +40,8 @@ enum class StatusCode : uint8_t {
   kInterrupted,      //
   kAborted,          // not done because an earlier operation failed
   kOutOfMemory,      //
+  kQuotaExceeded,    // EDQUOT: beyond the limit of a quota
+  kOtherQuota,       // EXDEV: an inode would move from one quota to another
 };
 
 // The code's name in words, for logs and tests: "not found".

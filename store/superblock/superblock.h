@@ -56,8 +56,10 @@ inline constexpr uint64_t kIncompatDeltas = 2;
 // kIncompatChunksOnly: the store belongs to the library of chunks (fs/library) and holds no files.
 // No metadata refers to its chunks, so other code would collect them as garbage.
 inline constexpr uint64_t kIncompatChunksOnly = 4;
+// kIncompatQuotas: inodes may have the number of a quota, which the usage of the quota must follow.
+inline constexpr uint64_t kIncompatQuotas = 8;
 inline constexpr uint64_t kKnownIncompatFeatures =
-    kIncompatEngines | kIncompatDeltas | kIncompatChunksOnly;
+    kIncompatEngines | kIncompatDeltas | kIncompatChunksOnly | kIncompatQuotas;
 
 // Bytes of a label.
 inline constexpr size_t kMostLabelBytes = 64;

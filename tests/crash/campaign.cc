@@ -197,6 +197,7 @@ class Supervisor {
   void CheckDeltas() {
     const bool expected = options_.workload != Workload::kImports &&
                           options_.workload != Workload::kSnapshots &&
+                          options_.workload != Workload::kQuotas &&
                           result_.cuts >= kCutsWithDeltas && options_.injection == Injection::kNone;
     if (!expected || result_.delta_cuts >= kLeastDeltaCuts) return;
     ++result_.illegal;

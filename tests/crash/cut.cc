@@ -292,7 +292,7 @@ Result<CutChain> LoadChain(const std::string& path) {
     const uint8_t mix = has_mix ? in.U8() : 0;
     link.options.mix = static_cast<OperationGenerator::Mix>(mix);
     if (unsynced > static_cast<uint8_t>(CrashPolicy::Unsynced::kGarble) ||
-        mix > static_cast<uint8_t>(OperationGenerator::Mix::kSnapshotsAlone) ||
+        mix > static_cast<uint8_t>(OperationGenerator::Mix::kQuotas) ||
         link.cut > link.trace.size()) {
       return Status(StatusCode::kCorruption, "holds a malformed power cut").At(path);
     }

@@ -147,7 +147,8 @@ Status History::RunModel(unsigned number) {
       if (syncs_all && stepper.last().ok() && step.end != kNever) {
         promises_.push_back({step.end, EndedBefore(step.begin)});
       }
-      if (IsOfSnapshots(step.operation.kind) && stepper.last().ok() && step.end != kNever) {
+      const bool is_durable = IsOfSnapshots(step.operation.kind) || IsOfQuotas(step.operation.kind);
+      if (is_durable && stepper.last().ok() && step.end != kNever) {
         Promise promise{step.end, EndedBefore(step.begin)};
         promise.steps[number] = i + 1;
         promises_.push_back(std::move(promise));

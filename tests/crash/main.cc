@@ -98,6 +98,7 @@ int Run(int argc, char** argv) {
   bool entries = false;
   bool deltas = false;
   bool snapshots = false;
+  bool quotas = false;
   app.add_option("--cuts", options.cuts, "Number of power cuts")->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of all random choices")->capture_default_str();
   app.add_option("--jobs", options.jobs, "Number of processes")->check(CLI::Range(1, 256));
@@ -115,6 +116,10 @@ int Run(int argc, char** argv) {
                "Make, receive, restore and remove snapshots among the other operations")
       ->excludes("--entries")
       ->excludes("--deltas");
+  app.add_flag("--quotas", quotas, "As --snapshots, in a directory that gets and loses a quota")
+      ->excludes("--entries")
+      ->excludes("--deltas")
+      ->excludes("--snapshots");
   app.add_option("--save", options.save_directory, "Save failing cuts in this directory")
       ->check(CLI::ExistingDirectory);
   app.add_option("--replay", replay, "Replay a saved cut")->check(CLI::ExistingFile);
@@ -134,6 +139,7 @@ int Run(int argc, char** argv) {
   if (deltas) options.workload = Workload::kVersions;
   if (entries) options.workload = Workload::kImports;
   if (snapshots) options.workload = Workload::kSnapshots;
+  if (quotas) options.workload = Workload::kQuotas;
   if (share) options.cuts = Share(options.cuts);
   if (!quiet) {
     options.progress = [&options](uint64_t cuts, uint64_t illegal) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tests/crash/model_quotas.h"
 #include "tests/crash/model_snapshots.h"
 #include "tests/crash/model_transfers.h"
 #include "tests/support/memory_file_system.h"
@@ -19,7 +20,10 @@ class ModelFileSystem final : public MemoryFileSystem {
  public:
   // `describe`: what is compared of a snapshot.
   ModelFileSystem(Clock clock, std::function<std::string(FileSystem&)> describe)
-      : MemoryFileSystem(std::move(clock)), snapshots_(mutex_, inodes_), transfers_(snapshots_) {
+      : MemoryFileSystem(std::move(clock)),
+        snapshots_(mutex_, inodes_),
+        transfers_(snapshots_),
+        quotas_(mutex_, inodes_) {
     snapshots_.describe = std::move(describe);
     entries_.find_snapshot = [this](uint64_t number) { return snapshots_.InodesOf(number); };
   }
@@ -28,10 +32,12 @@ class ModelFileSystem final : public MemoryFileSystem {
   Result<Attributes> Lookup(InodeNumber parent, std::string_view name) override;
   ModelSnapshots& snapshots() override { return snapshots_; }
   ModelTransfers& transfers() override { return transfers_; }
+  DirectoryQuotas* quotas() override { return &quotas_; }
 
  private:
   ModelSnapshots snapshots_;
   ModelTransfers transfers_;
+  ModelQuotas quotas_;
 };
 
 }  // namespace siltfs::testing

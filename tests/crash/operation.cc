@@ -11,7 +11,7 @@ namespace {
 
 using Kind = Operation::Kind;
 
-constexpr uint8_t kLastKind = static_cast<uint8_t>(Kind::kRollBack);
+constexpr uint8_t kLastKind = static_cast<uint8_t>(Kind::kRemoveQuota);
 constexpr std::array<const char*, kLastKind + 1> kKindNames = {"create",
                                                                "open",
                                                                "overwrite",
@@ -55,7 +55,9 @@ constexpr std::array<const char*, kLastKind + 1> kKindNames = {"create",
                                                                "delete-snapshot",
                                                                "receive",
                                                                "clone-from-snapshot",
-                                                               "roll-back"};
+                                                               "roll-back",
+                                                               "set-quota",
+                                                               "remove-quota"};
 
 }  // namespace
 
@@ -110,7 +112,11 @@ std::string SnapshotName(unsigned thread, const std::string& name) {
 }
 
 bool IsOfSnapshots(Operation::Kind kind) {
-  return kind >= Kind::kSnapshot && kind != Kind::kCloneFromSnapshot;
+  return kind >= Kind::kSnapshot && kind <= Kind::kRollBack && kind != Kind::kCloneFromSnapshot;
+}
+
+bool IsOfQuotas(Operation::Kind kind) {
+  return kind == Kind::kSetQuota || kind == Kind::kRemoveQuota;
 }
 
 bool ActsOnSlot(Operation::Kind kind) {

@@ -65,6 +65,9 @@ struct Operation {
     kReceive,            // the snapshot `name` as `other_name`, with the base `other_directory`
     kCloneFromSnapshot,  // of a snapshot (SnapshotToClone): a file or a directory, to a new name
     kRollBack,           // to the snapshot `name`; keeps the state before as `other_name`
+    // Of the thread's directory. `offset` and `size` determine limits that the steps do not reach.
+    kSetQuota,
+    kRemoveQuota,
   };
   Kind kind = Kind::kReopen;
   uint8_t slot = 0;       // of kPut: kWithNext or 0
@@ -99,5 +102,7 @@ std::string ThreadDirectory(unsigned thread);
 std::string SnapshotName(unsigned thread, const std::string& name);
 // Whether the step makes, renames or removes a snapshot, or rolls back to one.
 bool IsOfSnapshots(Operation::Kind kind);
+// Whether the step sets or removes a quota.
+bool IsOfQuotas(Operation::Kind kind);
 
 }  // namespace siltfs::testing

@@ -31,6 +31,8 @@ class OperationGenerator {
     kSnapshots,
     // As kSnapshots, and the files are rolled back to snapshots. For sequences of one thread.
     kSnapshotsAlone,
+    // As kSnapshotsAlone, and the thread's directory gets, changes and loses a quota.
+    kQuotas,
   };
   OperationGenerator(uint64_t seed, uint32_t largest_write, Mix mix = Mix::kAll);
   Operation Next();

@@ -148,7 +148,7 @@ void OperationGenerator::PlanRollBack() {
 }
 
 void OperationGenerator::PlanSnapshots() {
-  const uint64_t way = random_.Below(mix_ == Mix::kSnapshotsAlone ? 17 : 14);
+  const uint64_t way = random_.Below(mix_ >= Mix::kSnapshotsAlone ? 17 : 14);
   const std::string name = fmt::format("s{}", random_.Below(3));
   if (way < 2) {
     PlanSnapshot(name);
@@ -185,6 +185,11 @@ void OperationGenerator::PlanSnapshots() {
 }
 
 Operation OperationGenerator::NextOfSnapshots() {
+  if (mix_ == Mix::kQuotas && planned_.empty() && random_.OneIn(6)) {
+    Operation quota = Data(random_.OneIn(3) ? Kind::kRemoveQuota : Kind::kSetQuota);
+    quota.slot = 0;
+    return quota;
+  }
   if (planned_.empty() && random_.OneIn(3)) PlanSnapshots();
   if (planned_.empty() && random_.OneIn(3)) return NextOfEntries();
   return NextUntimed();

@@ -53,6 +53,7 @@ enum class Workload : uint8_t {
   kImports,    // also the calls of imports (EntryStore)
   kVersions,   // versions of files, in stores with deltas
   kSnapshots,  // snapshots among all other operations, also received ones, and rollbacks
+  kQuotas,     // as kSnapshots, in a directory with a quota
 };
 
 // Returns a plan that depends only on the arguments.

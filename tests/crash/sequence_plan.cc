@@ -85,6 +85,13 @@ void PlanSnapshots(Random& random, SequencePlan& plan) {
   plan.fault.reset();
 }
 
+// Plans a sequence with a quota. Rollbacks, which change it, need a single thread.
+void PlanQuotas(Random& random, SequencePlan& plan) {
+  PlanSnapshots(random, plan);
+  plan.threads = 1;
+  plan.mix = OperationGenerator::Mix::kQuotas;
+}
+
 // Plans a sequence in a store with deltas.
 void PlanVersions(uint64_t seed, SequencePlan& plan) {
   Random random(seed + 4);
@@ -142,6 +149,8 @@ SequencePlan PlanSequence(uint64_t seed, Workload workload) {
     PlanEntries(random, plan);
   } else if (workload == Workload::kSnapshots) {
     PlanSnapshots(random, plan);
+  } else if (workload == Workload::kQuotas) {
+    PlanQuotas(random, plan);
   } else if (workload == Workload::kVersions || IsOfVersions(seed)) {
     PlanVersions(seed, plan);
   } else if (!random.OneIn(4)) {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "fs/interface/directory_quotas.h"
 #include "fs/interface/posix_acl.h"
 #include "fs/interface/stats.h"
 #include "fs/interface/store_maintenance.h"
@@ -201,6 +202,16 @@ std::string Stepper::StepOnName(const Operation& operation, InodeNumber director
   }
 }
 
+std::string Stepper::StepOnQuota(const Operation& operation) {
+  auto directory = Find("", "");
+  if (!directory.ok()) return Answer(directory.status());
+  touched_.push_back(*directory);
+  if (operation.kind == Kind::kRemoveQuota) return Answer(fs_.quotas()->Remove(*directory));
+  const WantedLimits limits{.bytes = (uint64_t{1} << 40) + operation.offset,
+                            .files = (uint64_t{1} << 30) + operation.size};
+  return Answer(fs_.quotas()->Set(*directory, limits, {}).status());
+}
+
 void Stepper::BeginStep() {
   touched_.clear();
   made_.clear();
@@ -217,6 +228,7 @@ std::string Stepper::Step(const Operation& operation) {
     return Answer(fs_.maintenance().CollectGarbage(false).status());
   if (operation.kind == Kind::kReopen) return "reopened";
   if (IsOfSnapshots(operation.kind)) return StepOnSnapshot(operation);
+  if (IsOfQuotas(operation.kind)) return StepOnQuota(operation);
   if (operation.kind == Kind::kCloneFromSnapshot) return CloneFromSnapshot(operation);
   if (ActsOnSlot(operation.kind)) return StepOnSlot(operation);
   auto directory = Find(operation.directory, "");

@@ -55,6 +55,7 @@ class Stepper {
   // stepper_snapshots.cc
   std::string StepOnSnapshot(const Operation& operation);
   std::string CloneFromSnapshot(const Operation& operation);
+  std::string StepOnQuota(const Operation& operation);
   std::string Receive(const Operation& operation);
   std::string ReceiveCut(const Operation& operation, FileSystem& from, SendRequest request,
                          const std::string& name);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fs/interface/content_source.h"
+#include "fs/interface/directory_quotas.h"
 #include "fs/interface/entry_store.h"
 #include "fs/interface/snapshots.h"
 #include "tests/crash/model_snapshots.h"
@@ -170,6 +171,18 @@ Result<std::string> DescribeIn(FileSystem& fs, InodeNumber root, unsigned thread
   return std::move(reader.text());
 }
 
+// Adds the limits of the thread's directory, if it has a quota.
+Status AddQuota(FileSystem& fs, unsigned thread, std::string& text) {
+  if (fs.quotas() == nullptr) return Status::Ok();
+  const auto directory = fs.Lookup(kRootInode, ThreadDirectory(thread));
+  if (directory.status().Is(StatusCode::kNotFound)) return Status::Ok();
+  SILTFS_RETURN_IF_ERROR(directory.status());
+  fs.Forget(directory->inode, 1);
+  SILTFS_ASSIGN_OR_RETURN(const auto quota, fs.quotas()->Of(directory->inode));
+  if (quota) text += fmt::format("quota {} {}\n", quota->bytes_limit, quota->files_limit);
+  return Status::Ok();
+}
+
 Result<std::string> DescribeSnapshot(FileSystem& fs, const std::string& name, unsigned thread,
                                      Times times) {
   if (auto* const model = dynamic_cast<ModelSnapshots*>(&fs.snapshots()))
@@ -191,6 +204,7 @@ Result<std::string> DescribeForSnapshot(FileSystem& fs, unsigned thread, Times t
 Result<std::string> DescribeTree(FileSystem& fs, unsigned thread, Times times) {
   SILTFS_ASSIGN_OR_RETURN(std::string text,
                           DescribeIn(fs, kRootInode, thread, TreeReader(fs, times)));
+  SILTFS_RETURN_IF_ERROR(AddQuota(fs, thread, text));
   std::set<std::string> names;
   for (const SnapshotInfo& snapshot : fs.snapshots().List()) {
     if (snapshot.name.starts_with(SnapshotName(thread, ""))) names.insert(snapshot.name);

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "fs/interface/directory_quotas.h"
 #include "fs/interface/entry_store.h"
 #include "fs/interface/file_system.h"
 #include "tests/support/memory_content.h"
@@ -41,6 +42,7 @@ struct MemoryInode {
   // count only as long as the file has this ctime.
   std::optional<SourceFacts> source;
   int64_t source_ctime = 0;
+  std::optional<WantedLimits> limits;  // of the quota of a directory
 
   bool IsDirectory() const;
 };

@@ -108,6 +108,9 @@ TEST_CASE("The manual describes every command's options, and no others") {
                                     "import",
                                     "du",
                                     "find-duplicates",
+                                    "quota set",
+                                    "quota show",
+                                    "quota remove",
                                     "snapshot create",
                                     "snapshot list",
                                     "snapshot show",
@@ -219,14 +222,16 @@ Names LongOnly(const Names& names) {
 }
 
 TEST_CASE("Completion offers every long option, and no others") {
-  for (const std::string command :
-       {"mkfs",       "mount",        "umount",          "sync",      "stat",         "tune",
-        "settle",     "gc",           "scrub",           "fsck",      "import",       "send",
+  for (const std::string command : {"mkfs",         "mount",        "umount",          "sync",
+                                    "stat",         "tune",         "settle",          "gc",
+                                    "scrub",        "fsck",         "import",          "send",
 
-        "receive",    "du",           "find-duplicates", "list",      "check-health", "metrics",
-        "explain",    "report",       "notify",          "index",     "index stat",
+                                    "receive",      "du",           "find-duplicates", "list",
+                                    "check-health", "metrics",      "explain",         "report",
+                                    "notify",       "index",        "index stat",
 
-        "index dump", "index verify", "index rebuild",   "index plan"}) {
+                                    "index dump",   "index verify", "index rebuild",   "index plan",
+                                    "quota set",    "quota show",   "quota remove"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
           LongOnly(OptionsInHelp(Help(command))));
@@ -267,6 +272,9 @@ TEST_CASE("Completion knows commands, mount options and values") {
   CHECK(complete("siltfs export --v", 2) == "--verify ");
   CHECK(complete("fsck.siltfs --d", 1) == "--data ");
   CHECK(complete("siltfs index p", 2) == "plan ");
+  CHECK(complete("siltfs q", 1) == "quota ");
+  CHECK(complete("siltfs quota s", 2) == "set show ");
+  CHECK(complete("siltfs quota set --b", 3) == "--bytes ");
   CHECK(complete("siltfs index d", 2) == "dump ");
   CHECK(complete("siltfs index r", 2) == "rebuild ");
   CHECK(complete("siltfs index verify --j", 3) == "--json ");

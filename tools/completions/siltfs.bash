@@ -1,6 +1,6 @@
 # Completion of siltfs's command line for bash. Tested against --help.
 
-_siltfs_mount_options="ro rw allow_other allow_root noxattr nogc index_memory= index_sync index_merge_rate= commit= log= max_read= snapdir= snapshot= io_uring= search= debug suid nosuid dev nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
+_siltfs_mount_options="ro rw allow_other allow_root noxattr uid= gid= umask= nogc index_memory= index_sync index_merge_rate= commit= log= max_read= snapdir= snapshot= io_uring= search= debug suid nosuid dev nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
 
 _siltfs_options() {
   case $1 in
@@ -15,6 +15,8 @@ _siltfs_options() {
     du) echo --max-depth --summarize --bytes --json --quiet --help ;;
     find-duplicates) echo --min-size --limit --partial --json --quiet --help ;;
     "snapshot create" | "snapshot rename" | "snapshot delete") echo --json --help ;;
+    "quota set") echo --bytes --files --json --help ;;
+    "quota show" | "quota remove") echo --json --help ;;
     "snapshot list" | "snapshot show") echo --no-sizes --json --help ;;
     "snapshot diff") echo --json --help ;;
     "snapshot rollback") echo --keep-as --json --help ;;
@@ -29,7 +31,7 @@ _siltfs_options() {
     metrics) echo --output --listen --help ;;
     notify) echo --event --message --count --mountpoint --timeout --help ;;
     report) echo --output --quiet --help ;;
-    index | snapshot) echo --help ;;
+    index | snapshot | quota) echo --help ;;
     "index stat" | "index verify") echo --json --help ;;
     "index dump") echo --names --json --help ;;
     "index rebuild") echo --json --quiet --help ;;
@@ -45,7 +47,7 @@ _siltfs() {
     *.siltfs) command=${COMP_WORDS[0]##*/} ;;
     *) if ((COMP_CWORD > 1)); then command=${COMP_WORDS[1]} at=2; fi ;;
   esac
-  if [[ $command == index || $command == snapshot ]] && ((COMP_CWORD > at)); then command="$command ${COMP_WORDS[at]}"; fi
+  if [[ $command == index || $command == snapshot || $command == quota ]] && ((COMP_CWORD > at)); then command="$command ${COMP_WORDS[at]}"; fi
   COMPREPLY=()
   if [[ $command == report && $previous == -o ]]; then previous=--output; fi
   case $previous in
@@ -57,7 +59,7 @@ _siltfs() {
     --uuid) mapfile -t COMPREPLY < <(compgen -W "random original" -- "$current"); return ;;
     --chunk-avg | --chunk-min | --chunk-max | --label | --index-memory | --expected-chunks | --root-owner) return ;;
     --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
-    --scrub-age | --nearly-full | --full | --backlog | --dead | --timeout | --listen | --message | --count) return ;;
+    --bytes | --files | --scrub-age | --nearly-full | --full | --backlog | --dead | --timeout | --listen | --message | --count) return ;;
     --event) mapfile -t COMPREPLY < <(compgen -W "test damage failure unit-failed" -- "$current"); return ;;
     --mountpoint) mapfile -t COMPREPLY < <(compgen -d -- "$current"); return ;;
     --output)
@@ -77,13 +79,15 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat tune settle gc scrub fsck import export clone du find-duplicates snapshot send receive list check-health metrics report explain notify index help version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat tune settle gc scrub fsck import export clone du find-duplicates snapshot quota send receive list check-health metrics report explain notify index help version" -- "$current")
   elif [[ $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat tune settle gc scrub fsck import export clone du find-duplicates snapshot send receive list check-health metrics report explain notify index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat tune settle gc scrub fsck import export clone du find-duplicates snapshot quota send receive list check-health metrics report explain notify index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == snapshot ]]; then
     mapfile -t COMPREPLY < <(compgen -W "create list show rename delete diff rollback prune" -- "$current")
+  elif [[ $command == quota ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "set show remove" -- "$current")
   elif [[ $command == "index plan" || $command == list || $command == explain ]]; then
     return
   elif [[ $command == import || $command == export || $command == clone || $command == du || $command == find-duplicates ]]; then

@@ -61,6 +61,7 @@ std::function<ExitCode()> ConfigureClone(CLI::App& app, Surroundings& surroundin
 std::function<ExitCode()> ConfigureDu(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureFindDuplicates(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureSnapshot(CLI::App& app, Surroundings& surroundings);
+std::function<ExitCode()> ConfigureQuota(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureSend(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureReceive(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureExport(CLI::App& app, Surroundings& surroundings);

@@ -18,6 +18,7 @@
 #include "fs/control/gc_json.h"
 #include "fs/control/index_json.h"
 #include "fs/control/protocol.h"
+#include "fs/control/quota_json.h"
 #include "fs/control/recompression_json.h"
 #include "fs/control/scrub_json.h"
 #include "fs/control/server.h"
@@ -227,6 +228,17 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
       return Status(StatusCode::kAborted, "the store is being closed");
     });
   };
+  const auto quota = [&file_system, &state](const Json& arguments,
+                                            const std::function<Status()>& check) {
+    return RunQuotaCommand(file_system.quotas(), arguments, [&] {
+      if (state.Name() != control::kClosing) return check();
+      return Status(StatusCode::kAborted, "the store is being closed");
+    });
+  };
+  const auto quota_progress = [&file_system]() -> Result<Json> {
+    DirectoryQuotas* const quotas = file_system.quotas();
+    return Json{{"counted", quotas == nullptr ? 0 : quotas->counted()}};
+  };
   control::ServerOptions made = {.store = options.store,
                                  .own_uid = CurrentUserId(),
                                  .identity = identity,
@@ -238,9 +250,11 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                               {"gc dry run", collect(/*dry_run=*/true)},
                                               {"scrub", scrub},
                                               {"scrub stop", stop_scrub},
-                                              {"sync", sync}},
+                                              {"sync", sync},
+                                              {"quota progress", quota_progress}},
                                  .long_commands = {"settle", "gc", "gc dry run", "scrub", "sync"},
                                  .with_arguments = {{"snapshot", snapshot},
+                                                    {"quota", quota},
                                                     {kUnfinishedCommand, unfinished},
                                                     {kAbandonCommand, abandon}},
                                  .sessions = {{"import", import},

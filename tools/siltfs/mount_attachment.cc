@@ -87,11 +87,11 @@ Result<Attachment> AttachTo(const control::DaemonAddress& address, const control
   SILTFS_RETURN_IF_ERROR(stream.SetTimeout(kAnswer));
   // A signal must not end this process between the mount and its hand-over.
   SILTFS_ASSIGN_OR_RETURN(const auto signals, TerminationSignals::Block());
-  SILTFS_RETURN_IF_ERROR(
-      stream.WriteAll(attach::EncodeWanted({.snapshot = options.mount.snapshot,
-                                            .mountpoint = options.mountpoint,
-                                            .xattrs = !options.mount.no_xattrs,
-                                            .max_read = options.mount.max_read})));
+  SILTFS_RETURN_IF_ERROR(stream.WriteAll(attach::EncodeWanted({.snapshot = options.mount.snapshot,
+                                                               .mountpoint = options.mountpoint,
+                                                               .xattrs = !options.mount.no_xattrs,
+                                                               .max_read = options.mount.max_read,
+                                                               .owners = options.mount.owners})));
   SILTFS_RETURN_IF_ERROR(ReadAnswer(stream));
   SILTFS_ASSIGN_OR_RETURN(MadeMount made, MakeMount({.mountpoint = options.mountpoint,
                                                      .store = options.store,

@@ -83,6 +83,7 @@ constexpr std::array kCommands = {
     Command{"find-duplicates", "List the largest files that are there several times",
             ConfigureNumbered<ConfigureFindDuplicates>},
     Command{"snapshot", "Keep states of a store under names", ConfigureNumbered<ConfigureSnapshot>},
+    Command{"quota", "Limit what directories may hold", ConfigureNumbered<ConfigureQuota>},
     Command{"send", "Write a snapshot as a stream, for another store",
             ConfigureNumbered<ConfigureSend>},
     Command{"receive", "Make a snapshot from a stream", ConfigureNumbered<ConfigureReceive>},

@@ -10,8 +10,11 @@
 namespace siltfs::attach {
 namespace {
 
-const Wanted kWanted{
-    .snapshot = "nightly", .mountpoint = "/mnt/a b", .xattrs = false, .max_read = 65536};
+const Wanted kWanted{.snapshot = "nightly",
+                     .mountpoint = "/mnt/a b",
+                     .xattrs = false,
+                     .max_read = 65536,
+                     .owners = {.uid = 0, .gid = 4294967294, .umask = 027}};
 
 TEST_CASE("The request for a mount is decoded as it was encoded") {
   const Wanted without{.snapshot = "n\"\\\n", .mountpoint = "/", .xattrs = true, .max_read = {}};
@@ -54,6 +57,9 @@ TEST_CASE("A malformed request for a mount is refused") {
       R"({"snapshot":"s","mountpoint":"/m","xattrs":true,"max_read":1.5})",
       R"({"snapshot":"s","mountpoint":"/m","xattrs":true,"max_read":"4096"})",
       R"({"snapshot":"s","mountpoint":"/m","xattrs":true,"max_read":4294967296})",
+      R"({"snapshot":"s","mountpoint":"/m","xattrs":true,"uid":4294967295})",
+      R"({"snapshot":"s","mountpoint":"/m","xattrs":true,"gid":-1})",
+      R"({"snapshot":"s","mountpoint":"/m","xattrs":true,"umask":512})",
       "{\"snapshot\":\"" + std::string(256, 's') + "\",\"mountpoint\":\"/m\",\"xattrs\":true}",
       std::string(kMaxLineBytes, '['),
   };
@@ -83,6 +89,7 @@ TEST_CASE("Changed and random bytes give a valid request or an error") {
     REQUIRE(decoded->snapshot.size() <= 255);
     REQUIRE(decoded->snapshot.find('/') == std::string::npos);
     REQUIRE(decoded->max_read.value_or(1) > 0);
+    REQUIRE(decoded->owners.umask.value_or(0) <= 0777);
   }
 }
 

@@ -27,11 +27,13 @@ struct Session {
   std::array<std::byte, 4096> after = {};
 };
 
-Negotiation NegotiateWith(uint64_t capable, bool no_xattrs, unsigned protocol = 45) {
+Negotiation NegotiateWith(uint64_t capable, bool no_xattrs, unsigned protocol = 45,
+                          const OwnerMapping& owners = {}) {
   const std::unique_ptr<Env> env = NewPosixEnv();
   MemoryFileSystem fs;
   FuseBindingOptions options;
   options.mount.no_xattrs = no_xattrs;
+  options.mount.owners = owners;
   fuse::HandlerContext context{
       .env = *env,
       .file_system = fs,
@@ -69,6 +71,13 @@ TEST_CASE("Access control lists are requested if kernel and mount have them") {
   const Negotiation no_xattrs = NegotiateWith(kAll, /*no_xattrs=*/true);
   CHECK_FALSE(no_xattrs.acls);
   CHECK((no_xattrs.wanted & kAcl) == 0);
+  for (const OwnerMapping& owners : {OwnerMapping{.uid = 0, .gid = {}, .umask = {}},
+                                     OwnerMapping{.uid = {}, .gid = 0, .umask = {}},
+                                     OwnerMapping{.uid = {}, .gid = {}, .umask = 0}}) {
+    const Negotiation mapped = NegotiateWith(kAll, /*no_xattrs=*/false, 45, owners);
+    CHECK_FALSE(mapped.acls);
+    CHECK((mapped.wanted & kAcl) == 0);
+  }
 }
 
 TEST_CASE("Writeback can be awaited only with a protocol version that allows it") {

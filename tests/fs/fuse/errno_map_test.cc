@@ -10,7 +10,7 @@ namespace {
 
 TEST_CASE("Every failure has an errno, and success has none") {
   CHECK(ErrnoOf(StatusCode::kOk) == 0);
-  for (int code = 1; code <= static_cast<int>(StatusCode::kOutOfMemory); ++code) {
+  for (int code = 1; code <= static_cast<int>(StatusCode::kOtherQuota); ++code) {
     INFO(StatusCodeName(static_cast<StatusCode>(code)));
     CHECK(ErrnoOf(static_cast<StatusCode>(code)) > 0);
   }
@@ -37,6 +37,8 @@ TEST_CASE("A caller gets the errno that POSIX specifies") {
   CHECK(ErrnoOf(StatusCode::kStale) == ESTALE);
   CHECK(ErrnoOf(StatusCode::kInterrupted) == EINTR);
   CHECK(ErrnoOf(StatusCode::kOutOfMemory) == ENOMEM);
+  CHECK(ErrnoOf(StatusCode::kQuotaExceeded) == EDQUOT);
+  CHECK(ErrnoOf(StatusCode::kOtherQuota) == EXDEV);
 }
 
 TEST_CASE("Damage is an I/O error") {

@@ -27,6 +27,20 @@ TEST_CASE("Without options nothing is restricted and nothing is passed on") {
   CHECK_FALSE(options.commit_interval);
   CHECK_FALSE(options.log_file);
   CHECK(options.passed_on.empty());
+  CHECK_FALSE(options.owners.any());
+}
+
+TEST_CASE("Owners and permission bits can be replaced") {
+  CHECK(Parsed({"uid=1000,gid=0,umask=027"}).owners ==
+        OwnerMapping{.uid = 1000, .gid = 0, .umask = 027});
+  CHECK(Parsed({"umask=0"}).owners == OwnerMapping{.uid = {}, .gid = {}, .umask = 0});
+  CHECK(Parsed({"uid=1,uid=4294967294,umask=0777"}).owners ==
+        OwnerMapping{.uid = 4294967294, .gid = {}, .umask = 0777});
+  CHECK(Parse({"uid=root"}).status().ToString() ==
+        "mount option \"uid=root\": not a whole number from 0 to 4294967294");
+  CHECK(Parse({"umask=098"}).status().ToString() ==
+        "mount option \"umask=098\": not an octal number from 0 to 777, as umask(2) takes it");
+  CHECK(Parse({"gid"}).status().ToString() == "mount option \"gid\" needs a value");
 }
 
 TEST_CASE("siltfs's own options are parsed to types") {
@@ -119,6 +133,17 @@ TEST_CASE("An invalid value is refused") {
                            "max_read=100",
                            "ro=1",
                            "noxattr=yes",
+                           "uid",
+                           "uid=",
+                           "uid=-1",
+                           "uid=4294967295",
+                           "uid=1000:1000",
+                           "gid=wheel",
+                           "umask=",
+                           "umask=1000",
+                           "umask=0x1f",
+                           "umask=-22",
+                           "umask=u=rwx",
                            "context",
                            "nosuid=1"}) {
     INFO(text);

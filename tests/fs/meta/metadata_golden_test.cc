@@ -10,6 +10,7 @@
 #include "fs/records/hidden_range.h"
 #include "fs/records/inode_record.h"
 #include "fs/records/overlay_extent.h"
+#include "fs/records/quota_record.h"
 #include "fs/records/schema.h"
 #include "fs/records/segment_record.h"
 #include "fs/records/snapshot_record.h"
@@ -430,6 +431,85 @@ TEST_CASE("a commit writes its number and the counters as in docs/format.md") {
                                                  "0000000000000000 0000000000000000"
                                                  "0000000000000000 0000000000000000")));
   REQUIRE_OK((*store)->Close());
+}
+
+TEST_CASE("quotas have their bytes") {
+  const QuotaRecord record{.directory = 0x0102, .limits = {.bytes = 0x0304, .files = 5}};
+  CHECK(ToHex(record.Encode()) ==
+        ToHex(FromHex("01 0201000000000000 0403000000000000 0500000000000000")));
+  CHECK(*QuotaRecord::Decode(record.Encode()) == record);
+  const QuotaUsage usage{.bytes = 0x0102, .files = -1};
+  CHECK(ToHex(EncodeUsage(usage)) == ToHex(FromHex("01 0201000000000000 ffffffffffffffff")));
+  CHECK(*DecodeUsage(EncodeUsage(usage)) == usage);
+  CHECK(ToHex(QuotaKey(0x0102, QuotaPart::kLimits)) == ToHex(FromHex("71 0000000000000102 6c")));
+  CHECK(ToHex(QuotaKey(0x0102, QuotaPart::kUsage)) == ToHex(FromHex("71 0000000000000102 75")));
+  for (const std::string& wrong : {record.Encode() + "x", record.Encode().substr(1),
+                                   std::string(25, '\0'), QuotaRecord{}.Encode(), std::string()}) {
+    REQUIRE_CODE(QuotaRecord::Decode(wrong), kCorruption);
+  }
+  for (const std::string& wrong : {EncodeUsage(usage) + "x", std::string(17, '\0'), std::string()})
+    REQUIRE_CODE(DecodeUsage(wrong), kCorruption);
+  for (const std::string& wrong :
+       {FromHex("71 0000000000000102"), FromHex("71 0000000000000102 6d"),
+        FromHex("71 0000000000000000 6c"), FromHex("71 0000000000000102 6c 00"), InodeKey(5)}) {
+    CHECK_FALSE(ParseQuotaKey(wrong));
+  }
+}
+
+TEST_CASE("the number of a quota follows the head of an inode") {
+  InodeRecord record = Inode(0010644);
+  const std::string without = record.Encode();
+  record.quota = 0x0102;
+  std::string with = record.Encode();
+  std::string expected = without;
+  expected[1] = 2;
+  expected.insert(70, FromHex("0201000000000000"));
+  CHECK(ToHex(with) == ToHex(expected));
+  CHECK(InodeRecord::Decode(with)->quota == 0x0102);
+  CHECK(InodeRecord::Decode(without)->quota == 0);
+  RemoveQuotaNumber(with);
+  CHECK(ToHex(with) == ToHex(without));
+  expected.replace(70, 8, std::string(8, '\0'));
+  REQUIRE_CODE(InodeRecord::Decode(expected), kCorruption);
+}
+
+TEST_CASE("a commit writes the usage of quotas, with what groups add late") {
+  MemoryDisk disk;
+  MetadataOptions options;
+  options.group_bytes = 4u << 20;
+  options.commit_interval = std::chrono::seconds(5);
+  auto opened = MetadataStore::Open(OpenMemoryKvStore(disk), options);
+  REQUIRE_OK(opened);
+  MetadataStore& store = **opened;
+  const auto usage = [&disk](QuotaNumber quota) -> std::optional<QuotaUsage> {
+    const auto contents = disk.contents();
+    const auto found = contents.find(QuotaKey(quota, QuotaPart::kUsage));
+    if (found == contents.end()) return std::nullopt;
+    return *DecodeUsage(found->second);
+  };
+  // A quota that does not exist has no usage.
+  REQUIRE_OK(store.Apply({}, {}, {{7, {.bytes = 1, .files = 1}}}));
+  REQUIRE_OK(store.CommitAll());
+  CHECK_FALSE(usage(7));
+  // In the group that makes the quota.
+  const std::string key = QuotaKey(7, QuotaPart::kUsage);
+  REQUIRE_OK(store.Apply({{key, EncodeUsage({.bytes = 100, .files = 10})}}, {}, {}));
+  REQUIRE_OK(store.Apply({}, {}, {{7, {.bytes = 5, .files = -1}}}));
+  REQUIRE_OK(store.CommitAll());
+  CHECK(usage(7) == QuotaUsage{.bytes = 105, .files = 9});
+  // In later groups, several times.
+  REQUIRE_OK(store.Apply({}, {}, {{7, {.bytes = 1}}, {7, {.bytes = 2}}, {8, {.bytes = 2}}}));
+  REQUIRE_OK(store.Apply({}, {}, {{7, {.files = 3}}}));
+  REQUIRE_OK(store.CommitAll());
+  CHECK(usage(7) == QuotaUsage{.bytes = 108, .files = 12});
+  CHECK_FALSE(usage(8));
+  // A removed quota, before and after the removal.
+  REQUIRE_OK(store.Apply({}, {}, {{7, {.bytes = 1}}}));
+  REQUIRE_OK(store.Apply({{key, std::nullopt}}, {}, {}));
+  REQUIRE_OK(store.Apply({}, {}, {{7, {.bytes = 1}}}));
+  REQUIRE_OK(store.CommitAll());
+  CHECK_FALSE(usage(7));
+  REQUIRE_OK(store.Close());
 }
 
 TEST_CASE("snapshots, versions and their list have their bytes") {

@@ -259,7 +259,7 @@ TEST_CASE("unreadable inodes are removed, but directories with names are recreat
     RequireRepaired(store, RepairMode::kAll, {"inode-missing"});
   }
   SECTION("keys of no table") {
-    store.Put("quagga", "");
+    store.Put("Quagga", "");
     store.Put("cc", "");
     // Damage and scrub records are kept.
     const std::string damage =

@@ -1,0 +1,164 @@
+// The mount options uid=, gid= and umask= through the kernel: what is shown, what is stored, and
+// which rights count.
+#include <dirent.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "tests/fs/fuse/mounted_file_system.h"
+#include "tests/fs/fuse/posix_calls.h"
+#include "tests/support/catch.h"
+#include "tests/support/memory_file_system.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr uid_t kShownUser = 4001;
+constexpr gid_t kShownGroup = 4002;
+constexpr uid_t kStranger = 4003;
+
+MountOptions Showing(const OwnerMapping& owners) {
+  MountOptions options;
+  options.allow_other = true;
+  options.owners = owners;
+  return options;
+}
+
+// Runs `act` as `user`, whose group has the same number. Returns what `act` returns, an errno.
+template <typename Action>
+int As(uid_t user, Action act) {
+  const pid_t child = fork();
+  if (child == 0) _exit(setgid(user) == 0 && setuid(user) == 0 ? act() : 255);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+int OpenOutcome(const std::string& path, int flags) {
+  return open(path.c_str(), flags, 0600) < 0 ? errno : 0;
+}
+
+// A store whose root directory all users may change, with a file of user 12.
+struct Stored {
+  MemoryFileSystem fs;
+  InodeNumber file = 0;
+
+  Stored() {
+    AttributeChange open_to_all;
+    open_to_all.mode = 01777;
+    REQUIRE_OK(fs.SetAttributes(kRootInode, open_to_all));
+    auto made = fs.CreateFile(kRootInode, "file", 04751, {.uid = 12, .gid = 34});
+    REQUIRE_OK(made);
+    file = made->inode;
+    fs.ReleaseFile(file);
+  }
+  Attributes Now(InodeNumber inode) {
+    auto attributes = fs.GetAttributes(inode);
+    REQUIRE_OK(attributes);
+    return *attributes;
+  }
+  Attributes Named(const std::string& name) {
+    auto attributes = fs.Lookup(kRootInode, name);
+    REQUIRE_OK(attributes);
+    fs.Forget(attributes->inode, 1);
+    return *attributes;
+  }
+};
+
+TEST_CASE("All files show the owners and the permission bits of the mount") {
+  Stored stored;
+  MountedFileSystem mount(stored.fs,
+                          Showing({.uid = kShownUser, .gid = kShownGroup, .umask = 027}));
+  REQUIRE(Outcome(mkdir((mount / "directory").c_str(), 0700)) == 0);
+  REQUIRE(Outcome(symlink("file", (mount / "link").c_str())) == 0);
+  const auto check = [&](const std::string& name, mode_t mode) {
+    CAPTURE(name);
+    const struct stat shown = StatOf(mount / name);
+    CHECK(shown.st_mode == mode);
+    CHECK(shown.st_uid == kShownUser);
+    CHECK(shown.st_gid == kShownGroup);
+    struct statx extended = {};
+    REQUIRE(Outcome(statx(AT_FDCWD, (mount / name).c_str(), AT_SYMLINK_NOFOLLOW,
+                          STATX_BASIC_STATS | STATX_BTIME, &extended)) == 0);
+    CHECK(extended.stx_mode == mode);
+    CHECK(extended.stx_uid == kShownUser);
+    CHECK(extended.stx_gid == kShownGroup);
+  };
+  for (int round = 0; round < 2; ++round) {
+    check(".", S_IFDIR | 0750);
+    check("file", S_IFREG | 0750);
+    check("directory", S_IFDIR | 0750);
+    check("link", S_IFLNK | 0750);
+    mount.DropCaches();
+  }
+  // The listing brings attributes, too.
+  DIR* const listing = opendir(mount.path().c_str());
+  REQUIRE(listing != nullptr);
+  while (const dirent* entry = readdir(listing)) {
+    if (std::string_view(entry->d_name) == "..") continue;
+    CHECK(StatOf(mount / entry->d_name).st_uid == kShownUser);
+  }
+  closedir(listing);
+}
+
+TEST_CASE("Changes of owners and permission bits are stored and not shown") {
+  Stored stored;
+  MountedFileSystem mount(stored.fs,
+                          Showing({.uid = kShownUser, .gid = kShownGroup, .umask = 022}));
+  const std::string file = mount / "file";
+  REQUIRE(Outcome(chmod(file.c_str(), 0640)) == 0);
+  REQUIRE(Outcome(chown(file.c_str(), 56, 78)) == 0);
+  CHECK(StatOf(file).st_mode == (S_IFREG | 0755));
+  CHECK(StatOf(file).st_uid == kShownUser);
+  CHECK(stored.Now(stored.file).mode == (S_IFREG | 0640));
+  CHECK(stored.Now(stored.file).uid == 56);
+  CHECK(stored.Now(stored.file).gid == 78);
+  // The shown owner may change the mode, and no other user may.
+  CHECK(As(kShownUser, [&] { return Outcome(chmod(file.c_str(), 0600)); }) == 0);
+  CHECK(stored.Now(stored.file).mode == (S_IFREG | 0600));
+  CHECK(As(56, [&] { return Outcome(chmod(file.c_str(), 0777)); }) == EPERM);
+}
+
+TEST_CASE("Permissions are those of the shown owners and bits") {
+  Stored stored;
+  AttributeChange closed;
+  closed.mode = 0;
+  REQUIRE_OK(stored.fs.SetAttributes(stored.file, closed));
+  MountedFileSystem mount(stored.fs, Showing({.uid = kShownUser, .gid = {}, .umask = 077}));
+  CHECK(As(kShownUser, [&] { return OpenOutcome(mount / "file", O_RDWR); }) == 0);
+  CHECK(As(kStranger, [&] { return OpenOutcome(mount / "file", O_RDONLY); }) == EACCES);
+  CHECK(As(12, [&] { return OpenOutcome(mount / "file", O_RDONLY); }) == EACCES);
+}
+
+TEST_CASE("A new file is stored with its real user and mode") {
+  Stored stored;
+  MountedFileSystem mount(stored.fs, Showing({.uid = kShownUser, .gid = kShownGroup, .umask = 0}));
+  REQUIRE(As(kStranger, [&] { return OpenOutcome(mount / "new", O_WRONLY | O_CREAT); }) == 0);
+  CHECK(StatOf(mount / "new").st_uid == kShownUser);
+  CHECK(StatOf(mount / "new").st_mode == (S_IFREG | 0777));
+  CHECK(stored.Named("new").uid == kStranger);
+  CHECK(stored.Named("new").gid == kStranger);
+  CHECK(stored.Named("new").mode == (S_IFREG | 0600));
+}
+
+TEST_CASE("A file does not run with the rights of an owner that it only seems to have") {
+  Stored stored;
+  AttributeChange privileged;
+  privileged.mode = 06751;
+  REQUIRE_OK(stored.fs.SetAttributes(stored.file, privileged));
+  {
+    MountedFileSystem mount(stored.fs, Showing({.uid = 0, .gid = {}, .umask = {}}));
+    CHECK(StatOf(mount / "file").st_mode == (S_IFREG | 02751));
+  }
+  {
+    MountedFileSystem mount(stored.fs, Showing({.uid = {}, .gid = 0, .umask = {}}));
+    CHECK(StatOf(mount / "file").st_mode == (S_IFREG | 04751));
+    CHECK(StatOf(mount / "file").st_uid == 12);
+    CHECK(StatOf(mount / "file").st_gid == 0);
+  }
+  MountedFileSystem mount(stored.fs, Showing({.uid = {}, .gid = {}, .umask = 0}));
+  CHECK(StatOf(mount / "file").st_mode == (S_IFREG | 0777));
+}
+
+}  // namespace
+}  // namespace siltfs::testing

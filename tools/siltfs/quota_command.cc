@@ -1,0 +1,277 @@
+// siltfs quota: limits of directories in a mounted store (docs/quotas.md).
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "fs/control/client.h"
+#include "store/base/size_text.h"
+#include "store/base/thread_annotations.h"
+#include "store/env/mountpoint.h"
+#include "store/env/source_tree.h"
+#include "tools/siltfs/command.h"
+#include "tools/siltfs/json_output.h"
+#include "tools/siltfs/printable_text.h"
+#include "tools/siltfs/size_option.h"
+#include "tools/siltfs/store_place.h"
+#include "tools/siltfs/transfer_progress.h"
+
+namespace siltfs {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Arguments {
+  std::string directory;
+  std::vector<std::string> places;
+  std::optional<std::string> bytes;
+  std::optional<std::string> files;
+  bool json = false;
+};
+
+// A directory in a mount.
+struct Place {
+  control::DaemonAddress address;
+  uint64_t inode = 0;
+  bool is_mountpoint = false;
+};
+
+Result<Place> Find(const std::string& path) {
+  const auto opened = SourceDirectory::OpenForNames(path);
+  // A missing path is no missing store, which has its own exit code.
+  if (opened.status().Is(StatusCode::kNotFound))
+    return Status(StatusCode::kIoError, "there is no such directory").At(path);
+  SILTFS_RETURN_IF_ERROR(opened.status());
+  SILTFS_ASSIGN_OR_RETURN(const SourceAttributes attributes, (*opened)->Attributes());
+  Place place;
+  SILTFS_ASSIGN_OR_RETURN(place.address, AddressAround(path));
+  if (place.address.mountpoint.empty())
+    return Status(StatusCode::kNotFound, "is not in a mounted siltfs file system").At(path);
+  place.inode = attributes.inode;
+  SILTFS_ASSIGN_OR_RETURN(const auto mount, FindMount(path));
+  place.is_mountpoint = mount.has_value();
+  return place;
+}
+
+Result<Json> Ask(const Place& place, Json arguments) {
+  return control::AskWith(place.address, {.command = "quota", .arguments = std::move(arguments)},
+                          control::Patience::WhileItRuns());
+}
+
+// The path of a quota as users see it.
+std::string ShownPath(const Json& quota, const std::string& mountpoint) {
+  const auto path = quota.value("path", std::string());
+  if (path.empty()) return fmt::format("inode {}", quota.value("directory", uint64_t{0}));
+  if (path == "/") return mountpoint;
+  return mountpoint == "/" ? path : mountpoint + path;
+}
+
+std::string Line(const Json& quota, const std::string& mountpoint) {
+  const auto part = [&quota](const char* used, const char* limit, auto text) {
+    const std::string most = quota.at(limit).is_null() ? "no limit" : text(quota.at(limit));
+    return fmt::format("{:>10} of {:>10}", text(quota.at(used)), most);
+  };
+  return fmt::format(
+      "{}  {} files  {}\n",
+      part("bytes", "bytes_limit",
+           [](const Json& number) { return FormatSize(number.get<uint64_t>()); }),
+      part("files", "files_limit",
+           [](const Json& number) { return std::to_string(number.get<uint64_t>()); }),
+      Printable(ShownPath(quota, mountpoint)));
+}
+
+// Asks the daemon now and then how many files it has counted.
+class CountWatch {
+ public:
+  explicit CountWatch(const Place& place) : place_(place), thread_([this] { Run(); }) {}
+  ~CountWatch() {
+    {
+      const MutexLock lock(mutex_);
+      ended_ = true;
+      changed_.NotifyAll();
+    }
+    thread_.join();
+  }
+  CountWatch(const CountWatch&) = delete;
+  CountWatch& operator=(const CountWatch&) = delete;
+
+  const std::atomic<uint64_t>& counted() const { return counted_; }
+
+ private:
+  static constexpr std::chrono::milliseconds kInterval{500};
+
+  void Run() SILTFS_EXCLUDES(mutex_) {
+    while (!Ended()) {
+      const auto answer = control::Ask(place_.address, "quota progress");
+      if (answer.ok()) counted_ = answer->value("counted", uint64_t{0});
+    }
+  }
+  bool Ended() SILTFS_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    if (!ended_) changed_.WaitFor(mutex_, kInterval);
+    return ended_;
+  }
+
+  const Place& place_;
+  std::atomic<uint64_t> counted_ = 0;
+  Mutex mutex_;
+  CondVar changed_;
+  bool ended_ SILTFS_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+ExitCode FailAt(Surroundings& surroundings, Status failure, const std::string& path) {
+  if (failure.path().empty()) failure = std::move(failure).At(path);
+  return Fail(surroundings, failure);
+}
+
+ExitCode Print(Surroundings& surroundings, const Arguments& arguments, const Place& place,
+               const Json& quota) {
+  if (arguments.json) {
+    PrintJson(surroundings, quota);
+  } else {
+    surroundings.out << Line(quota, place.address.mountpoint) << std::flush;
+  }
+  return ExitCode::kDone;
+}
+
+Result<Json> LimitsOf(const Arguments& arguments, uint64_t inode) {
+  Json wanted = {{"action", "set"}, {"directory", inode}};
+  if (arguments.bytes) {
+    SILTFS_ASSIGN_OR_RETURN(const uint64_t bytes, ParseSizeOption("--bytes", *arguments.bytes));
+    wanted["bytes"] = bytes;
+  }
+  if (arguments.files) {
+    SILTFS_ASSIGN_OR_RETURN(const uint64_t files, ParseSizeOption("--files", *arguments.files));
+    wanted["files"] = files;
+  }
+  return wanted;
+}
+
+ExitCode Set(const Arguments& arguments, Surroundings& surroundings) {
+  // A wrong limit must not depend on the directory.
+  const auto valid = LimitsOf(arguments, 0);
+  if (!valid.ok()) return Fail(surroundings, valid.status());
+  if (!arguments.bytes && !arguments.files) {
+    return Fail(surroundings, Status(StatusCode::kInvalidArgument,
+                                     "a quota needs --bytes SIZE, --files NUMBER, or both"));
+  }
+  const auto place = Find(arguments.directory);
+  if (!place.ok()) return Fail(surroundings, place.status());
+  // Data that the kernel still holds would count only later.
+  const Status synced = SyncMount(place->address.mountpoint);
+  if (!synced.ok()) return FailAt(surroundings, synced, arguments.directory);
+  const auto wanted = LimitsOf(arguments, place->inode);
+  if (!wanted.ok()) return Fail(surroundings, wanted.status());
+  Result<Json> quota = Json();
+  {
+    const CountWatch watch(*place);
+    const TransferProgress progress(surroundings, "quota", arguments.directory, watch.counted());
+    quota = Ask(*place, *wanted);
+  }
+  if (!quota.ok()) return FailAt(surroundings, quota.status(), arguments.directory);
+  return Print(surroundings, arguments, *place, *quota);
+}
+
+ExitCode Remove(const Arguments& arguments, Surroundings& surroundings) {
+  const auto place = Find(arguments.directory);
+  if (!place.ok()) return Fail(surroundings, place.status());
+  const auto quota = Ask(*place, {{"action", "remove"}, {"directory", place->inode}});
+  if (!quota.ok()) return FailAt(surroundings, quota.status(), arguments.directory);
+  return Print(surroundings, arguments, *place, *quota);
+}
+
+// The quotas that the paths name: all quotas of a mountpoint, or the one that a directory counts
+// against. Adds lines to `text`.
+Result<Json> Collect(const std::vector<std::string>& paths, std::string& text) {
+  Json quotas = Json::array();
+  for (const std::string& path : paths) {
+    SILTFS_ASSIGN_OR_RETURN(const Place place, Find(path));
+    const Json arguments = place.is_mountpoint ? Json{{"action", "list"}}
+                                               : Json{{"action", "show"}, {"inode", place.inode}};
+    auto answer = Ask(place, arguments);
+    if (!answer.ok()) {
+      Status failure = answer.status();
+      return failure.path().empty() ? std::move(failure).At(path) : failure;
+    }
+    const Json found = place.is_mountpoint ? answer->at("quotas") : Json::array({*answer});
+    for (const Json& quota : found) {
+      quotas.push_back(quota);
+      quotas.back()["mountpoint"] = place.address.mountpoint;
+      text += Line(quota, place.address.mountpoint);
+    }
+  }
+  return Json{{"quotas", std::move(quotas)}};
+}
+
+ExitCode Show(const Arguments& arguments, Surroundings& surroundings) {
+  std::string text;
+  const auto quotas = Collect(arguments.places, text);
+  if (!quotas.ok()) return Fail(surroundings, quotas.status());
+  if (arguments.json) {
+    PrintJson(surroundings, *quotas);
+  } else {
+    surroundings.out << text << std::flush;
+  }
+  return ExitCode::kDone;
+}
+
+std::shared_ptr<Arguments> AddDirectory(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("DIR", arguments->directory, "A directory in a mounted store")->required();
+  app.add_flag("--json", arguments->json, "Print one JSON document");
+  return arguments;
+}
+
+std::function<ExitCode()> ConfigureSet(CLI::App& app, Surroundings& surroundings) {
+  const auto arguments = AddDirectory(app);
+  app.add_option("--bytes", arguments->bytes, "Most logical bytes of the files below; 0: no limit")
+      ->option_text("SIZE");
+  app.add_option("--files", arguments->files, "Most files and directories below; 0: no limit")
+      ->option_text("NUMBER");
+  return [arguments, &surroundings] { return Set(*arguments, surroundings); };
+}
+
+std::function<ExitCode()> ConfigureShow(CLI::App& app, Surroundings& surroundings) {
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("DIR|MOUNTPOINT", arguments->places,
+                 "Directories below a quota, or mounts, of which all quotas are shown")
+      ->required();
+  app.add_flag("--json", arguments->json, "Print one JSON document");
+  return [arguments, &surroundings] { return Show(*arguments, surroundings); };
+}
+
+std::function<ExitCode()> ConfigureRemove(CLI::App& app, Surroundings& surroundings) {
+  const auto arguments = AddDirectory(app);
+  return [arguments, &surroundings] { return Remove(*arguments, surroundings); };
+}
+
+}  // namespace
+
+std::function<ExitCode()> ConfigureQuota(CLI::App& app, Surroundings& surroundings) {
+  app.require_subcommand(1);
+  std::vector<std::pair<CLI::App*, std::function<ExitCode()>>> runs;
+  const auto add = [&](const char* name, const char* description, ConfigureCommand configure) {
+    CLI::App* const made = app.add_subcommand(name, description);
+    made->set_help_flag("-h,--help", "Print this help and exit");
+    runs.emplace_back(made, configure(*made, surroundings));
+  };
+  add("set", "Limit what a directory may hold", ConfigureSet);
+  add("show", "Show limits and usage", ConfigureShow);
+  add("remove", "Remove the limits of a directory", ConfigureRemove);
+  return [runs] {
+    for (const auto& [subcommand, run] : runs) {
+      if (subcommand->parsed()) return run();
+    }
+    return ExitCode::kUsage;
+  };
+}
+
+}  // namespace siltfs
