@@ -125,7 +125,7 @@ inline constexpr std::string_view kNotesKey = "e";
 inline constexpr std::string_view kScrubKey = "v";
 inline constexpr std::string_view kLastScrubKey = "f";
 inline constexpr std::string_view kSavingsHistoryKey = "a";
-inline constexpr std::string_view kScrubHistoryKey = "q";
+inline constexpr std::string_view kScrubHistoryKey = "j";
 // The number of the next snapshot (little-endian, 8 bytes); absent if there never was a snapshot.
 inline constexpr std::string_view kNextSnapshotKey = "m";
 

@@ -339,7 +339,7 @@ TEST_CASE("every metadata key is encoded as in docs/format.md, and parsed again"
   CHECK(kScrubKey == "v");
   CHECK(kLastScrubKey == "f");
   CHECK(kSavingsHistoryKey == "a");
-  CHECK(kScrubHistoryKey == "q");
+  CHECK(kScrubHistoryKey == "j");
   CHECK(kIdRangesKey == "r");
   CHECK(kCommitNumberKey == "c");
   CHECK(kCountersKey == "t");
