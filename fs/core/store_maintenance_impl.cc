@@ -139,6 +139,8 @@ Status StoreMaintenanceImpl::Failure() const {
   const Status failure = store_.metadata().failure();
   // Metadata learns of a failure of the chunk store with the next commit.
   return failure.ok() ? store_.chunks().failure() : failure;
+}
+
 StoreActivityReport StoreMaintenanceImpl::GetActivity() {
   const TrafficCounters& traffic = parts_.traffic;
   StoreActivityReport report;
@@ -180,7 +182,7 @@ StoreActivityReport StoreMaintenanceImpl::GetActivity() {
   } else {
     space.status().IgnoreError("the other counters are useful without the disk's");
   }
-  report.read_only = !store_.metadata().failure().ok() || !store_.chunks().failure().ok();
+  report.read_only = !Failure().ok();
   return report;
 }
 

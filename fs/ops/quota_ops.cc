@@ -172,6 +172,8 @@ Result<QuotaUsage> QuotaOps::Enter(InodeNumber number, QuotaNumber quota) {
   // The deferred changes count as before.
   SILTFS_RETURN_IF_ERROR(inodes_.LoadAndFlush(*inode));
   if (inode->record.quota == quota) return QuotaUsage{};  // another name of the file
+  // A file that has a name below another directory with a quota goes on counting there.
+  if (store_.quotas().Existing(inode->record.quota) != kNoQuota) return QuotaUsage{};
   inode->record.quota = quota;
   Change change;
   change.Save(*inode);

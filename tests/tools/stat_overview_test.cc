@@ -59,7 +59,7 @@ Mounted     on /mnt (process 17)
 Requests    through /dev/fuse
 Health      OK: 40.0 GiB of data in 30.0 GiB,
             disk 40% full, verified 3 days ago
-Disk        [######xximooo.....................]
+Disk        [######xmiooo......................]
             # 20.0 GiB data  x 5.0 GiB dead
             m 5.0 GiB metadata  i 1.0 MiB index
             o 10.0 GiB of other files

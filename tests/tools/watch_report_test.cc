@@ -112,7 +112,7 @@ TEST_CASE("The view shows the last interval and the course before it") {
   const std::string text = view.Draw("12:00:00", {.columns = 100});
   CHECK(text == R"(/mnt  12:00:00  every 2 s
 Reads       100.0 MiB/s    1500/s   #
-Writes       10.0 MiB/s     100/s   :
+Writes       10.0 MiB/s     100/s   .
 Dedup       3.00 : 1  9.0 MiB/s cut into chunks, 3.0 MiB/s new; 3.00 : 1 since the start
 Caches      blocks 90%, names without the index 50%
 Index       500 lookups/s, 15 reads/s, 1.0 MiB/s written
@@ -146,7 +146,8 @@ TEST_CASE("The report of a daemon's activity is decoded as it was encoded") {
   const auto back = ActivityFromJson(json);
   REQUIRE_OK(back);
   CHECK(ToJson(*back) == json);
-  for (const auto& [pointer, value] : json.flatten().items()) {
+  const nlohmann::json flat = json.flatten();
+  for (const auto& [pointer, value] : flat.items()) {
     INFO(pointer);
     nlohmann::json wrong = json;
     wrong[nlohmann::json::json_pointer(pointer)] = "x";
