@@ -16,15 +16,18 @@ constexpr uint64_t kReserveShareAtRest = 128;
 Status CloseStore(const PartsToClose& parts) {
   SILTFS_RETURN_IF_ERROR(parts.metadata.CommitAll());
   parts.reserve.Enter(SpaceReserve::Phase::kClosing);
-  auto stats = parts.maintenance.GetStats();  // needs the parts that Finish ends
+  std::optional<Result<FileSystemStats>> stats;
+  if (parts.maintenance != nullptr)
+    stats = parts.maintenance->GetStats();  // needs the parts that Finish ends
   std::vector<Mutation> last;
   SILTFS_RETURN_IF_ERROR(parts.chunks.Finish(last));
   parts.jobs.recompressor().TakeOwed(last);
-  if (stats.ok()) {
-    stats->stored_bytes = parts.chunks.totals().stored_bytes;
-    if (auto sizes = parts.maintenance.LastSizes(*stats)) last.push_back(*std::move(sizes));
-  } else {
-    stats.status().IgnoreError("the sample of the store's sizes is left out");
+  if (stats && stats->ok()) {
+    FileSystemStats& sampled = stats->value();
+    sampled.stored_bytes = parts.chunks.totals().stored_bytes;
+    if (auto sizes = parts.maintenance->LastSizes(sampled)) last.push_back(*std::move(sizes));
+  } else if (stats) {
+    stats->status().IgnoreError("the sample of the store's sizes is left out");
   }
   SILTFS_RETURN_IF_ERROR(parts.index.Close());
   if (parts.guide != nullptr)

@@ -32,7 +32,7 @@ struct PartsToClose {
   IdAllocator& ids;
   ChunkStore& chunks;
   NearDuplicates* near_duplicates;
-  StoreMaintenanceImpl& maintenance;  // stopped
+  StoreMaintenanceImpl* maintenance;  // stopped; null if the store keeps no history of its sizes
   MaintenanceJobs& jobs;              // stopped
   IndexReplay* replay;                // stopped
 };

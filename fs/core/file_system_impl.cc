@@ -142,7 +142,7 @@ Status FileSystemImpl::Close() {
                      .ids = *ids_,
                      .chunks = *chunks_,
                      .near_duplicates = near_duplicates_.get(),
-                     .maintenance = maintenance_,
+                     .maintenance = &maintenance_,
                      .jobs = *jobs_,
                      .replay = replay_.get()});
 }

@@ -62,6 +62,7 @@ class Store::Impl {
                                 .ids = *parts_->ids,
                                 .chunks = *parts_->chunks,
                                 .near_duplicates = parts_->near_duplicates.get(),
+                                .maintenance = nullptr,
                                 .jobs = *parts_->jobs,
                                 .replay = parts_->replay.get()});
     if (!closed.Is(StatusCode::kNoSpace)) End();

@@ -139,7 +139,7 @@ bool GoRoundMap(ByteView bytes) {
   });
 }
 
-constexpr std::array<bool (*)(ByteView), 22> kRecords = {
+constexpr std::array<bool (*)(ByteView), 24> kRecords = {
     GoRoundSuperblock,
     GoRoundSegmentHeader,
     GoRoundText<NameEntry>,

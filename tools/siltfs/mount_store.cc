@@ -196,6 +196,8 @@ std::string ExplainMountOption(const Status& wrong) {
   const auto closest = FindClosestName(name.substr(0, name.find_first_of("=\"")), names);
   return fmt::format("{}{} (try siltfs mount --help)", sentence,
                      closest ? fmt::format(", did you mean {}?", names[*closest]) : "");
+}
+
 // Returns the directory of the store, which the request may name by its UUID or label.
 Result<std::string> FindStore(const MountRequest& request, const std::vector<std::string>& search,
                               Env& env) {

@@ -45,17 +45,20 @@ class SlowMaintenance final : public testing::MemoryMaintenance {
 class Daemon {
  public:
   explicit Daemon(StoreMaintenance& maintenance) {
-    control::ServerOptions options{
-        .store = directory_.path(), .own_uid = 0, .identity = [] { return Json::object(); }};
+    control::ServerOptions options{.store = directory_.path(),
+                                   .own_uid = 0,
+                                   .identity = [] { return Json::object(); },
+                                   .handlers = {}};
     options.sessions = {{kSurveySession,
                          {.check = [](const Json&) { return Status::Ok(); },
                           .greeting = {{"version", kSurveyVersion}},
                           .run =
                               [&maintenance](LocalStream& stream, const Json&,
                                              const std::function<bool()>& stopped) {
-                                return ServeSurvey(maintenance, "/store",
-                                                   {.pid = 1, .mountpoint = "/mnt"}, stream,
-                                                   stopped);
+                                return ServeSurvey(
+                                    maintenance, "/store",
+                                    {.pid = 1, .mountpoint = "/mnt", .transport = ""}, stream,
+                                    stopped);
                               }}}};
     auto started = control::Server::Start(std::move(options));
     REQUIRE_OK(started);
