@@ -35,12 +35,12 @@ TEST_CASE("Help and version go to standard output and succeed") {
   CHECK(Run({"siltfs", "--version"}).out.starts_with("siltfs 0."));
 }
 
-TEST_CASE("Help lists exactly the existing commands") {
+TEST_CASE("Help lists the commands") {
   const std::string help = Run({"siltfs", "--help"}).out;
-  for (const char* command : {"mkfs", "mount", "umount", "stat", "settle", "gc", "scrub", "fsck",
-                              "list", "check-health", "metrics", "explain", "index"})
+  for (const char* command :
+       {"mkfs", "mount", "umount", "stat", "settle", "gc", "scrub", "fsck", "list", "check-health",
+        "metrics", "explain", "report", "du", "find-duplicates", "tune", "quota", "index"})
     CHECK(Has(help, command));
-  for (const char* command : {"report"}) CHECK_FALSE(Has(help, command));
 }
 
 TEST_CASE("A usage error exits 2 with one sentence and nothing on standard output") {

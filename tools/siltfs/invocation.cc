@@ -28,11 +28,11 @@ CLI::App& RootOf(CLI::App& app) {
   return app.get_parent() == nullptr ? app : RootOf(*app.get_parent());
 }
 
-// Searches the commands of all groups, so "siltfs verify" suggests "siltfs index verify". Of
-// equally close names, prefers one in `group`.
+// "siltfs verify" suggests "siltfs index verify". But if the group is named, only its own commands
+// come into question.
 std::string SuggestCommand(CLI::App& group, std::string_view word) {
   std::vector<CLI::App*> commands = CommandsOf(group);
-  CollectCommands(RootOf(group), commands);
+  if (group.get_parent() == nullptr) CollectCommands(group, commands);
   std::vector<std::string> names;
   for (const CLI::App* command : commands) names.push_back(command->get_name());
   const auto closest = FindClosestName(word, names);

@@ -42,8 +42,7 @@ std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundin
       "\"visible\" or \"off\" (hidden)\n"
       "  snapshot=NAME         this snapshot alone, read-only\n"
       "  io_uring=auto|on|off  get requests through io_uring if the kernel offers that (auto)\n"
-      "  search=PATHS          where UUID= and LABEL= find a store, instead of in the places in\n"
-      "                        /etc/siltfs/stores; separated by colons\n"
+      "  search=PATHS          where UUID= and LABEL= search for stores, separated by colons\n"
       "  debug                 log every request\n"
       "Also suid and dev (only for the superuser; off by default), nosuid, nodev, noexec,\n"
       "noatime, sync, dirsync and context=..., as in mount(8).");

@@ -39,9 +39,7 @@ Result<SourceAttributes> SourceAt(const std::string& path) {
 }
 
 Status NotMounted(const std::string& path) {
-  return Status(StatusCode::kNotFound,
-                "is not in a mounted siltfs file system; mount its store first")
-      .At(path);
+  return Status(StatusCode::kNotFound, "is not in a mounted siltfs file system").At(path);
 }
 
 Result<control::DaemonAddress> MountAround(const std::string& path) {
