@@ -19,15 +19,14 @@ Status CloseStore(const PartsToClose& parts) {
   std::optional<Result<FileSystemStats>> stats;
   if (parts.maintenance != nullptr)
     stats = parts.maintenance->GetStats();  // needs the parts that Finish ends
+  const bool sampled = stats && stats->ok();
   std::vector<Mutation> last;
   SILTFS_RETURN_IF_ERROR(parts.chunks.Finish(last));
   parts.jobs.recompressor().TakeOwed(last);
-  if (stats && stats->ok()) {
-    FileSystemStats& sampled = stats->value();
-    sampled.stored_bytes = parts.chunks.totals().stored_bytes;
-    if (auto sizes = parts.maintenance->LastSizes(sampled)) last.push_back(*std::move(sizes));
-  } else if (stats) {
-    stats->status().IgnoreError("the sample of the store's sizes is left out");
+  if (sampled) {  // without statistics, the sample of the store's sizes is left out
+    FileSystemStats& sizes = stats->value();
+    sizes.stored_bytes = parts.chunks.totals().stored_bytes;
+    if (auto sample = parts.maintenance->LastSizes(sizes)) last.push_back(*std::move(sample));
   }
   SILTFS_RETURN_IF_ERROR(parts.index.Close());
   if (parts.guide != nullptr)

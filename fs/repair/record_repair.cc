@@ -145,6 +145,8 @@ class RecordRepair {
         case Table::kGarbage:
         case Table::kScrub:
         case Table::kLastScrub:
+        case Table::kSavingsHistory:
+        case Table::kScrubHistory:
           if (key.size() != 1) edit_.Remove(key);
           break;
         case Table::kDamage:

@@ -111,7 +111,9 @@ TEST_CASE("each finding starts the hooks once, with what was found") {
   CHECK(third.event == "failure");
   CHECK(third.message == "the disk has failed");
   watch.End();
-  watch.ReportFailure(Status(StatusCode::kIoError, "it was told"));
+  const Status failure(StatusCode::kIoError, "it was told");
+  watch.ReportFailure(failure);
+  CHECK_FALSE(failure.ok());
   CHECK(events.All().size() == 3);
 }
 

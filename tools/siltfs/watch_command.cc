@@ -80,17 +80,18 @@ class Watch {
     if (!signals.ok()) return Fail(surroundings_, signals.status());
     Interruption interruption(**signals);
     Pause pause(interruption);
-    auto before = Begin();
-    if (!before.ok()) return Fail(surroundings_, before.status());
+    const auto first = Begin();
+    if (!first.ok()) return Fail(surroundings_, first.status());
+    StoreActivityReport before = *first;
     while (true) {
       const auto present = Wait(pause);
       if (!present.ok()) return End(present.status());
       if (!*present) return ExitCode::kInterrupted;
-      auto after = Read();
+      const auto after = Read();
       if (!after.ok()) return End(after.status());
-      Show(Between(*before, *after));
+      Show(Between(before, *after));
       if (!surroundings_.out) return ExitCode::kDone;  // RunSiltfs reports the failed write
-      before = std::move(after);
+      before = *after;
     }
   }
 

@@ -160,7 +160,7 @@ TEST_CASE("a removal of paths and a collection free exactly the exclusive bytes"
   for (const uint64_t seed : {1, 2, 3, 4, 5, 6}) {
     UsedStore store(seed);
     for (int step = 0; step < 70; ++step) store.Step();
-    for (int round = 0; round < 4; ++round) {
+    for (int round = 0; round < 8; ++round) {
       INFO("seed " << seed << ", round " << round);
       const auto paths = store.AnyPaths(1 + store.random().Below(3));
       const GarbageReport left_before = store.Collect();
