@@ -29,16 +29,16 @@ CLI::App& RootOf(CLI::App& app) {
   return app.get_parent() == nullptr ? app : RootOf(*app.get_parent());
 }
 
-// "siltfs verify" suggests "siltfs index verify". If the group is named, the names of other groups
-// come into question only if they are equal: "siltfs index gc" suggests "siltfs gc".
+// "siltfs verify" suggests "siltfs index verify". If the group is named, only one command outside
+// of it comes into question: "siltfs index gc" suggests "siltfs gc".
 std::string SuggestCommand(CLI::App& group, std::string_view word) {
   std::vector<CLI::App*> commands = CommandsOf(group);
-  std::vector<CLI::App*> all;
-  CollectCommands(RootOf(group), all);
-  const bool named = group.get_parent() != nullptr;
-  std::ranges::copy_if(all, std::back_inserter(commands), [&](const CLI::App* command) {
-    return !named || command->get_name() == word;
-  });
+  if (group.get_parent() == nullptr) {
+    CollectCommands(group, commands);
+  } else {
+    std::ranges::copy_if(CommandsOf(RootOf(group)), std::back_inserter(commands),
+                         [&](const CLI::App* command) { return command->get_name() == word; });
+  }
   std::vector<std::string> names;
   for (const CLI::App* command : commands) names.push_back(command->get_name());
   const auto closest = FindClosestName(word, names);
