@@ -8,6 +8,7 @@
 #include "fs/interface/directory_quotas.h"
 #include "tests/fs/core/store_fixture.h"
 #include "tests/support/catch.h"
+#include "tests/support/memory_segments.h"
 
 namespace siltfs::testing {
 
@@ -63,6 +64,7 @@ struct QuotaFixture {
   void RequireNoFindings() {
     CheckOptions options;
     options.store = store.path();
+    options.segments = SealedSegments(store.env());
     std::string findings;
     options.on_finding = [&findings](const Finding& finding) {
       findings += finding.code + ": " + finding.message + "\n";
