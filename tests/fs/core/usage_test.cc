@@ -60,7 +60,8 @@ class UsedStore {
   }
   void Remove(const UsagePath& path) {
     const auto found = fs().Lookup(path.directory, path.name);
-    if (found.status().Is(StatusCode::kNotFound)) return;  // it went with another path
+    // It may have gone with another path, or with its directory.
+    if (found.status().Is(StatusCode::kNotFound) || found.status().Is(StatusCode::kStale)) return;
     REQUIRE_OK(found);
     fs().Forget(found->inode, 1);
     if ((found->mode & 0170000) != 0040000) {
