@@ -169,6 +169,9 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   // even with an error, only totals() and next_segment_id() may be called. After kNoSpace, Finish
   // may be called again, too.
   Status Finish(std::vector<Mutation>& extra);
+  // Whether Finish has ended the writing of chunks. It must not be called again then, also if it
+  // has failed.
+  bool finished() const { return parts_.pipeline == nullptr; }
 
  private:
   Status CheckLengths(SegmentKind kind, std::span<const ByteView> chunks) const;

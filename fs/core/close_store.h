@@ -37,8 +37,9 @@ struct PartsToClose {
   IndexReplay* replay;                // stopped
 };
 
-// Commits all changes and closes the parts. No calls but this one run meanwhile. After kNoSpace,
-// the call may be repeated; after another error the store is as after a crash.
+// Commits all changes and closes the parts. No calls but this one run meanwhile. After kNoSpace the
+// call may be repeated if chunks.finished() is false; after another error, and if it is true, the
+// store is as after a crash.
 Status CloseStore(const PartsToClose& parts);
 
 }  // namespace siltfs

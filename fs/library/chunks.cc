@@ -65,7 +65,7 @@ class Store::Impl {
                                 .maintenance = nullptr,
                                 .jobs = *parts_->jobs,
                                 .replay = parts_->replay.get()});
-    if (!closed.Is(StatusCode::kNoSpace)) End();
+    if (!closed.Is(StatusCode::kNoSpace) || parts_->chunks->finished()) End();
     return closed;
   }
 

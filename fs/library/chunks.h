@@ -130,7 +130,8 @@ class Store {
   Totals totals() const;
 
   // Makes everything durable and closes the store, also if it fails. Only after kNoSpace the store
-  // stays open, and the call may be repeated; other calls must not follow.
+  // may stay open, and the call may be repeated; other calls must not follow. If the repeated call
+  // returns kClosed, the store was closed as by a crash.
   Error Close();
 
  private:

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -78,7 +77,6 @@ Json ToJson(const Arguments& arguments, const std::vector<UsageEntry>& entries, 
 }
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
-  const auto begin = std::chrono::steady_clock::now();
   auto places = FindUsagePaths(arguments.paths);
   if (!places.ok()) return Fail(surroundings, places.status());
   UsageRequest request{.scope = {}, .depth = arguments.depth};
@@ -100,15 +98,8 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
                                         .places = *places,
                                         .wanted = std::move(request),
                                         .take = take});
-  if (!result.ok()) {
-    Status failure = result.status();
-    if (failure.path().empty()) failure = std::move(failure).At(arguments.paths[0]);
-    return Fail(surroundings, failure);
-  }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  if (!result.ok()) return Fail(surroundings, result.status());
   Json document = ToJson(arguments, entries, *std::move(result));
-  document["store"] = places->address.store;
-  document["seconds"] = seconds.count();
   if (arguments.json) {
     PrintJson(surroundings, document);
   } else {

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -100,7 +99,6 @@ std::string Text(const Json& document) {
 }
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
-  const auto begin = std::chrono::steady_clock::now();
   DuplicateRequest request{.scope = {}, .limit = arguments.limit, .partial = arguments.partial};
   if (arguments.min_size) {
     const auto size = ParseSizeOption("--min-size", *arguments.min_size);
@@ -126,16 +124,9 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
                                         .places = *places,
                                         .wanted = std::move(request),
                                         .take = take});
-  if (!result.ok()) {
-    Status failure = result.status();
-    if (failure.path().empty()) failure = std::move(failure).At(arguments.paths[0]);
-    return Fail(surroundings, failure);
-  }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  if (!result.ok()) return Fail(surroundings, result.status());
   Json document = *std::move(result);
   std::move(found).AddTo(document);
-  document["store"] = places->address.store;
-  document["seconds"] = seconds.count();
   if (arguments.json) {
     PrintJson(surroundings, document);
   } else {

@@ -120,7 +120,9 @@ Result<UsagePlaces> FindUsagePaths(const std::vector<std::string>& paths) {
   return places;
 }
 
-Result<Json> AskUsage(Surroundings& surroundings, const UsageQuestion& question) {
+namespace {
+
+Result<Json> AskDaemon(Surroundings& surroundings, const UsageQuestion& question) {
   SILTFS_ASSIGN_OR_RETURN(const auto signals, PolledSignals::Block());
   const control::DaemonAddress& address = question.places.address;
   // What the kernel still holds would be missing.
@@ -136,6 +138,22 @@ Result<Json> AskUsage(Surroundings& surroundings, const UsageQuestion& question)
   }
   SILTFS_RETURN_IF_ERROR(session.stream->WriteAll(request));
   return UsageReader(surroundings, question, *signals).Read(*session.stream);
+}
+
+}  // namespace
+
+Result<Json> AskUsage(Surroundings& surroundings, const UsageQuestion& question) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto result = AskDaemon(surroundings, question);
+  if (!result.ok()) {
+    Status failure = std::move(result).status();
+    if (failure.path().empty()) return std::move(failure).At(question.subject);
+    return failure;
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  (*result)["store"] = question.places.address.store;
+  (*result)["seconds"] = seconds.count();
+  return result;
 }
 
 std::string JoinBelow(const std::string& path, const std::string& below) {

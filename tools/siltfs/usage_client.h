@@ -35,7 +35,7 @@ struct UsageQuestion {
   // Takes a line from the daemon. False if the line is none of the lists that are expected.
   std::function<Result<bool>(std::string_view line)> take;
 };
-// Returns the result.
+// Returns the result, with the keys `store` and `seconds`. Errors have a path.
 Result<nlohmann::json> AskUsage(Surroundings& surroundings, const UsageQuestion& question);
 
 // The path of something below a given path.

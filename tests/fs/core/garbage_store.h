@@ -88,6 +88,18 @@ struct GarbageStore : TemporaryDirectory, RecompressionStore {
     REQUIRE_OK(report);
     return *report;
   }
+  // Seals all segments, and removes dead chunks. Returns what is then left. In small segments,
+  // nearly always one dead chunk makes a segment worth collecting.
+  GarbageReport SealAndCollect() {
+    GarbageReport left;
+    for (int round = 0; round < 3; ++round) {
+      REQUIRE_OK(fs->SyncAll());
+      fs.reset();
+      Begin();
+      left = Collect();
+    }
+    return left;
+  }
   FileSystemStats Stats() {
     auto stats = fs->maintenance().GetStats();
     REQUIRE_OK(stats);

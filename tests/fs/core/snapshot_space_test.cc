@@ -182,18 +182,7 @@ class RandomStore {
       REQUIRE(space.freed_bytes == bytes.freed_bytes);
     }
   }
-  // Seals all segments, and removes dead chunks. Returns what is then left. In the small segments
-  // of this store, nearly always one dead chunk makes a segment worth collecting.
-  GarbageReport Collect() {
-    GarbageReport left;
-    for (int round = 0; round < 3; ++round) {
-      REQUIRE_OK(fs().SyncAll());
-      store_.fs.reset();
-      store_.Begin();
-      left = store_.Collect();
-    }
-    return left;
-  }
+  GarbageReport Collect() { return store_.SealAndCollect(); }
 
  private:
   std::string NewName() { return fmt::format("{}f{}", random_.OneIn(3) ? "d/" : "", next_file_++); }

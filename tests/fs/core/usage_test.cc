@@ -72,18 +72,7 @@ class UsedStore {
     REQUIRE_OK(fs().RemoveDirectory(path.directory, path.name));
     std::erase(directories_, found->inode);
   }
-  // Seals all segments, and removes dead chunks. Returns what is then left. In the small segments
-  // of this store, nearly always one dead chunk makes a segment worth collecting.
-  GarbageReport Collect() {
-    GarbageReport left;
-    for (int round = 0; round < 3; ++round) {
-      REQUIRE_OK(fs().SyncAll());
-      store_.fs.reset();
-      store_.Begin();
-      left = store_.Collect();
-    }
-    return left;
-  }
+  GarbageReport Collect() { return store_.SealAndCollect(); }
 
  private:
   UsagePath NewPlace() {
