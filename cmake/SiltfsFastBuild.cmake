@@ -88,7 +88,7 @@ function(siltfs_precompile kind target)
   if(NOT SILTFS_PRECOMPILED_HEADERS)
     return()
   endif()
-  if(kind STREQUAL "test_library" AND NOT CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+  if(kind STREQUAL "test_library" AND NOT CMAKE_BUILD_TYPE MATCHES "^(RelWithDebInfo|Sanitize)$")
     set(kind test) # siltfs_test_code adds no option of its own to this build
   endif()
   set(maker siltfs_precompiled_for_${kind})

@@ -67,28 +67,27 @@ if(SILTFS_SANITIZE)
   endif()
 endif()
 
-# Options for tests and command lines, in addition to siltfs_options. In builds with sanitizers,
-# inlining makes a test's assertions and a command line's templates take a quarter longer to
-# compile, although this code takes little time to run. So it is compiled without inlining. The
+# Options for code that tests share, and for test programs that spend much of their time in their own
+# code (OPTIMISED), in addition to siltfs_options. In builds with sanitizers, inlining makes a test's
+# assertions take a quarter longer to compile, so this code is compiled without inlining. The
 # libraries are compiled with inlining: they compile about as fast with it, and the tests spend
-# their time in the libraries. -O0 would not be faster overall. It saves another quarter of the
-# compilation time, but tests that compare siltfs with a model run longer by the same time.
+# their time in the libraries.
 add_library(siltfs_cold_code INTERFACE)
 target_compile_options(siltfs_cold_code INTERFACE $<$<CONFIG:Sanitize>:-fno-inline>)
 
 # Options for code that includes CLI11 or nlohmann/json and takes little time to run. These headers
 # define large inline functions, which each object contains again. With -O2, a compiler spends most
-# of its time on them. So an optimised build compiles this code with -O1.
+# of its time on them. So an optimised build compiles this code with -O1, and a build with sanitizers
+# with -O0.
 add_library(siltfs_command_code INTERFACE)
-target_link_libraries(siltfs_command_code INTERFACE siltfs_cold_code)
-target_compile_options(siltfs_command_code INTERFACE $<$<CONFIG:RelWithDebInfo>:-O1>)
+target_compile_options(siltfs_command_code INTERFACE $<$<CONFIG:RelWithDebInfo>:-O1> $<$<CONFIG:Sanitize>:-O0>)
 
-# Options for the sources of tests. In an optimised build they are compiled without optimisation,
-# which halves their compilation time; the libraries under test are optimised. Libraries that tests
-# share (siltfs_test_library) are optimised, too, because campaigns spend their time in them.
+# Options for the sources of tests. They are compiled without optimisation. That takes half of their
+# compilation time off an optimised build, and more off a build with sanitizers. The libraries under
+# test are optimised. Libraries that tests share (siltfs_test_library) are optimised, too, because
+# campaigns spend their time in them.
 add_library(siltfs_test_code INTERFACE)
-target_link_libraries(siltfs_test_code INTERFACE siltfs_cold_code)
-target_compile_options(siltfs_test_code INTERFACE $<$<CONFIG:RelWithDebInfo>:-O0>)
+target_compile_options(siltfs_test_code INTERFACE $<$<CONFIG:RelWithDebInfo,Sanitize>:-O0>)
 
 # siltfs_include_root(<out-variable> <name> <folder>...): makes an include root in the build tree
 # that has only these folders.
@@ -138,7 +137,7 @@ endfunction()
 # All programs, and the programs of the tests with one of these labels. A normal run of
 # tools/run-tests builds only this target in release mode, and runs only the tests with these labels
 # (the variable `system_labels` there). All other tests have run with AddressSanitizer before.
-set(siltfs_system_labels posix mount mount-long crash crash-finds build bench memory-segments release)
+set(siltfs_system_labels system mount mount-long crash crash-finds build bench memory-segments release)
 add_custom_target(system_tests)
 
 # siltfs_executable(<name> SOURCES <file>... [DEPENDS <target>...])
@@ -172,16 +171,24 @@ function(siltfs_test_library name)
 endfunction()
 
 # siltfs_test(<name> SOURCES <file>... [DEPENDS <target>...] [LABELS <label>...]
-#             [TIMEOUT <seconds>])
+#             [TIMEOUT <seconds>] [OPTIMISED])
 # A Catch2 program that is one entry of ctest. It links siltfs_test_support (tests/support), the
 # code that all tests share. A test that does less with a sanitizer also gets the label "release".
+# OPTIMISED: the program spends much of its time in its own sources, for example in a model, so
+# builds with sanitizers optimise these sources, too.
 function(siltfs_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE siltfs_options siltfs_test_code siltfs_test_support ${ARG_DEPENDS})
+  target_link_libraries(${name} PRIVATE siltfs_options siltfs_test_support ${ARG_DEPENDS})
   siltfs_link_fast(${name})
   siltfs_unite(${name})
-  siltfs_precompile(test ${name})
+  if(ARG_OPTIMISED AND SILTFS_SANITIZE)
+    target_link_libraries(${name} PRIVATE siltfs_cold_code)
+    siltfs_precompile(test_library ${name})
+  else()
+    target_link_libraries(${name} PRIVATE siltfs_test_code)
+    siltfs_precompile(test ${name})
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   foreach(source IN LISTS ARG_SOURCES)
     # These are the sources with test cases that sanitizers leave out, and the sources that cut the

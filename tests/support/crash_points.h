@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <numeric>
 
 #include "tests/support/test_scale.h"
@@ -22,9 +23,17 @@ inline constexpr uint64_t kLongCallStep = 1;
 inline constexpr uint64_t kShortCallStep = 5;
 #endif
 
+// The distance in a run that repeats a program with sealed segments in memory
+// (tests/support/memory_segments.h): the other run of the program tests more calls of the same code.
+inline constexpr uint64_t kRepeatedCallStep = 17;
+
 // The distance between failing calls. It is not a multiple of 2 or 3, because tests choose actions
 // by call numbers modulo 2 and 3. With a multiple, the tests would run only some of these actions.
-inline uint64_t CallStep() { return TestScale() == kWholeScale ? kLongCallStep : kShortCallStep; }
+inline uint64_t CallStep() {
+  if (TestScale() == kWholeScale) return kLongCallStep;
+  const bool repeated = std::getenv("SILTFS_TEST_SEGMENT_STORE") != nullptr;
+  return repeated ? std::max(kRepeatedCallStep, kShortCallStep) : kShortCallStep;
+}
 
 // The distance for tests that are quick enough to try every place in builds without a sanitizer.
 inline uint64_t SanitizedStep() { return kIsSanitized ? CallStep() : 1; }

@@ -10,6 +10,7 @@
 #include "store/base/random.h"
 #include "tests/fs/meta/memory_kv_store.h"
 #include "tests/support/catch.h"
+#include "tests/support/test_scale.h"
 
 namespace siltfs::testing {
 namespace {
@@ -234,7 +235,7 @@ TEST_CASE("keys of versions sort by key, and then from the newest to the oldest 
 }
 
 TEST_CASE("each snapshot shows the records as they were, whatever is changed and deleted later") {
-  const auto seed = GENERATE(range(1, 9));
+  const auto seed = GENERATE(range(1, TestScale() == kWholeScale ? 9 : 3));
   Store store(static_cast<uint64_t>(seed));
   Random random(static_cast<uint64_t>(seed) + 100);
   for (int step = 0; step < 300; ++step) {
