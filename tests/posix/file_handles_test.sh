@@ -188,5 +188,15 @@ is_stale "$kept"
 is_stale "$kept"
 reads "$file" "content, longer, changed"
 
+step "a rollback makes the handles of changed files stale until the next mount"
+handle append "$file" ", once more"
+"$siltfs" snapshot rollback "$mnt" tuesday >/dev/null
+is_stale "$file"
+reads "$(handle get moved/f/file)" "content, longer, changed"
+reads "$renamed" renamed
+is_at "$directory" moved/f
+mount_again
+reads "$file" "content, longer, changed"
+
 unmount_and_check
 echo "all well"
