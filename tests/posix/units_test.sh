@@ -39,8 +39,10 @@ StandardError=append:$work/steps-out
 ExecStopPost=systemctl --force exit
 END
 # The units name the program without a folder. While $work/slow exists, fsck does not end.
+# LeakSanitizer traces the process, which the services forbid.
 cat >"$work/bin/siltfs" <<END
 #!/bin/sh
+export ASAN_OPTIONS="\$ASAN_OPTIONS:detect_leaks=0"
 if [ "\$1" = fsck ] && [ -e "$work/slow" ]; then
   exec sleep 1000
 fi
@@ -93,6 +95,7 @@ fail() {
   [[ ! -e $work/events ]] || cat "$work/events"
   exit 1
 }
+trap 'cat "$work/out"' ERR
 state() { systemctl show --property="$2" --value "$1"; } # UNIT PROPERTY
 start_fails() {
   ! systemctl start "$1" || fail "$1 does not fail"
