@@ -27,6 +27,8 @@ install(FILES
     ${CMAKE_SOURCE_DIR}/tools/systemd/siltfs@.service
     ${CMAKE_SOURCE_DIR}/tools/systemd/siltfs-exporter.service
     ${CMAKE_SOURCE_DIR}/tools/systemd/siltfs-failed@.service
+    ${CMAKE_SOURCE_DIR}/tools/systemd/siltfs-fsck@.service
+    ${CMAKE_SOURCE_DIR}/tools/systemd/siltfs-fsck@.timer
     ${CMAKE_SOURCE_DIR}/tools/systemd/siltfs-scrub@.service
     ${CMAKE_SOURCE_DIR}/tools/systemd/siltfs-scrub@.timer
   DESTINATION ${systemd_directory} COMPONENT program)

@@ -19,7 +19,7 @@ for name in mkfs mount umount fsck mount.fuse umount.fuse; do
 done
 for file in share/man/man8/{siltfs,mkfs.siltfs,mount.siltfs,umount.siltfs,fsck.siltfs}.8 \
   share/man/man5/siltfs.5 share/zsh/vendor-completions/_siltfs share/fish/vendor_completions.d/siltfs.fish \
-  share/man/man8/{mount,umount}.fuse.siltfs.8 lib/systemd/system/{siltfs@,siltfs-exporter,siltfs-failed@}.service \
+  share/man/man8/{mount,umount}.fuse.siltfs.8 lib/systemd/system/{siltfs@,siltfs-exporter,siltfs-failed@,siltfs-fsck@,siltfs-scrub@}.service lib/systemd/system/siltfs-{fsck,scrub}@.timer \
   share/bash-completion/completions/siltfs share/doc/siltfs/LICENSE share/doc/siltfs/docs/installing.md \
   share/siltfs/monitoring/{siltfs-alerts.yml,siltfs-dashboard.json} include/siltfs/chunks.h; do
   [[ -f $prefix/$file ]] || fail "$file is missing"

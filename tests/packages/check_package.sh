@@ -37,7 +37,7 @@ done
   for page in siltfs mkfs.siltfs mount.siltfs umount.siltfs fsck.siltfs; do echo "/usr/share/man/man8/$page.8.gz"; done
   echo /usr/share/man/man5/siltfs.5.gz
   for page in mount umount; do echo "/usr/share/man/man8/$page.fuse.siltfs.8.gz -> $page.siltfs.8.gz"; done
-  for unit in siltfs@.service siltfs-exporter.service siltfs-failed@.service siltfs-scrub@.service siltfs-scrub@.timer; do echo "/usr/lib/systemd/system/$unit"; done
+  for unit in siltfs@.service siltfs-exporter.service siltfs-failed@.service siltfs-fsck@.service siltfs-fsck@.timer siltfs-scrub@.service siltfs-scrub@.timer; do echo "/usr/lib/systemd/system/$unit"; done
   for text in README.md SECURITY.md copyright changelog.gz changelog.Debian.gz examples/mail-hook examples/store.conf.example; do
     echo "/usr/share/doc/siltfs/$text"
   done
@@ -126,7 +126,7 @@ if grep -nE '^(ProtectSystem|ProtectHome|ProtectKernel[A-Za-z]+|ProtectControlGr
 fi
 # Exposures are given in tenths. 3.8 is the best for a service that has no mount namespace of its own.
 if systemd-analyze --help 2>/dev/null | grep -q -- --threshold; then
-  for unit in siltfs@.service:38 siltfs-scrub@.service:30 siltfs-exporter.service:30; do
+  for unit in siltfs@.service:38 siltfs-scrub@.service:30 siltfs-fsck@.service:30 siltfs-exporter.service:30; do
     systemd-analyze security --offline=true --threshold="${unit#*:}" --no-pager "$units/${unit%:*}" >"$work/security" 2>&1 ||
       fail "${unit%:*} is exposed: $(tail -n 3 "$work/security")"
     sed -n '$s/.*Overall/Overall/p' "$work/security"
