@@ -24,7 +24,8 @@ inline constexpr uint64_t kShortCallStep = 5;
 #endif
 
 // The distance in a run that repeats a program with sealed segments in memory
-// (tests/support/memory_segments.h): the other run of the program tests more calls of the same code.
+// (tests/support/memory_segments.h): the other run of the program tests more calls of the same
+// code.
 inline constexpr uint64_t kRepeatedCallStep = 17;
 
 // The distance between failing calls. It is not a multiple of 2 or 3, because tests choose actions
