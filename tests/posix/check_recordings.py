@@ -44,7 +44,8 @@ def cells_of(text):
         for change, instead in CHANGING:
             line = change.sub(instead, line)
         for cell in re.split(r" {2,}", line.strip()):
-            if re.search(r"[A-Za-z]", cell):
+            # The bar of the disk shows dead data only if there is some.
+            if re.search(r"[A-Za-z]", cell) and not cell.startswith("\u2593"):
                 cells.add(cell.strip(" #"))
     return cells
 
