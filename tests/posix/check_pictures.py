@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Checks the screenshots of a report.
+"""Checks the screenshots of a page with plots.
 
-usage: check_pictures.py LIGHT DARK PHONE
+usage: check_pictures.py [--parts N] LIGHT DARK PHONE
 
-The light page is mostly bright and the dark one mostly dark. All have coloured shapes over their
-whole length. The narrow page is no wider than the screen: nothing is drawn at its right edge.
+The light page is mostly bright and the dark one mostly dark. All have coloured shapes in each of N
+parts of their length (default: 10). The narrow page is no wider than the screen: nothing is drawn at its right edge.
 """
 
+import argparse
 import struct
-import sys
 import zlib
 
 
@@ -54,7 +54,11 @@ def read_png(path):
 
 
 def main():
-    for path, kind in zip(sys.argv[1:], ("light", "dark", "phone")):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--parts", type=int, default=10)
+    parser.add_argument("pictures", nargs=3)
+    arguments = parser.parse_args()
+    for path, kind in zip(arguments.pictures, ("light", "dark", "phone")):
         width, step, rows = read_png(path)
         assert width == (390 if kind == "phone" else 1280), f"{path} is {width} wide"
         # The page ends before the picture does, and its margin has the colour of the picture's end.
@@ -64,16 +68,15 @@ def main():
         assert used[-1] > 2000, f"{path} is nearly empty"
         bright = sum(margin[:3]) > 3 * 128
         assert bright == (kind != "dark"), f"{path} has the wrong background"
-        # Coloured shapes in each tenth of the page.
-        length = used[-1] + 1
-        for tenth in range(10):
+        length, parts = used[-1] + 1, arguments.parts
+        for part in range(parts):
             found = False
-            for y in range(tenth * length // 10, (tenth + 1) * length // 10, 2):
+            for y in range(part * length // parts, (part + 1) * length // parts, 2):
                 row = rows[y]
                 found = any(max(row[i : i + 3]) - min(row[i : i + 3]) > 80 for i in range(0, width * step, step))
                 if found:
                     break
-            assert found, f"{path} has no colour in its part {tenth + 1} of 10"
+            assert found, f"{path} has no colour in its part {part + 1} of {parts}"
         if kind == "phone":
             for y, row in enumerate(rows):
                 assert bytes(row[-4 * step :]) == margin * 4, f"{path} reaches the right edge at {y}"

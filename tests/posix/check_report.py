@@ -16,6 +16,8 @@ import re
 
 PLOTS = ["space", "history", "ratio", "chunk-sizes", "sharing", "segments", "index", "memory", "memory-history", "scrubs"]
 
+CHARACTER = 6  # about how wide a character of a label is
+
 
 class Page(html.parser.HTMLParser):
     """Collects the plots: for each one the shapes with data, the title and the description."""
@@ -24,6 +26,7 @@ class Page(html.parser.HTMLParser):
         super().__init__()
         self.plots, self.tags, self.attributes = {}, set(), set()
         self.plot = self.into = None
+        self.in_word = False
 
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
@@ -33,10 +36,13 @@ class Page(html.parser.HTMLParser):
             assert attributes.get("role") == "img", "a plot has no role"
             labels = attributes["aria-labelledby"].split()
             layout = "wide" if labels[0].endswith("-wide-t") else "narrow"
-            self.plot = {"labels": labels, "texts": {}, "shapes": []}
+            self.plot = {"labels": labels, "texts": {}, "shapes": [], "width": float(attributes["viewbox"].split()[2]), "words": []}
             key = (attributes["data-plot"], layout)
             assert key not in self.plots, f"{key} is there twice"
             self.plots[key] = self.plot
+        elif self.plot is not None and tag == "text":
+            self.plot["words"].append([float(attributes["x"]), attributes["text-anchor"], ""])
+            self.in_word = True
         elif self.plot is not None and attributes.get("id") in self.plot["labels"]:
             self.into = attributes["id"]
         elif self.plot is not None and any(name.startswith("data-") for name in attributes):
@@ -45,9 +51,11 @@ class Page(html.parser.HTMLParser):
     def handle_endtag(self, tag):
         if tag == "svg":
             self.plot = None
-        self.into = None
+        self.into, self.in_word = None, False
 
     def handle_data(self, data):
+        if self.in_word:
+            self.plot["words"][-1][2] += data
         if self.plot is not None and self.into:
             self.plot["texts"][self.into] = self.plot["texts"].get(self.into, "") + data
 
@@ -86,6 +94,10 @@ def main():
     assert names == set(PLOTS), f"the plots are {sorted(names)}"
     for (name, layout), plot in page.plots.items():
         where = f"{name} ({layout})"
+        for x, anchor, word in plot["words"]:
+            width = CHARACTER * len(word)
+            begin = x - {"start": 0, "middle": width / 2, "end": width}[anchor]
+            assert begin >= -4 and begin + width <= plot["width"] + 4, f"{where}: \"{word}\" is outside of the plot"
         assert len(plot["texts"]) == 2 and all(text.strip() for text in plot["texts"].values()), f"{where} has no title or description"
 
     disk = stat["stored_bytes"] + stat["metadata_bytes"] + stat["index_bytes"]

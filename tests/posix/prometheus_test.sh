@@ -13,77 +13,27 @@ monitoring=$(realpath "$2")
 # shellcheck source=tests/posix/store_fixture.sh
 source "$(dirname "$0")/store_fixture.sh"
 
-if ! command -v prometheus >/dev/null; then
-  echo "SKIPPED, Prometheus is not installed (Debian: apt-get install --no-install-recommends prometheus)"
-  exit 77
-fi
+# shellcheck source=tests/posix/prometheus_server.sh
+source "$(dirname "$0")/prometheus_server.sh"
 
-mkdir "$work/prometheus"
 mount -t tmpfs -o size=600m,nr_inodes=0 siltfs-test "$disk"
 bad_store=$disk/bad
 bad_mnt=$work/bad
 mkdir "$bad_mnt"
 
-cat >"$work/ask.py" <<'END'
-"""ask.py ADDRESS query EXPRESSION | alerts: prints the answer of Prometheus as JSON"""
-import json, sys, urllib.parse, urllib.request
-
-address, what = sys.argv[1:3]
-path = "/api/v1/alerts" if what == "alerts" else "/api/v1/query?" + urllib.parse.urlencode({"query": sys.argv[3]})
-with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
-    document = json.load(answer)
-assert document["status"] == "success", document
-print(json.dumps(document["data"]["alerts" if what == "alerts" else "result"]))
-END
-ask() { python3 "$work/ask.py" "$prometheus" "$@"; }
-# Waits until this condition holds for the answer.
-await() { # CONDITION OF JQ, WORDS FOR ask
-  local i condition=$1
-  shift
-  for ((i = 0; i < 120; ++i)); do
-    ! ask "$@" >"$work/json" 2>"$work/err" || [[ $(jq "$condition" "$work/json") != true ]] || return 0
-    kill -0 "$server" 2>/dev/null || fail "Prometheus has ended: $(tail "$work/server")"
-    sleep 0.5
-  done
-  fail "not so: $condition: $(cat "$work/json" "$work/err")"
-}
 await_alert() { # ALERT STORE
   await "any(.[]; .state == \"firing\" and .labels.alertname == \"$1\" and .labels.store == \"$2\" and (.annotations.summary | contains(\"$2\")))" alerts
 }
 await_no_alert() { # ALERT STORE
   await "all(.[]; .labels.alertname != \"$1\" or .labels.store != \"$2\")" alerts
 }
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
-
-start_exporter() {
-  "$siltfs" metrics --listen "$exporter_address" 2>"$work/exporter" &
-  exporter=$!
-}
-
 step "Prometheus reads the metrics of two stores"
 "$siltfs" mkfs --delta on "$store"
 mount_it
 "$siltfs" mkfs "$bad_store"
 "$siltfs" mount "$bad_store" "$bad_mnt" -o allow_other
-exporter_address=127.0.0.1:$(free_port)
-prometheus=127.0.0.1:$(free_port)
 start_exporter
-grep -vE '^ +for: ' "$monitoring/siltfs-alerts.yml" >"$work/prometheus/rules.yml"
-promtool check rules "$work/prometheus/rules.yml" >/dev/null || fail "the rules without their times"
-cat >"$work/prometheus/prometheus.yml" <<END
-global:
-  scrape_interval: 1s
-  evaluation_interval: 1s
-rule_files: [rules.yml]
-scrape_configs:
-  - job_name: siltfs
-    static_configs:
-      - targets: ["$exporter_address"]
-END
-promtool check config "$work/prometheus/prometheus.yml" >/dev/null || fail "the configuration"
-prometheus --config.file="$work/prometheus/prometheus.yml" --storage.tsdb.path="$work/prometheus/data" \
-  --web.listen-address="$prometheus" >"$work/server" 2>&1 &
-server=$!
+start_prometheus "$monitoring"
 await 'length == 2 and all(.[]; .value[1] == "1")' query siltfs_up
 await "[.[] | .metric.store] | sort == ([\"$store\", \"$bad_store\"] | sort)" query siltfs_mounted
 await 'length == 1 and .[0].value[1] == "1"' query 'up{job="siltfs"}'
@@ -116,7 +66,7 @@ done
 jq -r '.panels[].targets[].expr' "$monitoring/siltfs-dashboard.json" >"$work/expressions"
 (($(wc -l <"$work/expressions") > 20)) || fail "the dashboard has few expressions"
 while IFS= read -r expression; do
-  await 'any(.[]; .value[1] != "NaN")' query "${expression//\$store/.*}"
+  await 'any(.[]; .value[1] != "NaN")' query "$(expression_of "$expression")"
 done <"$work/expressions"
 # The list of stores in the dashboard is a query, too.
 [[ $(jq -r '.templating.list[] | select(.name == "store") | .query' "$monitoring/siltfs-dashboard.json") == "label_values(siltfs_up, store)" ]] ||

@@ -28,6 +28,7 @@ step "the page"
 make_report_store
 "$siltfs" umount "$mnt"
 report_of "$store" "$work/page.html"
+cp "$work/page.html" "$pictures/page.html"
 
 step "the browser reads every plot"
 browse "$work/page.html" --dump-dom >"$work/dom.html"

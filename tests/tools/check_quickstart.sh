@@ -21,7 +21,7 @@ chmod 755 "$work/bin/cmake"
 PATH=$work/bin:$PATH TMPDIR=$work/tmp "$source/tools/quickstart" --once --megabytes 8 >"$work/output" 2>&1 ||
   fail "tools/quickstart"
 
-grep -q "^== Using the installed $work/bin/siltfs (siltfs [0-9.]*); with --build" "$work/output" || fail "it does not name the program"
+grep -q "^== Using the installed $work/bin/siltfs (siltfs [0-9.]*)\$" "$work/output" || fail "it does not name the program"
 ! grep -q Building "$work/output" || fail "it has built siltfs"
 grep -q '^Both copies are equal' "$work/output" || fail "it has compared nothing"
 awk '

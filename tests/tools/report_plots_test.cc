@@ -1,6 +1,9 @@
 // The plots of a report, with fixed values.
 #include "tools/report/plots.h"
 
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <regex>
 #include <string>
 #include <vector>
@@ -9,6 +12,7 @@
 #include "tools/report/markup.h"
 #include "tools/report/page.h"
 #include "tools/report/scale.h"
+#include "tools/report/style.h"
 
 namespace siltfs::report {
 namespace {
@@ -36,6 +40,62 @@ std::string LabelsOf(const Axis& axis) {
   std::string labels;
   for (const Tick& tick : axis.ticks) labels += (labels.empty() ? "" : " | ") + tick.label;
   return labels;
+}
+
+// The relative luminance of "#rrggbb", as WCAG 2 defines it.
+double Luminance(const std::string& colour) {
+  const auto part = [&](size_t at) {
+    const double value = std::stoi(colour.substr(at, 2), nullptr, 16) / 255.0;
+    return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
+}
+
+double Contrast(const std::string& one, const std::string& other) {
+  const double a = Luminance(one);
+  const double b = Luminance(other);
+  return (std::max(a, b) + 0.05) / (std::min(a, b) + 0.05);
+}
+
+// The colours that the declarations name; "#abc" is "#aabbcc".
+std::map<std::string, std::string> ColoursIn(const std::string& declarations) {
+  std::map<std::string, std::string> colours;
+  const std::regex colour("--([a-z0-9-]+): #([0-9a-f]{3,6});");
+  for (std::sregex_iterator at(declarations.begin(), declarations.end(), colour), end; at != end;
+       ++at) {
+    std::string value = "#";
+    const std::string digits = (*at)[2];
+    for (const char digit : digits) value += std::string(digits.size() == 3 ? 2 : 1, digit);
+    colours[(*at)[1]] = value;
+  }
+  return colours;
+}
+
+TEST_CASE("text can be read on each background: in light, in dark and in print") {
+  const std::string style(kStyle);
+  const std::regex theme(":root \\{([^}]*)\\}");
+  size_t themes = 0;
+  for (std::sregex_iterator at(style.begin(), style.end(), theme), end; at != end; ++at, ++themes) {
+    const auto colours = ColoursIn((*at)[1]);
+    for (const char* text : {"ink", "soft", "faint"}) {
+      for (const char* background : {"card", "page", "s1-soft", "s2-soft"}) {
+        INFO(themes << ": " << text << " on " << background);
+        CHECK(Contrast(colours.at(text), colours.at(background)) >= 4.5);
+      }
+    }
+  }
+  CHECK(themes == 3);
+}
+
+TEST_CASE("a plot over less than a minute shows its times") {
+  constexpr double kStart = 1'700'000'000;  // 2023-11-14 22:13:20
+  TimePlot plot{.name = kName, .series = {{.name = "files", .cls = "s1"}}};
+  for (const double second : {0.0, 10.0}) plot.series[0].points.push_back({kStart + second, 1.0});
+  for (const Layout layout : {Layout::kWide, Layout::kNarrow}) {
+    const std::string markup = Draw(plot, layout);
+    INFO(markup);
+    CHECK(markup.find(">2023-11-14 22:13 UTC</text>") != std::string::npos);
+  }
 }
 
 }  // namespace
@@ -98,7 +158,7 @@ TEST_CASE("text in plots and pages cannot become markup") {
             .heading = hostile,
             .health = hostile,
             .health_class = hostile,
-            .meta = hostile,
+            .meta = {hostile},
             .tiles = {{hostile, hostile, hostile}},
             .sections = {},
             .footer = hostile};

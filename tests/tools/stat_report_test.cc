@@ -36,7 +36,7 @@ TEST_CASE("The report shows sizes with units, counts in groups and ratios") {
   CHECK(Has(report, "3.00 : 1  by deduplication"));
   CHECK(Has(report, "512.0 MiB"));
   CHECK(Has(report, "2.00 : 1  by compression"));
-  CHECK(Has(report, "7.0 MiB  of the stored, to be recompressed"));
+  CHECK(Has(report, "7.0 MiB  of the stored; siltfs settle recompresses it\n"));
   CHECK(Has(report, "1,234,567"));
   CHECK(Has(report, "files are cut by"));
   CHECK(Has(report, "portable"));

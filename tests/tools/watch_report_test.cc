@@ -109,18 +109,18 @@ TEST_CASE("The view shows the last interval and the course before it") {
   WatchView view("/srv/store", "/mnt", 2000);
   view.Add(Between(Before(), Before()));
   view.Add(Between(Before(), After()));
-  const std::string text = view.Draw("12:00:00", {.columns = 100});
+  const std::string text = view.Draw("12:00:00", {});
   CHECK(text == R"(/mnt  12:00:00  every 2 s
-Reads       100.0 MiB/s    1500/s   #
-Writes       10.0 MiB/s     100/s   .
-Dedup       3.00 : 1  9.0 MiB/s cut into chunks, 3.0 MiB/s new; 3.00 : 1 since the start
-Caches      blocks 90%, names without the index 50%
-Index       500 lookups/s, 15 reads/s, 1.0 MiB/s written
-Merges      1 merges, 2 conversions, 4 waiting
-Recompress  32.0 MiB/s, 32.0 MiB waiting
-GC          running, 3.0 MiB dead
-Scrub       idle, 1 damaged blocks known
-Space       300.0 MiB stored, 4.0 GiB free on the disk
+Reads         100.0 MiB/s    1500/s   #
+Writes         10.0 MiB/s     100/s   .
+Dedup            3.00 : 1     3.0 MiB/s new of    9.0 MiB/s; so far 3.00 : 1
+Caches                90%  of the blocks;  50% of the names without the index
+Index               500/s  lookups;     15/s reads,    1.0 MiB/s written
+Merges                  1  and 2 conversions; 4 component stores wait
+Recompress     32.0 MiB/s    32.0 MiB waiting
+GC                running     3.0 MiB dead
+Scrub                idle           1 damaged blocks known
+Space           300.0 MiB  stored; 4.0 GiB free on the disk
 )");
   const std::string narrow = view.Draw("12:00:00", {.columns = 30, .utf8 = true, .color = true});
   CHECK(Lines(narrow) == Lines(text));

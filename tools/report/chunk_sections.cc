@@ -239,12 +239,13 @@ Section SegmentsSection(const Json& survey) {
   Section section{
       .id = "segments",
       .title = "Segments",
-      .lead = per_cell == 1
-                  ? "Each square is a segment of the log, the oldest first. Garbage collection "
-                    "empties pale segments and keeps dark ones."
-                  : fmt::format("Each square is {} segments of the log, the oldest first. Garbage "
-                                "collection empties pale segments and keeps dark ones.",
-                                FormatCount(per_cell)),
+      .lead =
+          per_cell == 1
+              ? "Each square is a segment of the log, the oldest first. Garbage collection "
+                "empties segments with little in use, and keeps full ones."
+              : fmt::format("Each square is {} segments of the log, the oldest first. Garbage "
+                            "collection empties segments with little in use, and keeps full ones.",
+                            FormatCount(per_cell)),
       .empty = "The store has no segment yet."};
   const uint64_t missing = Number(survey, "not_indexed") * Number(survey, "scale");
   if (missing > 0) {

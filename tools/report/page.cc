@@ -60,6 +60,16 @@ std::string FormatTiles(const std::vector<Tile>& tiles) {
   return text + "</div>\n";
 }
 
+// A line is broken between the parts, if it can be.
+std::string FormatParts(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) {
+    text += fmt::format("<span class=\"part\">{}{}</span>", Escape(part),
+                        &part == &parts.back() ? "" : " · ");
+  }
+  return text;
+}
+
 }  // namespace
 
 // The policy forbids scripts and everything from elsewhere, also if a name should ever get past the
@@ -76,7 +86,7 @@ std::string Format(const Page& page) {
   text += fmt::format(
       "<header>\n<p class=\"brand\">siltfs report</p>\n<h1>{}</h1>\n"
       "<p class=\"meta\"><span class=\"health {}\">{}</span>{}</p>\n</header>\n",
-      Escape(page.heading), Escape(page.health_class), Escape(page.health), Escape(page.meta));
+      Escape(page.heading), Escape(page.health_class), Escape(page.health), FormatParts(page.meta));
   text += FormatTiles(page.tiles);
   for (const Section& section : page.sections) text += FormatSection(section);
   return text +

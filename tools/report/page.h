@@ -45,11 +45,11 @@ struct Section {
 };
 
 struct Page {
-  std::string title = {};         // of the window
-  std::string heading = {};       // the store
-  std::string health = {};        // one word, or a few
-  std::string health_class = {};  // ok, warn, bad
-  std::string meta = {};          // a line below the heading
+  std::string title = {};              // of the window
+  std::string heading = {};            // the store
+  std::string health = {};             // one word, or a few
+  std::string health_class = {};       // ok, warn, bad
+  std::vector<std::string> meta = {};  // of the line below the heading
   std::vector<Tile> tiles = {};
   std::vector<Section> sections = {};
   std::string footer = {};

@@ -34,7 +34,8 @@ std::string ClassOf(const std::optional<double>& live) {
 }
 
 void DrawLegend(Svg& svg, double y, double width) {
-  const double side = 13;
+  const bool wide = width > 400;
+  const double side = wide ? 13 : 11;
   double x = 1;
   const auto label = [&](std::string_view text, double room) {
     svg.Text(x, y + 11, Anchor::kStart, "tick", text);
@@ -46,7 +47,7 @@ void DrawLegend(Svg& svg, double y, double width) {
     x += side;
   }
   x += 6;
-  label(width > 400 ? "100 % of the bytes in use" : "100 % in use", width > 400 ? 180 : 100);
+  label(wide ? "100 % of the bytes in use" : "100 % in use", wide ? 180 : 90);
   svg.Rect(x, y, side - 1, side, 2, "cell unknown");
   x += side + 5;
   label("not known", 0);

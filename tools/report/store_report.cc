@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <vector>
+
 #include "store/base/size_text.h"
 #include "tools/report/page.h"
 #include "tools/report/scale.h"
@@ -25,12 +28,13 @@ std::vector<Tile> TilesOf(const Json& stats, const Json& index) {
        damaged == 0 ? "that is known" : "damaged chunks"}};
 }
 
-std::string MetaOf(const Json& stats, const Circumstances& circumstances) {
-  std::string meta;
+std::vector<std::string> MetaOf(const Json& stats, const Circumstances& circumstances) {
+  std::vector<std::string> meta;
   if (!stats.at("mountpoint").is_null())
-    meta += fmt::format("mounted on {} · ", stats.at("mountpoint").get<std::string>());
-  return meta + fmt::format("{} · store made {}", TimeText(circumstances.made_at),
-                            DateText(stats.at("created_at").get<double>()));
+    meta.push_back("mounted on " + stats.at("mountpoint").get<std::string>());
+  meta.push_back(TimeText(circumstances.made_at));
+  meta.push_back("store made " + DateText(stats.at("created_at").get<double>()));
+  return meta;
 }
 
 std::string HealthClass(const std::string& health) {

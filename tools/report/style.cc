@@ -9,7 +9,7 @@ const std::string_view kStyle = R"css(
 :root {
   color-scheme: light dark;
   --page: #f7f7f5; --card: #ffffff; --border: #e4e3dd; --ink: #16150f; --soft: #5a5952;
-  --faint: #8a8981; --grid: #e9e8e2; --base: #b9b8b0; --track: #e9e8e2;
+  --faint: #6b6a63; --grid: #e9e8e2; --base: #b9b8b0; --track: #e9e8e2;
   --s1: #2a78d6; --s2: #1a9a6c; --s3: #c47d00; --s1-soft: #e9f1fb; --s2-soft: #e5f5ee;
   --good: #0c8a3e; --bad: #c62f2f; --warn: #9a6200;
   --l0: #f1f0ec; --l1: #d8e7f9; --l2: #c5dbf5; --l3: #b0cff1; --l4: #98c0ec; --l5: #7fb0e6;
@@ -18,7 +18,7 @@ const std::string_view kStyle = R"css(
 @media (prefers-color-scheme: dark) {
   :root {
     --page: #111110; --card: #1b1b19; --border: #32312e; --ink: #f3f2ec; --soft: #b9b8b0;
-    --faint: #8d8c84; --grid: #2c2c29; --base: #55544e; --track: #34332f;
+    --faint: #9a9991; --grid: #2c2c29; --base: #55544e; --track: #34332f;
     --s1: #4c97ea; --s2: #2fb183; --s3: #d7962a; --s1-soft: #1b2a3c; --s2-soft: #18302a;
     --good: #3fb66b; --bad: #ef6a63; --warn: #e0a63c;
     --l0: #2a2a27; --l1: #1b3350; --l2: #1e3f66; --l3: #214b7c; --l4: #255892; --l5: #2b66a8;
@@ -35,6 +35,7 @@ header { margin-bottom: 28px; }
 .brand { color: var(--faint); font-size: 13px; letter-spacing: .04em; margin: 0 0 6px; }
 h1 { font-size: 28px; line-height: 1.2; font-weight: 650; margin: 0; overflow-wrap: anywhere; letter-spacing: -.01em; }
 .meta { color: var(--soft); margin: 8px 0 0; font-size: 14px; overflow-wrap: anywhere; }
+.part { display: inline-block; max-width: 100%; white-space: pre-wrap; }
 .health { display: inline-block; margin-right: 12px; font-weight: 600; }
 .health::before { content: ""; display: inline-block; width: 9px; height: 9px; border-radius: 50%; margin-right: 7px; background: currentColor; }
 .health.ok { color: var(--good); } .health.bad { color: var(--bad); } .health.warn { color: var(--warn); }
@@ -108,9 +109,13 @@ footer { color: var(--faint); font-size: 13px; margin-top: 24px; }
   }
   @page { margin: 14mm; }
   body { font-size: 12px; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  main { padding: 0; max-width: none; }
+  main { padding: 0 1px; max-width: none; } svg { max-width: 560px; }
   section, .tile { break-inside: avoid; border-radius: 0; }
-  .body { grid-template-columns: minmax(0, 1fr) 200px; gap: 20px; }
+  .tiles { grid-template-columns: repeat(5, minmax(0, 1fr)); gap: 8px; }
+  .tile { padding: 8px 10px; } .tile .number { font-size: 18px; } .tile .what, .tile .note { font-size: 11px; }
+  section { padding: 14px 16px; } .lead { margin-bottom: 10px; }
+  .body { grid-template-columns: minmax(0, 1fr); gap: 10px; }
+  .facts { display: grid; grid-template-columns: 1fr 1fr; column-gap: 28px; font-size: 12px; } .facts div { padding: 3px 0; }
   details { display: none; }
 }
 )css";

@@ -29,11 +29,18 @@ struct TimeScale {
 
 void DrawTimes(Svg& svg, const TimeScale& x, double y, double grid_top) {
   const auto about = static_cast<int>((x.right - x.left) / 75);
+  bool is_labelled = false;
   for (const Tick& tick : TimeTicks(x.first, x.last, about)) {
     if (x(tick.value) < x.left + 14 || x(tick.value) > x.right - 14) continue;
     svg.Line(x(tick.value), grid_top, x(tick.value), y, "grid");
     svg.Text(x(tick.value), y + 17, Anchor::kMiddle, "tick", tick.label);
+    is_labelled = true;
   }
+  if (is_labelled || x.last < x.first) return;
+  // The plot spans less than the distance of two round times.
+  svg.Text(x.left, y + 17, Anchor::kStart, "tick", TimeText(x.first));
+  if (TimeText(x.last) != TimeText(x.first))
+    svg.Text(x.right, y + 17, Anchor::kEnd, "tick", TimeText(x.last));
 }
 
 std::string PathOf(const std::vector<TimePoint>& points, const TimeScale& x, const Area& area,

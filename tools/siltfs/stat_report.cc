@@ -26,9 +26,13 @@ constexpr uint64_t kLeastForRatios = 1 << 20;
 
 class Table {
  public:
-  void Section(std::string title) { rows_.push_back({std::move(title), {}, {}}); }
+  void Section(std::string title) { rows_.push_back({std::move(title), {}, {}, false}); }
   void Row(std::string label, std::string value, std::string note = {}) {
-    rows_.push_back({"  " + std::move(label), std::move(value), std::move(note)});
+    rows_.push_back({"  " + std::move(label), std::move(value), std::move(note), false});
+  }
+  // A name as value, which may be wider than the column of the figures.
+  void Name(std::string label, std::string value) {
+    rows_.push_back({"  " + std::move(label), std::move(value), {}, /*is_name=*/true});
   }
 
   std::string Format(const TextStyle& style) const {
@@ -37,7 +41,7 @@ class Table {
     for (const Line& line : rows_) {
       if (line.value.empty()) continue;
       label_width = std::max(label_width, WidthOf(line.label));
-      value_width = std::max(value_width, WidthOf(line.value));
+      if (!line.is_name) value_width = std::max(value_width, WidthOf(line.value));
     }
     std::string text;
     for (const Line& line : rows_) {
@@ -57,6 +61,7 @@ class Table {
     std::string label;
     std::string value;  // empty: the row is a title
     std::string note;
+    bool is_name = false;
   };
 
   // On a narrow terminal the note follows on lines of its own.
@@ -104,8 +109,8 @@ void AddSpace(const Json& statistics, Table& table) {
   table.Row("unique", size("unique_bytes"), ratio("dedup_ratio", "by deduplication"));
   table.Row("stored", size("stored_bytes"), ratio("compression_ratio", "by compression"));
   table.Row("awaiting", size("awaiting_recompression_bytes"),
-            "of the stored, to be recompressed (siltfs settle)");
-  table.Row("dead", size("dead_bytes"), "of the stored, to be reclaimed");
+            "of the stored; siltfs settle recompresses it");
+  table.Row("dead", size("dead_bytes"), "of the stored; siltfs gc frees it");
   table.Row("metadata", size("metadata_bytes"));
   table.Row("index", size("index_bytes"));
   table.Row("reserve", size("reserve_bytes"), "kept for deleting on a full disk");
@@ -129,8 +134,8 @@ void AddContents(const Json& statistics, Table& table) {
                         FormatCount(Number(statistics, "damaged_chunks"))));
   AddLastScrub(statistics, table);
   table.Section("Processor");
-  table.Row("files are cut by", statistics.at("chunker_kernel").get<std::string>());
-  table.Row("chunks are named by", statistics.at("sha1_kernel").get<std::string>());
+  table.Name("files are cut by", statistics.at("chunker_kernel").get<std::string>());
+  table.Name("chunks are named by", statistics.at("sha1_kernel").get<std::string>());
 }
 
 void AddIndex(const Json& index, Table& table) {
@@ -157,7 +162,9 @@ void AddGuide(const Json& guide, Table& table) {
   table.Row("segments", FormatCount(Number(guide, "segments")),
             fmt::format("covered, {} others", FormatCount(Number(guide, "uncovered_segments"))));
   table.Row("names", FormatCount(Number(guide, "names")),
-            fmt::format("in {} groups", FormatCount(Number(guide, "groups"))));
+            Number(guide, "groups") == 1
+                ? "in one group"
+                : fmt::format("in {} groups", FormatCount(Number(guide, "groups"))));
   table.Row("memory", FormatSize(Number(guide, "memory_bytes")));
   table.Row("flash", FormatSize(Number(guide, "flash_bytes")),
             fmt::format("{} slicefilters", FormatCount(Number(guide, "slicefilters"))));

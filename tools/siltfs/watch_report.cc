@@ -18,6 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kLabelColumns = 12;
+constexpr size_t kValueColumns = 13;  // "1023.9 MiB/s"
 constexpr size_t kCourseColumns = 40;
 
 // A counter never decreases, except if another daemon has taken the place of the first one.
@@ -49,6 +50,17 @@ std::string Percent(const std::optional<double>& share) {
 std::string Ratio(const std::optional<double>& ratio, double put) {
   if (ratio) return fmt::format("{:.2f}", *ratio);
   return put > 0 ? "all" : "-";
+}
+
+// A value in front of what explains it. Values are right-aligned, so that they do not move when
+// their lengths change.
+std::string Value(const std::string& value, const std::string& note) {
+  return fmt::format("{:>{}}  {}", value, kValueColumns, note);
+}
+
+std::string RatioText(const std::optional<double>& ratio, double put) {
+  if (ratio) return fmt::format("{:.2f} : 1", *ratio);
+  return put > 0 ? "all known" : "-";
 }
 
 std::string JobText(const StoreActivityReport::Job& job, double bytes) {
@@ -209,32 +221,37 @@ std::string WatchView::Course(const std::deque<double>& rates, const TextStyle& 
 
 std::string WatchView::Draw(const std::string& clock, const TextStyle& style) const {
   const StoreActivityReport& now = last_.now;
+  const std::optional<double> so_far = added_ > 0 ? std::optional(put_ / added_) : std::nullopt;
   std::vector<std::pair<std::string, std::string>> rows = {
-      {"Reads",
-       fmt::format("{:>11}  {:>6}/s  {}", Rate(last_.read_bytes) + "/s", Count(last_.reads),
-                   Tinted(Course(reads_, style), Tint::kGreen, style))},
-      {"Writes",
-       fmt::format("{:>11}  {:>6}/s  {}", Rate(last_.written_bytes) + "/s", Count(last_.writes),
-                   Tinted(Course(writes_, style), Tint::kBlue, style))},
-      {"Dedup", fmt::format("{} : 1  {}/s cut into chunks, {}/s new; {} : 1 since the start",
-                            Ratio(last_.dedup_ratio, last_.put_bytes), Rate(last_.put_bytes),
-                            Rate(last_.added_bytes),
-                            Ratio(added_ > 0 ? std::optional(put_ / added_) : std::nullopt, put_))},
-      {"Caches", fmt::format("blocks {}, names without the index {}", Percent(last_.block_hits),
-                             Percent(last_.names_in_memory))},
-      {"Index", fmt::format("{} lookups/s, {} reads/s, {}/s written", Count(last_.index_lookups),
-                            Count(last_.index_flash_reads), Rate(last_.index_bytes_written))},
-      {"Merges", fmt::format("{} merges, {} conversions, {} waiting", last_.merges,
-                             last_.conversions, now.index.merge_backlog)},
+      {"Reads", Value(Rate(last_.read_bytes) + "/s",
+                      fmt::format("{:>6}/s  {}", Count(last_.reads),
+                                  Tinted(Course(reads_, style), Tint::kGreen, style)))},
+      {"Writes", Value(Rate(last_.written_bytes) + "/s",
+                       fmt::format("{:>6}/s  {}", Count(last_.writes),
+                                   Tinted(Course(writes_, style), Tint::kBlue, style)))},
+      {"Dedup", Value(RatioText(last_.dedup_ratio, last_.put_bytes),
+                      fmt::format("{:>10}/s new of {:>10}/s; so far {}", Rate(last_.added_bytes),
+                                  Rate(last_.put_bytes), RatioText(so_far, put_)))},
+      {"Caches", Value(Percent(last_.block_hits),
+                       fmt::format("of the blocks; {:>4} of the names without the index",
+                                   Percent(last_.names_in_memory)))},
+      {"Index",
+       Value(Count(last_.index_lookups) + "/s",
+             fmt::format("lookups; {:>6}/s reads, {:>10}/s written", Count(last_.index_flash_reads),
+                         Rate(last_.index_bytes_written)))},
+      {"Merges", Value(std::to_string(last_.merges),
+                       fmt::format("and {} conversions; {} component stores wait",
+                                   last_.conversions, now.index.merge_backlog))},
       {"Recompress",
-       fmt::format("{}, {} waiting", JobText(now.recompression, last_.recompressed_bytes),
-                   FormatSize(now.awaiting_recompression_bytes))},
-      {"GC", fmt::format("{}, {} dead", JobText(now.gc, last_.collected_bytes),
-                         FormatSize(now.dead_bytes))},
-      {"Scrub", fmt::format("{}, {} damaged blocks known", JobText(now.scrub, last_.scrubbed_bytes),
-                            now.damaged_blocks)},
-      {"Space", fmt::format("{} stored, {} free on the disk", FormatSize(now.stored_bytes),
-                            FormatSize(now.disk_available_bytes))},
+       Value(JobText(now.recompression, last_.recompressed_bytes),
+             fmt::format("{:>10} waiting", FormatSize(now.awaiting_recompression_bytes)))},
+      {"GC", Value(JobText(now.gc, last_.collected_bytes),
+                   fmt::format("{:>10} dead", FormatSize(now.dead_bytes)))},
+      {"Scrub", Value(JobText(now.scrub, last_.scrubbed_bytes),
+                      fmt::format("{:>10} damaged blocks known", FormatCount(now.damaged_blocks)))},
+      {"Space",
+       Value(FormatSize(now.stored_bytes),
+             fmt::format("stored; {} free on the disk", FormatSize(now.disk_available_bytes)))},
   };
   if (now.read_only) {
     rows.emplace_back("Read-only", Tinted("a failure has made the store read-only (siltfs stat)",
