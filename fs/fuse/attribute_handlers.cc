@@ -17,7 +17,11 @@ void GetAttributes(fuse_req_t request, fuse_ino_t inode, fuse_file_info* /*file*
 
 void SetAttributes(fuse_req_t request, fuse_ino_t inode, struct stat* wanted, int which,
                    fuse_file_info* /*file*/) {
-  const AttributeChange change = ToChange(*wanted, which, ContextOf(request).env.NowNanoseconds());
+  const HandlerContext& context = ContextOf(request);
+  struct stat allowed = *wanted;
+  allowed.st_mode =
+      context.options.mount.owners.ModeToStore(wanted->st_mode, fuse_req_ctx(request)->uid);
+  const AttributeChange change = ToChange(allowed, which, context.env.NowNanoseconds());
   ReplyAttributes(request, FileSystemOf(request).SetAttributes(inode, change));
 }
 

@@ -7,6 +7,9 @@
 // lists name users and groups of the stored files, so such a mount does not enforce them. A program
 // must not run with the rights of a user or a group that its file only seems to have: set-user-ID
 // is not shown with `uid`, nor set-group-ID of files with `gid`, nor either of them with `umask`.
+// Nor can a user other than the superuser store these bits for an owner or a group that is
+// replaced: the shown owner of the superuser's files could make programs of them that run as the
+// superuser in another mount.
 //
 // Thread-safety: as for a plain value. No errors, no I/O.
 #pragma once
@@ -27,22 +30,33 @@ struct OwnerMapping {
   // Changes the attributes of an inode to those that are shown.
   void ApplyTo(Attributes& attributes) const {
     constexpr uint32_t kAllPermissions = 0777;
-    constexpr uint32_t kTypeMask = 0170000;
-    constexpr uint32_t kDirectoryType = 0040000;
-    constexpr uint32_t kSetUid = 04000;
-    constexpr uint32_t kSetGid = 02000;
     if (uid) {
       attributes.uid = *uid;
-      attributes.mode &= ~kSetUid;
     }
-    if (gid) {
-      attributes.gid = *gid;
-      if ((attributes.mode & kTypeMask) != kDirectoryType) attributes.mode &= ~kSetGid;
-    }
+    if (gid) attributes.gid = *gid;
+    attributes.mode = WithoutReplacedIds(attributes.mode);
     if (umask) attributes.mode = (attributes.mode & kTypeMask) | (kAllPermissions & ~*umask);
   }
 
+  // What a chmod by this user stores. `mode` has the type, too.
+  uint32_t ModeToStore(uint32_t mode, uint32_t user) const {
+    return user == 0 ? mode : WithoutReplacedIds(mode);
+  }
+
   bool operator==(const OwnerMapping&) const = default;
+
+ private:
+  static constexpr uint32_t kTypeMask = 0170000;
+  static constexpr uint32_t kDirectoryType = 0040000;
+
+  // A directory's set-group-ID bit gives no rights.
+  uint32_t WithoutReplacedIds(uint32_t mode) const {
+    constexpr uint32_t kSetUid = 04000;
+    constexpr uint32_t kSetGid = 02000;
+    if (uid) mode &= ~kSetUid;
+    if (gid && (mode & kTypeMask) != kDirectoryType) mode &= ~kSetGid;
+    return mode;
+  }
 };
 
 }  // namespace siltfs

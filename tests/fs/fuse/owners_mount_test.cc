@@ -119,6 +119,21 @@ TEST_CASE("Changes of owners and permission bits are stored and not shown") {
   CHECK(As(56, [&] { return Outcome(chmod(file.c_str(), 0777)); }) == EPERM);
 }
 
+TEST_CASE("The shown owner cannot give a file the rights of its stored owner") {
+  Stored stored;
+  // As() gives the user this group, too. Without the group, the kernel clears set-group-ID.
+  MountedFileSystem mount(stored.fs, Showing({.uid = kShownUser, .gid = kShownUser, .umask = {}}));
+  const std::string file = mount / "file";
+  CHECK(As(kShownUser, [&] { return Outcome(chmod(file.c_str(), 06755)); }) == 0);
+  CHECK(stored.Now(stored.file).mode == (S_IFREG | 0755));
+  REQUIRE(Outcome(chmod(file.c_str(), 06755)) == 0);  // the superuser can
+  CHECK(stored.Now(stored.file).mode == (S_IFREG | 06755));
+  const std::string directory = mount / "directory";
+  REQUIRE(Outcome(mkdir(directory.c_str(), 0700)) == 0);
+  CHECK(As(kShownUser, [&] { return Outcome(chmod(directory.c_str(), 02755)); }) == 0);
+  CHECK(stored.Named("directory").mode == (S_IFDIR | 02755));
+}
+
 TEST_CASE("Permissions are those of the shown owners and bits") {
   Stored stored;
   AttributeChange closed;
