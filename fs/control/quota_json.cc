@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "fs/interface/snapshot_inode.h"
+
 namespace siltfs {
 namespace {
 
@@ -12,6 +14,7 @@ using Json = nlohmann::json;
 Status Malformed() {
   return {StatusCode::kInvalidArgument, "the request for a quota is malformed"};
 }
+Status OfSnapshot() { return {StatusCode::kReadOnly, "a snapshot has no quotas"}; }
 Status NoQuota() { return {StatusCode::kNoAttribute, "has no quota"}; }
 
 std::optional<uint64_t> NumberOf(const Json& arguments, const char* key) {
@@ -77,6 +80,10 @@ Result<Json> List(DirectoryQuotas& quotas) {
 
 Result<Json> Run(DirectoryQuotas& quotas, const Json& arguments,
                  const std::function<Status()>& check) {
+  for (const char* key : {"directory", "inode"}) {
+    const InodeNumber inode = NumberOf(arguments, key).value_or(0);
+    if (inode >= kSnapshotDirectory || SplitSnapshotInode(inode).snapshot != 0) return OfSnapshot();
+  }
   const auto action = arguments.find("action");
   if (action == arguments.end() || !action->is_string()) return Malformed();
   if (*action == "set") return Set(quotas, arguments, check);
@@ -90,7 +97,7 @@ Result<Json> Run(DirectoryQuotas& quotas, const Json& arguments,
 
 Result<Json> RunQuotaCommand(DirectoryQuotas* quotas, const Json& arguments,
                              const std::function<Status()>& check) {
-  if (quotas == nullptr) return Status(StatusCode::kReadOnly, "a snapshot has no quotas");
+  if (quotas == nullptr) return OfSnapshot();
   if (!arguments.is_object()) return Malformed();
   auto outcome = Run(*quotas, arguments, check);
   // A busy or a missing directory is no busy or missing store. These have exit codes of their own.

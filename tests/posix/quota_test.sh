@@ -66,6 +66,45 @@ exec 3>&- || true
 rm "$mnt/alice/cached"
 quota 0 set "$mnt/alice" --bytes 8M
 
+step "data that exceed a limit do not keep the limit from being raised"
+# Opens a file while there is room, and writes 2 MiB that the kernel keeps. A shell cannot do that:
+# the end of each command that it starts would close the file, which writes it back.
+late_writer() {
+  coproc writer { python3 -c '
+import os, sys
+file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+print("open", flush=True)
+sys.stdin.readline()
+os.write(file, b"siltfs" * 349525)
+print("written", flush=True)
+sys.stdin.readline()
+os.close(file)' "$mnt/alice/cached"; }
+  read -r <&"${writer[0]}"
+}
+writer_goes_on() { echo >&"${writer[1]}"; }
+quota 0 set "$mnt/alice" --bytes 400M
+late_writer
+quota 0 set "$mnt/alice" --bytes 4M
+writer_goes_on
+read -r <&"${writer[0]}"
+quota 0 set "$mnt/alice" --bytes 400M
+writer_goes_on
+wait "$writer_PID" || fail "the data did not get the new limit"
+(($(stat -c %s "$mnt/alice/cached") == 2097150)) || fail "the data are not there"
+rm "$mnt/alice/cached"
+late_writer
+quota 0 set "$mnt/alice" --bytes 4M
+writer_goes_on
+read -r <&"${writer[0]}"
+mkdir "$mnt/bob/new"
+quota 0 set "$mnt/bob/new" --files 10
+quota 0 remove "$mnt/bob/new"
+rmdir "$mnt/bob/new"
+writer_goes_on
+wait "$writer_PID" || true
+rm "$mnt/alice/cached"
+quota 0 set "$mnt/alice" --bytes 8M
+
 step "files beyond the limit fail"
 for ((i = 0; i < 17; ++i)); do : >"$mnt/alice/$i"; done
 exceeds touch "$mnt/alice/one-more"
@@ -119,6 +158,13 @@ quota 2 set "$mnt/bob" --bytes many
 says "not a size"
 quota 1 set "$mnt/nowhere" --files 3
 says "there is no such directory"
+"$siltfs" snapshot create "$mnt" kept >"$work/out"
+for directory in .snapshots .snapshots/kept .snapshots/kept/alice; do
+  quota 1 set "$mnt/$directory" --files 3
+  says "a snapshot has no quotas"
+  quota 1 show "$mnt/$directory"
+  says "a snapshot has no quotas"
+done
 quota 10 set "$work" --files 3
 says "is not in a mounted siltfs file system"
 quota 0 remove "$mnt/alice"

@@ -155,6 +155,19 @@ Result<Json> LimitsOf(const Arguments& arguments, uint64_t inode) {
   return wanted;
 }
 
+// Makes the kernel send the data that it holds, because they would count only later. If the
+// directory has a quota already, they count anyway; and when the limit is raised, they must get the
+// new limit first, or they fail.
+Status SyncBefore(const Place& place) {
+  const auto present = Ask(place, {{"action", "show"}, {"inode", place.inode}});
+  if (present.ok() && present->value("directory", uint64_t{0}) == place.inode) return Status::Ok();
+  if (!present.ok() && !present.status().Is(StatusCode::kNoAttribute)) return present.status();
+  const Status synced = SyncMount(place.address.mountpoint);
+  // Data beyond another quota, or on a full disk. Their programs learn of it.
+  const bool lost = synced.Is(StatusCode::kQuotaExceeded) || synced.Is(StatusCode::kNoSpace);
+  return lost ? Status::Ok() : synced;
+}
+
 ExitCode Set(const Arguments& arguments, Surroundings& surroundings) {
   // A wrong limit must not depend on the directory.
   const auto valid = LimitsOf(arguments, 0);
@@ -165,8 +178,7 @@ ExitCode Set(const Arguments& arguments, Surroundings& surroundings) {
   }
   const auto place = Find(arguments.directory);
   if (!place.ok()) return Fail(surroundings, place.status());
-  // Data that the kernel still holds would count only later.
-  const Status synced = SyncMount(place->address.mountpoint);
+  const Status synced = SyncBefore(*place);
   if (!synced.ok()) return FailAt(surroundings, synced, arguments.directory);
   const auto wanted = LimitsOf(arguments, place->inode);
   if (!wanted.ok()) return Fail(surroundings, wanted.status());
