@@ -31,13 +31,6 @@ Status CheckRegular(const InodeRecord& record) {
   return Status::Ok();
 }
 
-Status CheckSameQuota(const Quotas& quotas, const Inode& a, const Inode& b) {
-  if (a.record.quota == b.record.quota ||
-      quotas.Existing(a.record.quota) == quotas.Existing(b.record.quota))
-    return Status::Ok();
-  return {StatusCode::kOtherQuota, "the directories have different quotas"};
-}
-
 InodeStore::InodeStore(const StoreContext& store, ChangeApplier& changes,
                        OverlayMemory& overlay_memory, size_t cached)
     : store_(store), changes_(changes), overlay_memory_(overlay_memory), table_(cached) {}

@@ -22,8 +22,6 @@ namespace siltfs {
 Attributes AttributesOf(const Inode& inode);
 // kIsADirectory or kInvalidArgument unless the inode is a regular file.
 Status CheckRegular(const InodeRecord& record);
-// kOtherQuota unless both, which must be loaded, count against the same quota, or against none.
-Status CheckSameQuota(const Quotas& quotas, const Inode& a, const Inode& b);
 
 class InodeStore {
  public:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "fs/records/lineage.h"
 #include "fs/records/schema.h"
@@ -13,12 +14,25 @@ namespace {
 // The kernel collects at most some tens of MiB of written data for a FUSE mount.
 constexpr uint64_t kFewBytes = 64u << 20;
 constexpr uint64_t kFewShare = 16;
+// The most that can be counted. Copies that share their data may amount to more.
+constexpr uint64_t kMostUsage = std::numeric_limits<int64_t>::max();
+// The longest wait for operations that have reserved more than they may need. They hold their
+// reservations for milliseconds.
+constexpr std::chrono::seconds kReleasePatience{2};
 
 // Whether `wanted` more than `used` exceeds the limit; 0: no limit.
 bool Exceeds(uint64_t limit, int64_t used, int64_t wanted) {
-  if (limit == 0 || wanted <= 0) return false;
+  if (wanted <= 0) return false;
+  const uint64_t most = limit == 0 ? kMostUsage : std::min(limit, kMostUsage);
   const uint64_t before = static_cast<uint64_t>(std::max<int64_t>(used, 0));
-  return before > limit || static_cast<uint64_t>(wanted) > limit - before;
+  return before > most || static_cast<uint64_t>(wanted) > most - before;
+}
+
+enum class Lacking : uint8_t { kNothing, kBytes, kFiles };
+Lacking Check(const QuotaLimits& limits, const QuotaUsage& used, const QuotaUsage& room) {
+  if (Exceeds(limits.bytes, used.bytes, room.bytes)) return Lacking::kBytes;
+  if (Exceeds(limits.files, used.files, room.files)) return Lacking::kFiles;
+  return Lacking::kNothing;
 }
 
 Status Exceeded(const QuotaRecord& record, std::string_view what) {
@@ -61,6 +75,7 @@ Status Quotas::Load(const MetadataStore& metadata) {
   const MutexLock lock(mutex_);
   quotas_ = std::move(loaded);
   any_.store(!quotas_.empty(), std::memory_order_release);
+  StopCount(counting_number_);
   return Status::Ok();
 }
 
@@ -77,21 +92,30 @@ QuotaNumber Quotas::Existing(QuotaNumber quota) const {
 
 Result<Quotas::Reservation> Quotas::Reserve(QuotaNumber quota, const QuotaUsage& room) {
   if (None(quota)) return Reservation();
+  const auto end = std::chrono::steady_clock::now() + kReleasePatience;
   const MutexLock lock(mutex_);
-  Known* const known = At(quota);
-  if (known == nullptr) return Reservation();
-  QuotaUsage used = known->usage;
-  used += known->reserved;
-  const QuotaLimits& limits = known->record.limits;
-  if (Exceeds(limits.bytes, used.bytes, room.bytes)) return Exceeded(known->record, "data");
-  if (Exceeds(limits.files, used.files, room.files)) return Exceeded(known->record, "files");
-  known->reserved += room;
-  return Reservation(*this, quota, room);
+  for (;;) {
+    Known* const known = At(quota);
+    if (known == nullptr || quota == counting_number_) return Reservation();
+    const QuotaLimits& limits = known->record.limits;
+    QuotaUsage used = known->usage;
+    used += known->reserved;
+    const Lacking lacking = Check(limits, used, room);
+    if (lacking == Lacking::kNothing) {
+      known->reserved += room;
+      return Reservation(*this, quota, room);
+    }
+    const auto left = end - std::chrono::steady_clock::now();
+    if (Check(limits, known->usage, room) != Lacking::kNothing || left <= left.zero())
+      return Exceeded(known->record, lacking == Lacking::kBytes ? "data" : "files");
+    released_.WaitFor(mutex_, left);
+  }
 }
 
 void Quotas::Release(QuotaNumber quota, const QuotaUsage& room) {
   const MutexLock lock(mutex_);
   if (Known* const known = At(quota)) known->reserved += -room;
+  released_.NotifyAll();
 }
 
 void Quotas::Count(const QuotaDifferences& differences) {
@@ -114,21 +138,57 @@ std::optional<Quotas::State> Quotas::Find(QuotaNumber quota) const {
   if (None(quota)) return std::nullopt;
   const MutexLock lock(mutex_);
   const auto found = quotas_.find(quota);
-  if (found == quotas_.end()) return std::nullopt;
+  if (found == quotas_.end() || quota == counting_number_) return std::nullopt;
   return State{quota, found->second.record, found->second.usage};
 }
 
 std::vector<Quotas::State> Quotas::All() const {
   const MutexLock lock(mutex_);
   std::vector<State> all;
-  for (const auto& [number, known] : quotas_) all.push_back({number, known.record, known.usage});
+  for (const auto& [number, known] : quotas_) {
+    if (number != counting_number_) all.push_back({number, known.record, known.usage});
+  }
   return all;
 }
 
-void Quotas::Add(const State& state) {
+std::optional<Quotas::State> Quotas::Counting() const {
+  if (!counting_.load(std::memory_order_acquire)) return std::nullopt;
   const MutexLock lock(mutex_);
-  quotas_[state.number] = {state.record, state.usage, {}};
+  const auto found = quotas_.find(counting_number_);
+  if (found == quotas_.end()) return std::nullopt;
+  return State{counting_number_, found->second.record, found->second.usage};
+}
+
+bool Quotas::BeginCount(QuotaNumber quota, const QuotaRecord& record) {
+  const MutexLock lock(mutex_);
+  if (counting_number_ != kNoQuota) return false;
+  quotas_[quota] = {.record = record, .usage = {}, .reserved = {}};
+  counting_number_ = quota;
+  to_count_.clear();
   any_.store(true, std::memory_order_release);
+  counting_.store(true, std::memory_order_release);
+  return true;
+}
+
+void Quotas::AddToCount(InodeNumber directory) {
+  const MutexLock lock(mutex_);
+  to_count_.push_back(directory);
+}
+
+std::vector<InodeNumber> Quotas::TakeToCount() {
+  const MutexLock lock(mutex_);
+  return std::exchange(to_count_, {});
+}
+
+void Quotas::EndCount(QuotaNumber quota) {
+  const MutexLock lock(mutex_);
+  StopCount(quota);
+}
+
+void Quotas::StopCount(QuotaNumber quota) {
+  if (quota != counting_number_) return;
+  counting_number_ = kNoQuota;
+  counting_.store(false, std::memory_order_release);
 }
 
 void Quotas::SetLimits(QuotaNumber quota, const QuotaLimits& limits) {
@@ -139,6 +199,7 @@ void Quotas::SetLimits(QuotaNumber quota, const QuotaLimits& limits) {
 void Quotas::Remove(QuotaNumber quota) {
   const MutexLock lock(mutex_);
   quotas_.erase(quota);
+  StopCount(quota);
   any_.store(!quotas_.empty(), std::memory_order_release);
 }
 

@@ -35,9 +35,11 @@ class DirectoryQuotas {
   virtual ~DirectoryQuotas() = default;
 
   // Gives the directory a quota, or its quota other limits. For a new quota, everything below is
-  // counted, and operations wait meanwhile. `check` is called at intervals; if it fails, nothing
-  // has changed, and its error is returned. kInvalidArgument if another directory with a quota is
-  // above or below; kNotADirectory; kNotFound or kStale for a directory that was removed.
+  // counted while operations run; it has effect from the return on. `check` is called at intervals,
+  // and may call operations; if it fails, there is no quota, and its error is returned.
+  // kInvalidArgument if another directory with a quota is above or below, or the usage is too large
+  // to be counted; kInUse while another call counts; kAborted if a rollback has ended the count;
+  // kNotADirectory; kNotFound or kStale for a directory that was removed.
   virtual Result<QuotaInfo> Set(InodeNumber directory, const WantedLimits& limits,
                                 const std::function<Status()>& check) = 0;
   // kNoAttribute if the directory has no quota.

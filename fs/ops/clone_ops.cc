@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fs/interface/snapshot_inode.h"
+#include "fs/ops/quota_moves.h"
 #include "fs/records/schema.h"
 #include "fs/versions/snapshot_view.h"
 
@@ -63,12 +64,14 @@ Result<std::shared_ptr<const KvSnapshot>> CloneOps::StateOf(const SnapshotInode&
 
 Result<CloneOutcome> CloneOps::CloneFrom(const KvSnapshot& state, const CloneRequest& request) {
   HiddenWriter writer(store_, *ids_, inodes_.hidden(), request.batch_bytes);
-  // No quota is set or removed meanwhile, because the clone has a Pass of the gate.
+  // No quota is set meanwhile, because the clone has a Pass of the gate. If one is being counted,
+  // the clone has its number at once, although the parent may not have it yet.
   QuotaNumber quota = kNoQuota;
-  SILTFS_RETURN_IF_ERROR(inodes_.WithLoaded(request.parent, false, [&](const Inode& directory) {
-    quota = store_.quotas().Existing(directory.record.quota);
-    return Status::Ok();
-  }));
+  SILTFS_RETURN_IF_ERROR(
+      inodes_.WithLoaded(request.parent, false, [&](const Inode& directory) -> Status {
+        SILTFS_ASSIGN_OR_RETURN(quota, QuotaBelow(store_, names_, directory));
+        return Status::Ok();
+      }));
   CloneRequest checked = request;
   checked.on_progress = [&](const CloneTotals& totals) -> Status {
     SILTFS_RETURN_IF_ERROR(store_.quotas().Reserve(quota, UsageOf(totals)).status());

@@ -4,6 +4,7 @@
 
 #include "fs/content/whole_content.h"
 #include "fs/ops/entry_images.h"
+#include "fs/ops/quota_moves.h"
 #include "fs/records/schema.h"
 
 namespace siltfs {
@@ -315,8 +316,9 @@ Result<PutOutcome> EntryOps::Link(InodeNumber number, InodeNumber parent, std::s
     if (record.links == 0) return Status(StatusCode::kNotFound, "the file was removed");
     if (record.links >= kMaxLinks)
       return Status(StatusCode::kTooManyLinks, "the file has too many names");
-    SILTFS_RETURN_IF_ERROR(CheckSameQuota(store_.quotas(), *inode, place.directory));
+    SILTFS_RETURN_IF_ERROR(CheckLinkQuota(store_, names_, *inode, place.directory));
     Change change;
+    CountMoved(store_, place.directory, *inode, change);
     ++record.links;
     record.parent = parent;
     change.Save(*inode);

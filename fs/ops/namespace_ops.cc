@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "fs/ops/quota_moves.h"
 #include "fs/records/schema.h"
 
 namespace siltfs {
@@ -233,9 +234,10 @@ Result<Attributes> NamespaceOps::Link(InodeNumber number, InodeNumber new_parent
     return Status(StatusCode::kTooManyLinks, "the file has too many names");
   SILTFS_ASSIGN_OR_RETURN(auto taken, names_.FindName(new_parent, new_name));
   if (taken) return Status(StatusCode::kAlreadyExists, "the name is taken");
-  SILTFS_RETURN_IF_ERROR(CheckSameQuota(store_.quotas(), *inode, *directory));
+  SILTFS_RETURN_IF_ERROR(CheckLinkQuota(store_, names_, *inode, *directory));
 
   Change change;
+  CountMoved(store_, *directory, *inode, change);
   ++record.links;
   record.ctime = directory->record.mtime = directory->record.ctime = store_.Now();
   DirectoryNames::AddName(*directory, new_name, *inode, change);

@@ -7,7 +7,6 @@
 #include <thread>
 #include <utility>
 
-#include "fs/records/directory_entry.h"
 #include "fs/records/directory_paths.h"
 #include "fs/records/schema.h"
 
@@ -15,13 +14,12 @@ namespace siltfs {
 namespace {
 
 // How long operations wait at a time for those that have begun, such as a clone, and how often that
-// is tried.
+// is tried before inodes are counted. After the count it is tried until it succeeds; with the long
+// pause, other operations seldom wait meanwhile.
 constexpr std::chrono::milliseconds kOperationPatience{100};
 constexpr std::chrono::milliseconds kPause{5};
+constexpr std::chrono::milliseconds kLongPause{500};
 constexpr int kTries = 10;
-constexpr size_t kChildrenAtATime = 4096;
-constexpr uint64_t kInodesBetweenChecks = 256;
-constexpr uint32_t kDirectoryType = 0040000;
 
 uint64_t Positive(int64_t number) { return static_cast<uint64_t>(std::max<int64_t>(number, 0)); }
 
@@ -70,19 +68,32 @@ Result<QuotaInfo> QuotaOps::Set(InodeNumber directory, const WantedLimits& wante
   const QuotaLimits limits{.bytes = wanted.bytes, .files = wanted.files};
   {
     SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
-    SILTFS_RETURN_IF_ERROR(inodes_.WithLoaded(directory, false, [](const Inode& inode) {
-      return DirectoryNames::CheckDirectory(inode);
-    }));
+    SILTFS_RETURN_IF_ERROR(CheckPresent(directory));
   }
+  QuotaNumber number = kNoQuota;
   {
     SILTFS_ASSIGN_OR_RETURN(const OperationGate::Closure closure, KeepOperationsOut());
-    const auto present = OfDirectory(directory);
-    SILTFS_RETURN_IF_ERROR(present ? SetLimits(*present, limits) : Make(directory, limits, check));
+    if (const auto present = OfDirectory(directory)) {
+      SILTFS_RETURN_IF_ERROR(SetLimits(*present, limits));
+    } else {
+      SILTFS_ASSIGN_OR_RETURN(number, Begin({.directory = directory, .limits = limits}));
+    }
+  }
+  if (number != kNoQuota) {
+    const Status made = CountAndMake(directory, number, check);
+    counted_ = 0;
+    if (!made.ok()) store_.quotas().Remove(number);
+    SILTFS_RETURN_IF_ERROR(made);
   }
   SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
   const auto made = OfDirectory(directory);
   if (!made) return Status(StatusCode::kAborted, "the quota was removed at once");
   return InfoOf(*made);
+}
+
+Status QuotaOps::CheckPresent(InodeNumber directory) {
+  return inodes_.WithLoaded(
+      directory, false, [](const Inode& inode) { return DirectoryNames::CheckDirectory(inode); });
 }
 
 Status QuotaOps::SetLimits(const Quotas::State& state, const QuotaLimits& limits) {
@@ -96,90 +107,51 @@ Status QuotaOps::SetLimits(const Quotas::State& state, const QuotaLimits& limits
   return Status::Ok();
 }
 
-Status QuotaOps::Make(InodeNumber directory, const QuotaLimits& limits,
-                      const std::function<Status()>& check) {
-  SILTFS_RETURN_IF_ERROR(inodes_.WithLoaded(
-      directory, false, [](const Inode& inode) { return DirectoryNames::CheckDirectory(inode); }));
-  SILTFS_RETURN_IF_ERROR(CheckNotNested(directory));
+Result<QuotaNumber> QuotaOps::Begin(const QuotaRecord& record) {
+  SILTFS_RETURN_IF_ERROR(CheckPresent(record.directory));
+  SILTFS_RETURN_IF_ERROR(CheckNotNested(record.directory));
+  if (store_.quotas().Counting())
+    return Status(StatusCode::kInUse,
+                  "the files below another directory are being counted; set "
+                  "the quota when that has ended");
   SILTFS_RETURN_IF_ERROR(enable_());
   SILTFS_ASSIGN_OR_RETURN(const QuotaNumber number, ids_->NextInode());
-  counted_ = 0;
-  auto usage = CountTree(directory, number, check);
-  counted_ = 0;
-  SILTFS_RETURN_IF_ERROR(usage.status());
-  SILTFS_RETURN_IF_ERROR(store_.metadata().WaitForRoom());
-  const Quotas::State state{
-      .number = number, .record = {.directory = directory, .limits = limits}, .usage = *usage};
-  Change change;
-  change.Put(QuotaKey(number, QuotaPart::kLimits), state.record.Encode());
-  change.Put(QuotaKey(number, QuotaPart::kUsage), EncodeUsage(state.usage));
-  SILTFS_RETURN_IF_ERROR(changes_.Apply(change));
-  store_.quotas().Add(state);
-  return Status::Ok();
+  if (!store_.quotas().BeginCount(number, record))
+    return Status(StatusCode::kInUse, "the files below another directory are being counted");
+  return number;
 }
 
-Result<QuotaUsage> QuotaOps::CountTree(InodeNumber directory, QuotaNumber quota,
-                                       const std::function<Status()>& check) {
-  SILTFS_RETURN_IF_ERROR(Enter(directory, quota).status());  // which does not count itself
-  QuotaUsage total;
-  std::vector<InodeNumber> waiting{directory};
-  while (!waiting.empty()) {
-    const InodeNumber parent = waiting.back();
-    waiting.pop_back();
-    uint64_t cookie = kFirstCookie;
-    for (bool more = true; more;) {
-      SILTFS_ASSIGN_OR_RETURN(const std::vector<Child> children, NextChildren(parent, cookie));
-      for (const Child& child : children) {
-        SILTFS_ASSIGN_OR_RETURN(const QuotaUsage usage, Enter(child.inode, quota));
-        total += usage;
-        if (child.is_directory) waiting.push_back(child.inode);
-        if (++counted_ % kInodesBetweenChecks == 0 && check) SILTFS_RETURN_IF_ERROR(check());
-      }
-      more = children.size() == kChildrenAtATime;
-      if (more) cookie = children.back().cookie + 1;
-    }
+Status QuotaOps::CountAndMake(InodeNumber directory, QuotaNumber number,
+                              const std::function<Status()>& check) {
+  QuotaCounter counter(store_, gate_, inodes_, changes_, counted_);
+  counted_ = 0;
+  SILTFS_RETURN_IF_ERROR(counter.Count(directory, number, check));
+  // Shortens the commit below, for which operations wait.
+  SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
+  for (;;) {
+    SILTFS_ASSIGN_OR_RETURN(const auto closure, gate_.Close(kOperationPatience));
+    if (closure) return Make(directory, number, counter);
+    if (check) SILTFS_RETURN_IF_ERROR(check());
+    std::this_thread::sleep_for(kLongPause);
   }
-  return total;
 }
 
-Result<std::vector<QuotaOps::Child>> QuotaOps::NextChildren(InodeNumber directory,
-                                                            uint64_t first_cookie) const {
-  std::vector<Child> children;
-  Status status;
-  const Status scanned = store_.metadata().Pin().Scan(
-      DirectoryCookieKey(directory, first_cookie), RangeOf(Table::kDirectoryCookie, directory).end,
-      [&](std::string_view key, std::string_view value) {
-        const auto place = ParseNumberedKey(Table::kDirectoryCookie, key);
-        const auto entry = CookieEntry::Decode(value);
-        if (!place || !entry.ok()) {
-          status =
-              Status(StatusCode::kCorruption,
-                     fmt::format("directory {} has a malformed entry; run siltfs fsck", directory));
-          return false;
-        }
-        children.push_back({entry->inode, entry->type == kDirectoryType, place->number});
-        return children.size() < kChildrenAtATime;
-      });
-  SILTFS_RETURN_IF_ERROR(status);
-  SILTFS_RETURN_IF_ERROR(scanned);
-  return children;
-}
-
-Result<QuotaUsage> QuotaOps::Enter(InodeNumber number, QuotaNumber quota) {
+Status QuotaOps::Make(InodeNumber directory, QuotaNumber number, QuotaCounter& counter) {
+  SILTFS_RETURN_IF_ERROR(counter.CountMoved(number));
+  SILTFS_RETURN_IF_ERROR(CheckPresent(directory));
+  // Metadata gets all deferred changes, so the usage in memory is that of its records. And the next
+  // group has no differences for this quota, which its commit would add to the usage.
+  SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
+  const auto state = store_.quotas().Counting();
+  if (!state || state->number != number)
+    return {StatusCode::kAborted, "the count was ended by a rollback; set the quota again"};
   SILTFS_RETURN_IF_ERROR(store_.metadata().WaitForRoom());
-  const InodePtr inode = inodes_.Get(number);
-  const InodeLock lock(inode, InodeLock::Mode::kExclusive);
-  // The deferred changes count as before.
-  SILTFS_RETURN_IF_ERROR(inodes_.LoadAndFlush(*inode));
-  if (inode->record.quota == quota) return QuotaUsage{};  // another name of the file
-  // A file that has a name below another directory with a quota goes on counting there.
-  if (store_.quotas().Existing(inode->record.quota) != kNoQuota) return QuotaUsage{};
-  inode->record.quota = quota;
   Change change;
-  change.Save(*inode);
+  change.Put(QuotaKey(number, QuotaPart::kLimits), state->record.Encode());
+  change.Put(QuotaKey(number, QuotaPart::kUsage), EncodeUsage(state->usage));
   SILTFS_RETURN_IF_ERROR(changes_.Apply(change));
-  const bool regular = inode->record.IsRegular();
-  return QuotaUsage{.bytes = regular ? ContentTally(inode->record).allocated : 0, .files = 1};
+  store_.quotas().EndCount(number);
+  return Status::Ok();
 }
 
 Status QuotaOps::Remove(InodeNumber directory) {

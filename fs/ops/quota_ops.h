@@ -1,12 +1,12 @@
 // Sets, removes and shows quotas (fs/interface/directory_quotas.h).
 //
-// A new quota gets a number that no inode has and that was never used. While the gate keeps
-// operations out, Set writes this number into each inode below the directory, and adds up their
-// usage. At last it adds the records of the quota. Until then the number has no meaning, so a crash
-// or an error leaves no quota.
+// A new quota gets a number that no inode has and that was never used. Set writes this number into
+// each inode below the directory, and adds up their usage, while operations run (quota_counter.h).
+// At last it adds the records of the quota, while the gate keeps operations out. Until then the
+// number has no meaning, so a crash or an error leaves no quota.
 //
-// Thread-safety: every call from any thread. Memory: 8 bytes for each directory that was found and
-// not read. Errors: those of DirectoryQuotas.
+// Thread-safety: every call from any thread. Memory: that of QuotaCounter. Errors: those of
+// DirectoryQuotas.
 #pragma once
 
 #include <atomic>
@@ -21,6 +21,7 @@
 #include "fs/interface/directory_quotas.h"
 #include "fs/meta/id_allocator.h"
 #include "fs/ops/directory_names.h"
+#include "fs/ops/quota_counter.h"
 
 namespace siltfs {
 
@@ -46,25 +47,19 @@ class QuotaOps final : public DirectoryQuotas {
   uint64_t counted() const override { return counted_; }
 
  private:
-  struct Child {
-    uint64_t inode = 0;
-    bool is_directory = false;
-    uint64_t cookie = 0;
-  };
-
   Result<OperationGate::Closure> KeepOperationsOut();
   // The quota whose directory this is.
   std::optional<Quotas::State> OfDirectory(InodeNumber directory) const;
   Status CheckNotNested(InodeNumber directory) const;
   Status SetLimits(const Quotas::State& state, const QuotaLimits& limits);
-  Status Make(InodeNumber directory, const QuotaLimits& limits,
-              const std::function<Status()>& check);
-  // Gives the inodes below the directory this number.
-  Result<QuotaUsage> CountTree(InodeNumber directory, QuotaNumber quota,
-                               const std::function<Status()>& check);
-  Result<std::vector<Child>> NextChildren(InodeNumber directory, uint64_t first_cookie) const;
-  // The usage of the inode; nothing if it has the number already.
-  Result<QuotaUsage> Enter(InodeNumber inode, QuotaNumber quota);
+  // The directory must exist, and be a directory.
+  Status CheckPresent(InodeNumber directory);
+  // The number of the new quota, whose inodes must be counted.
+  Result<QuotaNumber> Begin(const QuotaRecord& record);
+  Status CountAndMake(InodeNumber directory, QuotaNumber number,
+                      const std::function<Status()>& check);
+  // Counts what is left, and gives the quota its records. The gate must be closed.
+  Status Make(InodeNumber directory, QuotaNumber number, QuotaCounter& counter);
   QuotaInfo InfoOf(const Quotas::State& state) const;
 
   const StoreContext& store_;

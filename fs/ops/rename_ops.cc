@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "fs/ops/quota_moves.h"
 #include "fs/records/schema.h"
 
 namespace siltfs {
@@ -54,7 +55,7 @@ Status RenameOps::RenameLocked(const Place& from, const Place& to, RenameMode mo
     return Status(StatusCode::kNotFound, "there is no such name");
   if (to.inode == from.inode)
     return Status::Ok();  // two names of one file, or one name: nothing to do
-  SILTFS_RETURN_IF_ERROR(CheckSameQuota(store_.quotas(), from.directory, to.directory));
+  SILTFS_RETURN_IF_ERROR(CheckSameQuota(store_, names_, from.directory, to.directory));
   if (&from.directory != &to.directory) {
     if (from.inode->record.IsDirectory()) {
       SILTFS_RETURN_IF_ERROR(names_.CheckNotInside(to.directory.number, from.inode->number));
@@ -66,6 +67,8 @@ Status RenameOps::RenameLocked(const Place& from, const Place& to, RenameMode mo
   Change change;
   change.Include({&from.directory, &to.directory, from.inode});
   if (to.inode) change.Include(*to.inode);
+  CountMoved(store_, to.directory, *from.inode, change);
+  if (mode == RenameMode::kExchange) CountMoved(store_, from.directory, *to.inode, change);
   const int64_t now = store_.Now();
   if (mode == RenameMode::kExchange) {
     Exchange(from, to, now, change);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "fs/inodes/inode_table.h"
@@ -200,6 +201,12 @@ Status TreeCopy::CopyParts(uint64_t source, uint64_t copy, InodeRecord& record) 
   ++totals_.files;
   if (!record.IsRegular()) return Status::Ok();
   const ContentTally tally(record);
+  // The sum must not look like a negative number to the quota.
+  if (quota_ != kNoQuota &&
+      totals_.logical_bytes >
+          static_cast<uint64_t>(std::numeric_limits<int64_t>::max() - tally.allocated)) {
+    return Status(StatusCode::kQuotaExceeded, "the copies hold more than a quota can count, 8 EiB");
+  }
   totals_.logical_bytes += static_cast<uint64_t>(tally.allocated);
   references_ += static_cast<uint64_t>(tally.references);
   return Status::Ok();

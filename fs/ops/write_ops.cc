@@ -140,14 +140,14 @@ Result<Quotas::Reservation> WriteOps::Reserve(Inode& inode, uint64_t offset, uin
   };
   auto room = reserve(most);
   if (!room.status().Is(StatusCode::kQuotaExceeded)) return room;
-  SILTFS_ASSIGN_OR_RETURN(const uint64_t holes, HoleBytes(inode, offset, length));
-  const uint64_t growth = std::min(holes, most);
-  auto exact = reserve(growth);
+  SILTFS_ASSIGN_OR_RETURN(uint64_t holes, HoleBytes(inode, offset, length));
+  auto exact = reserve(std::min(holes, most));
   if (!exact.status().Is(StatusCode::kQuotaExceeded) || FileContent::IsFolded(inode.record))
     return exact;
-  // A fold releases the old bytes that were overwritten.
+  // A fold releases the old bytes that were overwritten, and makes holes of zeros.
   SILTFS_RETURN_IF_ERROR(folds_.FoldLocked(inode, FileContent::FoldMode::kAll));
-  return reserve(growth);
+  SILTFS_ASSIGN_OR_RETURN(holes, HoleBytes(inode, offset, length));
+  return reserve(std::min(holes, most));
 }
 
 Result<Quotas::Reservation> WriteOps::ReserveForCopy(const Inode& source, uint64_t source_offset,

@@ -204,11 +204,32 @@ class History : public QuotaFixture {
     if (Number(4) == 0) {
       Allow(quotas().Remove(directory));
     } else {
-      const auto set = quotas().Set(directory, {.bytes = kBytesLimit, .files = kFilesLimit}, {});
-      Allow(set.status());
+      Count(directory);
     }
   }
+  // Sets the quota, and does other steps while the inodes are counted.
+  void Count(InodeNumber directory) {
+    const WantedLimits limits{.bytes = kBytesLimit, .files = kFilesLimit};
+    if (counting_) {
+      const Status set = quotas().Set(directory, limits, {}).status();
+      if (!set.Is(StatusCode::kInUse)) Allow(set);
+      return;
+    }
+    counting_ = true;
+    const auto set = quotas().Set(directory, limits, [this] {
+      for (uint64_t steps = Number(6); steps > 0; --steps) Step();
+      return Status::Ok();
+    });
+    counting_ = false;
+    if (set.status().Is(StatusCode::kAborted)) return;  // by a rollback
+    Allow(set.status());
+    if (!set.ok()) return;
+    std::set<InodeNumber> below;
+    AddBelow(directory, below);
+    for (const InodeNumber inode : below) REQUIRE(HasQuota(inode));
+  }
   void EndStore() {
+    if (counting_) return;
     const End end = Number(2) == 0 ? End::kClose : End::kCrash;
     if (end == End::kClose) ReleaseAll();
     open_.clear();
@@ -272,6 +293,7 @@ class History : public QuotaFixture {
   std::mt19937_64 random_;
   std::set<InodeNumber> open_;
   uint64_t snapshots_ = 0;
+  bool counting_ = false;  // within the Set of a quota
 };
 
 TEST_CASE("the usage of quotas is exact through a history of operations and crashes") {
