@@ -14,7 +14,7 @@ Result<QuotaInfo> ModelQuotas::Set(InodeNumber directory, const WantedLimits& li
                                    const std::function<Status()>&) {
   const MutexLock lock(mutex_);
   SILTFS_ASSIGN_OR_RETURN(MemoryInode* const found, inodes_.FindDirectory(directory));
-  found->limits = limits;
+  inodes_.BeginQuota(*found, limits);
   return InfoOf(directory, limits);
 }
 
@@ -22,7 +22,7 @@ Status ModelQuotas::Remove(InodeNumber directory) {
   const MutexLock lock(mutex_);
   SILTFS_ASSIGN_OR_RETURN(MemoryInode* const found, inodes_.FindDirectory(directory));
   if (!found->limits) return {StatusCode::kNoAttribute, "has no quota"};
-  found->limits.reset();
+  inodes_.EndQuota(*found);
   return Status::Ok();
 }
 

@@ -1,5 +1,6 @@
-// The DirectoryQuotas of ModelFileSystem: knows the limits of directories, and counts nothing. What
-// is used is counted by fsck, which checks each surviving store.
+// The DirectoryQuotas of ModelFileSystem. It counts inodes, so it predicts which steps fail because
+// of a limit of files. It does not count bytes: how many bytes of a file count depends on what was
+// folded. What is used is counted by fsck, too, which checks each surviving store.
 //
 // Thread-safety: every call from any thread. Errors: those of DirectoryQuotas.
 #pragma once

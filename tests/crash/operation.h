@@ -65,7 +65,8 @@ struct Operation {
     kReceive,            // the snapshot `name` as `other_name`, with the base `other_directory`
     kCloneFromSnapshot,  // of a snapshot (SnapshotToClone): a file or a directory, to a new name
     kRollBack,           // to the snapshot `name`; keeps the state before as `other_name`
-    // Of the thread's directory. `offset` and `size` determine limits that the steps do not reach.
+    // Of the thread's directory. `data_seed` determines the limit of files, which later steps may
+    // reach. `offset` determines the limit of bytes, which they do not reach.
     kSetQuota,
     kRemoveQuota,
   };

@@ -207,8 +207,10 @@ std::string Stepper::StepOnQuota(const Operation& operation) {
   if (!directory.ok()) return Answer(directory.status());
   touched_.push_back(*directory);
   if (operation.kind == Kind::kRemoveQuota) return Answer(fs_.quotas()->Remove(*directory));
-  const WantedLimits limits{.bytes = (uint64_t{1} << 40) + operation.offset,
-                            .files = (uint64_t{1} << 30) + operation.size};
+  // Mostly as many files as the steps make.
+  const uint64_t most = operation.data_seed % 4 == 0 ? (uint64_t{1} << 30) + operation.size
+                                                     : 1 + operation.data_seed / 4 % 8;
+  const WantedLimits limits{.bytes = (uint64_t{1} << 40) + operation.offset, .files = most};
   return Answer(fs_.quotas()->Set(*directory, limits, {}).status());
 }
 

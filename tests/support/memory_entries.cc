@@ -146,7 +146,9 @@ Result<PutOutcome> MemoryEntries::PutOne(const EntryImage& image) {
   const MemoryContent content = ContentOf(image);
   SILTFS_ASSIGN_OR_RETURN(const bool same, RenewIfSame(image, content, place.old));
   if (same) return PutOutcome{.inode = place.old->attributes.inode};
+  SILTFS_RETURN_IF_ERROR(inodes_.CheckQuota(place.directory, 1));
   MemoryInode& inode = inodes_.MakeBare(image.mode);
+  inode.counted = MemoryInodes::HasQuota(place.directory);
   const int64_t now = inodes_.Now();
   SILTFS_RETURN_IF_ERROR(Complete(image, now, inode));
   inode.attributes.btime = now;
@@ -187,7 +189,9 @@ Result<PutOutcome> MemoryEntries::Share(const EntryImage& image, InodeNumber ref
   const MemoryInode& source = inodes_.At(found->second.inode);
   SILTFS_ASSIGN_OR_RETURN(const NamePlace place, Find(image.parent, image.name));
   if (!IsOf(source, image) || place.old == &source) return needed;
+  SILTFS_RETURN_IF_ERROR(inodes_.CheckQuota(place.directory, 1));
   MemoryInode& inode = inodes_.MakeBare(image.mode);
+  inode.counted = MemoryInodes::HasQuota(place.directory);
   const int64_t now = inodes_.Now();
   SILTFS_RETURN_IF_ERROR(Complete(image, now, inode));
   inode.attributes.btime = now;
@@ -206,6 +210,9 @@ Result<PutOutcome> MemoryEntries::Place(InodeNumber temporary, const EntryImage&
     return Failed(StatusCode::kInvalidArgument, "has another size, or attributes", temporary);
   SILTFS_ASSIGN_OR_RETURN(const bool same, RenewIfSame(image, file->content, place.old));
   if (same) return PutOutcome{.inode = place.old->attributes.inode};
+  const bool counted = MemoryInodes::HasQuota(place.directory);
+  if (counted && !file->counted) SILTFS_RETURN_IF_ERROR(inodes_.CheckQuota(place.directory, 1));
+  file->counted = counted;
   SILTFS_RETURN_IF_ERROR(Complete(image, inodes_.Now(), *file));
   file->linkable = false;
   return Enter(place, image.name, *file);
@@ -258,6 +265,8 @@ InodeNumber MemoryEntries::CopyTree(const MemoryInodes& tree, InodeNumber source
   const bool source_counts = from.source_ctime == from.attributes.ctime;
   copy = from;
   copy.lookups = copy.opens = 0;
+  copy.limits.reset();
+  copy.counted = MemoryInodes::HasQuota(inodes_.At(parent));
   copy.times_replied = copy.linkable = false;
   copy.attributes.inode = number;
   copy.attributes.ctime = copy.attributes.btime = inodes_.Now();
@@ -294,6 +303,11 @@ Result<CloneOutcome> MemoryEntries::Clone(const CloneRequest& request) {
   Copies copies;
   CloneOutcome outcome;
   outcome.inode = CopyTree(tree, from.inode, request.parent, copies, outcome.totals);
+  // The copies count already.
+  if (const Status room = inodes_.CheckQuota(*parent, 0); !room.ok()) {
+    for (const auto& [original, copy] : copies) inodes_.Erase(copy);
+    return room;
+  }
   if (inodes_.At(outcome.inode).IsDirectory()) ++parent->attributes.links;
   inodes_.Enter(*parent, request.name, outcome.inode);
   return outcome;

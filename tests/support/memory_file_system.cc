@@ -242,6 +242,7 @@ Result<Attributes> MemoryFileSystem::MakeTemporaryFile(InodeNumber directory, ui
   SILTFS_ASSIGN_OR_RETURN(const MemoryInode* found, inodes_.FindDirectory(directory));
   if (found->attributes.links == 0)
     return Failed(StatusCode::kNotFound, "the directory was removed", directory);
+  SILTFS_RETURN_IF_ERROR(inodes_.CheckQuota(*found, 1));
   MemoryInode& inode = inodes_.MakeUnnamed(*found, S_IFREG | (mode & kPermissionBits), 0, caller);
   inode.opens = 1;
   inode.linkable = true;

@@ -105,6 +105,7 @@ Result<MemoryInode*> MemoryInodes::Make(InodeNumber parent, std::string_view nam
   if (directory->entries.contains(name)) {
     return Failed(StatusCode::kAlreadyExists, fmt::format("there is a \"{}\"", name), parent);
   }
+  SILTFS_RETURN_IF_ERROR(CheckQuota(*directory, 1));
   MemoryInode& inode = MakeUnnamed(*directory, mode, device, caller);
   inode.attributes.links = 1;
   if (S_ISDIR(mode)) {
@@ -116,9 +117,40 @@ Result<MemoryInode*> MemoryInodes::Make(InodeNumber parent, std::string_view nam
   return &inode;
 }
 
+Status MemoryInodes::CheckQuota(const MemoryInode& directory, uint64_t files) const {
+  if (!HasQuota(directory)) return Status::Ok();
+  uint64_t limit = 0;
+  uint64_t used = 0;
+  for (const auto& [number, inode] : inodes_) {
+    if (inode.limits) limit = inode.limits->files;
+    if (inode.counted) ++used;
+  }
+  if (limit == 0 || used + files <= limit) return Status::Ok();
+  return Failed(StatusCode::kQuotaExceeded, "the quota has no room", directory.attributes.inode);
+}
+
+void MemoryInodes::BeginQuota(MemoryInode& directory, const WantedLimits& limits) {
+  if (!directory.limits) CountBelow(directory);
+  directory.limits = limits;
+}
+
+void MemoryInodes::EndQuota(MemoryInode& directory) {
+  directory.limits.reset();
+  for (auto& [number, inode] : inodes_) inode.counted = false;
+}
+
+void MemoryInodes::CountBelow(const MemoryInode& directory) {
+  for (const auto& [name, entry] : directory.entries) {
+    MemoryInode& inode = At(entry.inode);
+    inode.counted = true;
+    CountBelow(inode);
+  }
+}
+
 MemoryInode& MemoryInodes::MakeUnnamed(const MemoryInode& directory, uint32_t mode, uint64_t device,
                                        Caller caller) {
   MemoryInode& inode = MakeBare(mode);
+  inode.counted = HasQuota(directory);
   if (directory.attributes.mode & S_ISGID) {  // a set-group-id directory passes its group on
     caller.gid = directory.attributes.gid;
     if (S_ISDIR(mode)) mode |= S_ISGID;

@@ -43,6 +43,7 @@ struct MemoryInode {
   std::optional<SourceFacts> source;
   int64_t source_ctime = 0;
   std::optional<WantedLimits> limits;  // of the quota of a directory
+  bool counted = false;                // below a directory with a quota
 
   bool IsDirectory() const;
 };
@@ -72,6 +73,18 @@ class MemoryInodes {
   MemoryInode& At(InodeNumber inode) { return inodes_.at(inode); }
   static Result<MemoryEntry> FindEntry(const MemoryInode& directory, std::string_view name);
 
+  // Whether the inodes of the directory count against a quota.
+  static bool HasQuota(const MemoryInode& directory) {
+    return directory.limits || directory.counted;
+  }
+  // kQuotaExceeded if the directory counts against a quota that has no room for so many inodes. One
+  // directory at most has a quota, and only its limit of files is known here.
+  Status CheckQuota(const MemoryInode& directory, uint64_t files) const;
+  // The inodes below the directory count, or no inode does.
+  void BeginQuota(MemoryInode& directory, const WantedLimits& limits);
+  void EndQuota(MemoryInode& directory);
+  void Erase(InodeNumber inode) { inodes_.erase(inode); }
+
   // Makes an inode with this name, which must be free. It counts as looked up once.
   Result<MemoryInode*> Make(InodeNumber parent, std::string_view name, uint32_t mode,
                             uint64_t device, Caller caller);
@@ -97,6 +110,7 @@ class MemoryInodes {
   void Touch(MemoryInode& inode) const;
 
  private:
+  void CountBelow(const MemoryInode& directory);
   void AddEntry(MemoryInode& directory, std::string_view name, InodeNumber inode) const;
   void RemoveEntry(MemoryInode& directory, std::string_view name) const;
   // Removes a link from the inode, and the inode if it is no longer used.

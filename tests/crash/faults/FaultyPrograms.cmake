@@ -39,3 +39,11 @@ siltfs_faulty_crashtest(release-needed-versions siltfs_versions version_release.
 siltfs_faulty_crashtest(collect-snapshot-chunks siltfs_mark reference_walk.cc
   "Status walked = decode(value)"
   "Status walked = value.empty() ? decode(value) : Status::Ok()")
+# Removed files go on counting against their quota.
+siltfs_faulty_crashtest(count-removed-files siltfs_inodes inode_lifetimes.cc
+  "change.CountUsage(record, {.bytes = record.IsRegular() ? -before.allocated : 0, .files = -1})"
+  "change.CountUsage(record, {.bytes = record.IsRegular() ? -before.allocated : 0, .files = 0})")
+# A quota lets one more file be made than its limit.
+siltfs_faulty_crashtest(exceed-limit siltfs_inodes quotas.cc
+  "return before > most || static_cast<uint64_t>(wanted) > most - before"
+  "return before > most || static_cast<uint64_t>(wanted) > most - before + 1")
