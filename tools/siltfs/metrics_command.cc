@@ -42,9 +42,11 @@ ExitCode Print(const Arguments& arguments, Surroundings& surroundings) {
       address.ok() ? ReadMonitoredStatistics(surroundings.env, *address)
                    : Result<nlohmann::json>(address.status());
   const std::string store = address.ok() ? address->store : arguments.place;
-  const Status written =
-      Write(arguments, FormatMetrics(store, statistics.ok() ? *statistics : nlohmann::json()),
-            surroundings);
+  const Status written = Write(
+      arguments,
+      FormatMetrics(store, statistics.ok() ? *statistics : nlohmann::json(),
+                    arguments.output ? MetricsFormat::kPrometheus : MetricsFormat::kOpenMetrics),
+      surroundings);
   if (!statistics.ok()) {
     written.IgnoreError("the first failure is reported");
     return Fail(surroundings, statistics.status());
