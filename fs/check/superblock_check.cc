@@ -37,8 +37,10 @@ Result<bool> CheckSuperblock(CheckContext& context) {
       faults[at] = std::move(copy).status();
     }
   }
-  for (const Status& fault : faults) {
-    if (fault.Is(StatusCode::kNeedsNewer)) return fault;
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    if (!faults[i].Is(StatusCode::kNeedsNewer)) continue;
+    faults[1 - i].IgnoreError("a newer siltfs checks both copies");
+    return faults[i];
   }
   const bool none = !copies[0] && !copies[1];
   auto absent = [](const Status& fault) {

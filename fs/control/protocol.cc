@@ -14,6 +14,23 @@ std::string ToLine(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+// No message is nested as deeply. Functions that write or change a document recurse, so a document
+// that is nested deeply enough would overflow their stack.
+constexpr int kMostLevels = 32;
+
+// Returns a discarded value for text that is no JSON, or is nested too deeply.
+Json Parse(std::string_view line) {
+  bool too_deep = false;
+  Json json = Json::parse(
+      line,
+      [&too_deep](int level, Json::parse_event_t, const Json&) {
+        too_deep |= level > kMostLevels;
+        return !too_deep;
+      },
+      /*allow_exceptions=*/false);
+  return too_deep ? Json(Json::value_t::discarded) : json;
+}
+
 StatusCode CodeNamed(std::string_view name) {
   for (int code = 1; code <= static_cast<int>(StatusCode::kOtherQuota); ++code) {
     if (StatusCodeName(static_cast<StatusCode>(code)) == name) return static_cast<StatusCode>(code);
@@ -36,7 +53,7 @@ std::string EncodeRequest(const Request& request) {
 }
 
 Result<Request> DecodeRequest(std::string_view line) {
-  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const Json json = Parse(line);
   if (!json.is_object())
     return Status(StatusCode::kInvalidArgument, "the request is not a JSON object");
   const auto command = json.find("command");
@@ -55,7 +72,7 @@ std::string EncodeResponse(const Result<Json>& result) {
 }
 
 Result<Json> DecodeResponse(std::string_view line) {
-  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const Json json = Parse(line);
   const auto is = [&](const char* key, Json::value_t type) {
     return json.contains(key) && json[key].type() == type;
   };

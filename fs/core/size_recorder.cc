@@ -65,7 +65,8 @@ void SizeRecorder::RecordDaily() {
   const int64_t now = env_.NowNanoseconds();
   if (!history->samples().empty()) {
     const int64_t last = history->samples().back().taken_ns;
-    if (now >= last && now - last < kBetweenSamples.count()) return;
+    // A damaged history may have any time, so `last` is subtracted from nothing.
+    if (now >= last && last > now - kBetweenSamples.count()) return;
   }
   const auto sample = Sample();
   if (!sample) return;

@@ -138,4 +138,7 @@ Result<Descriptor> ListeningSocket::Duplicate() const {
   return copy;
 }
 
+// A connection that the peer has ended already cannot be ended again.
+void EndConnection(int descriptor) { static_cast<void>(shutdown(descriptor, SHUT_RDWR)); }
+
 }  // namespace siltfs

@@ -46,4 +46,7 @@ class ListeningSocket {
   std::unique_ptr<LocalListener> listener_;  // of a path, which its destructor removes
 };
 
+// Ends a connection, also for a thread that waits for it. The descriptor stays open.
+void EndConnection(int descriptor);
+
 }  // namespace siltfs

@@ -183,7 +183,9 @@ Result<std::unique_ptr<LocalStream>> LocalStream::ConnectAbstract(
 }
 
 Status LocalStream::SetTimeout(std::chrono::milliseconds timeout) {
-  return SetTimeoutOf(fd_, timeout, path_);
+  SILTFS_RETURN_IF_ERROR(SetTimeoutOf(fd_, timeout, path_));
+  timeout_ = timeout;
+  return Status::Ok();
 }
 
 Result<bool> LocalStream::Receive() {
@@ -199,6 +201,7 @@ Result<bool> LocalStream::Receive() {
 }
 
 Result<std::optional<std::string>> LocalStream::ReadLine(size_t limit) {
+  const auto begin = std::chrono::steady_clock::now();
   size_t searched = 0;
   while (true) {
     const size_t end = buffer_.find('\n', searched);
@@ -213,6 +216,9 @@ Result<std::optional<std::string>> LocalStream::ReadLine(size_t limit) {
       return std::optional<std::string>(std::move(line));
     }
     searched = buffer_.size();
+    if (timeout_ && std::chrono::steady_clock::now() - begin > *timeout_) {
+      return Status(StatusCode::kInterrupted, "the line was not complete in time").At(path_);
+    }
     SILTFS_ASSIGN_OR_RETURN(bool more, Receive());
     if (more) continue;
     if (buffer_.empty()) return std::optional<std::string>();

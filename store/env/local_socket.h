@@ -37,11 +37,12 @@ class LocalStream {
 
   LocalStream(std::string path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
 
-  // From now on, a call fails with kInterrupted if it waits longer than this for the peer.
+  // From now on, a call fails with kInterrupted if it waits longer than this for the peer. ReadLine
+  // counts the time until the line is complete, so a peer that sends byte by byte gains nothing.
   Status SetTimeout(std::chrono::milliseconds timeout);
   // The next line, without its newline; nullopt if the stream ends before the line begins.
   // kFileTooLarge if the line is longer than `limit` bytes, kAborted if the stream ends within the
-  // line.
+  // line. After kInterrupted the call can be repeated: received bytes stay in the buffer.
   Result<std::optional<std::string>> ReadLine(size_t limit);
   // All bytes until the peer closes or finishes writing; kFileTooLarge beyond `limit` bytes.
   Result<std::string> ReadAll(size_t limit);
@@ -87,6 +88,7 @@ class LocalStream {
   const std::string path_;
   const Descriptor fd_;
   std::string buffer_;  // received, not returned yet
+  std::optional<std::chrono::milliseconds> timeout_;
 };
 
 class LocalListener {

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "fs/control/protocol.h"
+#include "fs/control/stats_check.h"
+#include "fs/control/survey_session.h"
 #include "fs/interface/posix_acl.h"
 #include "fs/recipe/recipe_node.h"
 #include "fs/records/damage_record.h"
@@ -16,12 +18,16 @@
 #include "fs/records/hidden_range.h"
 #include "fs/records/inode_record.h"
 #include "fs/records/last_scrub_record.h"
+#include "fs/records/lineage.h"
 #include "fs/records/overlay_extent.h"
+#include "fs/records/quota_record.h"
 #include "fs/records/savings_history.h"
 #include "fs/records/schema.h"
 #include "fs/records/scrub_history.h"
 #include "fs/records/scrub_record.h"
 #include "fs/records/segment_record.h"
+#include "fs/records/snapshot_record.h"
+#include "fs/records/source_record.h"
 #include "fs/rocksdb/sync_ledger.h"
 #include "index/key_value/item.h"
 #include "index/key_value/value_log_manifest.h"
@@ -107,12 +113,28 @@ bool ParseKeys(ByteView bytes) {
   if (const auto place = ParseDamageKey(key))
     MustHold(DamageKey(place->first, place->second) == key, "a damaged block's key");
   ParseXattrName(key);
+  if (const auto part = ParseQuotaKey(key))
+    MustHold(QuotaKey(part->quota, part->part) == key, "a quota's key");
+  if (const auto number = ParseSnapshotKey(key))
+    MustHold(SnapshotKey(*number) == key, "a snapshot's key");
   return true;
 }
 
-void TakeRequest(ByteView bytes) {
-  control::DecodeRequest(AsText(bytes)).status().IgnoreError("any bytes may be refused");
-  control::DecodeResponse(AsText(bytes)).status().IgnoreError("any bytes may be refused");
+bool GoRoundUsage(ByteView bytes) {
+  return GoRound(
+      bytes, [](ByteView in) { return DecodeUsage(AsText(in)); }, EncodeUsage);
+}
+
+// The messages on the control socket.
+bool TakeMessage(ByteView bytes) {
+  const std::string_view line = AsText(bytes);
+  const char* unread = "any bytes may be refused";
+  control::DecodeRequest(line).status().IgnoreError(unread);
+  const auto response = control::DecodeResponse(line);
+  response.status().IgnoreError(unread);
+  if (response.ok()) CheckStats(*response).status().IgnoreError(unread);
+  DecodeSurveyProgress(line).status().IgnoreError(unread);
+  return true;
 }
 
 bool GoRoundSuperblock(ByteView bytes) {
@@ -139,7 +161,7 @@ bool GoRoundMap(ByteView bytes) {
   });
 }
 
-constexpr std::array<bool (*)(ByteView), 24> kRecords = {
+constexpr std::array<bool (*)(ByteView), 30> kRecords = {
     GoRoundSuperblock,
     GoRoundSegmentHeader,
     GoRoundText<NameEntry>,
@@ -164,6 +186,12 @@ constexpr std::array<bool (*)(ByteView), 24> kRecords = {
     GoRoundText<LastScrubRecord>,
     GoRoundText<SavingsHistory>,
     GoRoundText<ScrubHistory>,
+    TakeMessage,
+    GoRoundText<QuotaRecord>,
+    GoRoundUsage,
+    GoRoundText<SnapshotRecord>,
+    GoRoundText<LineageRecord>,
+    GoRoundText<SourceRecord>,
 };
 
 ChunkName Name(uint8_t byte) {
@@ -239,6 +267,10 @@ std::vector<Bytes> FuzzSeeds() {
   superblock.uuid = uuid;
   superblock.rabin_polynomial = 0x3DA3358B4DC173;
   add(GoRoundSuperblock, EncodeSuperblock(superblock));
+  superblock.SetIdentity("label", uuid);
+  uuid.bytes.fill(8);
+  superblock.SetIdentity("label", uuid);
+  add(GoRoundSuperblock, EncodeSuperblock(superblock));
   superblock.incompat_features = kIncompatEngines;
   superblock.metadata_engine = "log";
   superblock.index_parameters = {{"partition_bits", 3}, {"bucket_bits", 9}};
@@ -295,6 +327,16 @@ std::vector<Bytes> FuzzSeeds() {
   ScrubHistory scrubs;
   scrubs.Add({.found = {9, 8, 7, 6}, .chunks = 5, .bytes = 4});
   add(GoRoundText<ScrubHistory>, scrubs.Encode());
+  SnapshotRecord snapshot{.name = "monday", .created = 5, .commit = 6, .inode_limit = 70};
+  add(GoRoundText<SnapshotRecord>, snapshot.Encode());
+  add(GoRoundText<LineageRecord>,
+      LineageRecord{.incoming = IncomingSnapshot{{}, std::nullopt, "monday", 70, "here"}}.Encode());
+  add(GoRoundText<SourceRecord>, SourceRecord{.inode = 9, .size = 8, .own_ctime = 7}.Encode());
+  add(TakeMessage, control::EncodeRequest({"stat"}));
+  add(GoRoundText<QuotaRecord>, QuotaRecord{7, {1 << 20, 30}}.Encode());
+  add(GoRoundUsage, EncodeUsage({-5, 30}));
+  for (const std::string& some : {QuotaKey(7, QuotaPart::kUsage), SnapshotKey(3)})
+    add(ParseKeys, some);
 
   std::vector<Bytes> inputs;
   for (const auto& [record, text] : seeds) {
@@ -302,16 +344,12 @@ std::vector<Bytes> FuzzSeeds() {
     const auto place = std::find(kRecords.begin(), kRecords.end(), record);
     inputs.push_back(JoinInput({static_cast<uint8_t>(place - kRecords.begin())}, AsBytes(text)));
   }
-  const std::string request = control::EncodeRequest({"stat"});
-  inputs.push_back(JoinInput({static_cast<uint8_t>(kRecords.size())}, AsBytes(request)));
   return inputs;
 }
 
 void RunRecord(FuzzInput input) {
-  const uint64_t which = input.Number(1) % (kRecords.size() + 1);
-  const ByteView bytes = input.Take(input.remaining());
-  if (which == kRecords.size()) return TakeRequest(bytes);
-  kRecords[which](bytes);
+  const uint64_t which = input.Number(1) % kRecords.size();
+  kRecords[which](input.Take(input.remaining()));
 }
 
 }  // namespace siltfs::testing

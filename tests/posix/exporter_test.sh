@@ -85,7 +85,8 @@ try:
 except ImportError:
     print("without prometheus_client")
 
-answer, _ = ask("GET", "/metrics?x=1")
+answer, plain = ask("GET", "/metrics?x=1")
+assert "# TYPE siltfs_commits_total counter\n" in plain and "# TYPE siltfs_commits counter\n" in text
 assert answer.getheader("Content-Type") == "text/plain; version=0.0.4; charset=utf-8"
 assert answer.getheader("Cache-Control") == "no-store"
 answer, text = ask("HEAD", "/metrics", accept)
@@ -133,6 +134,22 @@ for connection in silent:
     connection.close()
 answer, text = ask("GET", "/metrics")
 assert answer.status == 200, "after silent clients"
+
+# Clients that send a byte from time to time do not keep others out either.
+slow = []
+for _ in range(40):
+    slow.append(socket.create_connection((host, int(port)), timeout=60))
+    slow[-1].sendall(b"GET /metrics HTTP/1.1\r\nX: ")
+for _ in range(5):
+    for connection in list(slow):
+        try:
+            connection.sendall(b"y")
+        except OSError:
+            slow.remove(connection)
+    assert ask("GET", "/metrics")[0].status == 200, "among slow clients"
+assert len(slow) < 40, "no slow client was ended"
+for connection in slow:
+    connection.close()
 
 # Many clients at the same time are all answered.
 wrong = []

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/support/catch.h"
 #include "tests/tools/open_metrics.h"
@@ -62,6 +64,23 @@ TEST_CASE("the component stores of the index are told apart by a label") {
   CHECK(entries[1].value == 6);
 }
 
+TEST_CASE("the older format describes counters under the names of their samples") {
+  const auto statistics = ToMountedJson(SomeStatistics());
+  const std::string text = FormatMetrics("/a", statistics, MetricsFormat::kPrometheus);
+  CHECK(text.find("# TYPE siltfs_commits_total counter\n# HELP siltfs_commits_total ") !=
+        std::string::npos);
+  CHECK(text.find("# TYPE siltfs_stored_bytes gauge\n# HELP ") != std::string::npos);
+  CHECK(text.find("# UNIT") == std::string::npos);
+  const auto samples = [](const std::string& all) {
+    std::vector<std::string> lines;
+    std::istringstream in(all);
+    for (std::string line; std::getline(in, line);)
+      if (!line.starts_with("#")) lines.push_back(line);
+    return lines;
+  };
+  CHECK(samples(text) == samples(FormatMetrics("/a", statistics)));
+}
+
 TEST_CASE("what a store does not have, its metrics leave out") {
   FileSystemStats stats = SomeStatistics();
   stats.guide.reset();
@@ -102,6 +121,27 @@ TEST_CASE("the metrics of several stores are together in each family") {
   CHECK(families.at("siltfs_files").samples[1].labels.at("store") == "/c");
   CHECK(families.at("siltfs_index_store_entries").samples.size() == 4);
   CHECK(FormatMetrics(std::vector<StoreStatistics>()) == "# EOF\n");
+}
+
+TEST_CASE("an answer that is no statistics gives metrics that follow the rules nevertheless") {
+  const nlohmann::json good = ToMountedJson(SomeStatistics());
+  const std::vector<nlohmann::json> values = {
+      nullptr, "x", true, nlohmann::json::array({1, "x"}), {{"x", 1}}};
+  for (const nlohmann::json& value : values) {
+    REQUIRE_NOTHROW(ParseOpenMetrics(FormatMetrics("/a", value)));
+    for (const auto& [key, unused] : good.items()) {
+      INFO(key << ": " << value.dump());
+      nlohmann::json changed = good;
+      changed[key] = value;
+      REQUIRE_NOTHROW(ParseOpenMetrics(FormatMetrics("/a", changed)));
+    }
+    nlohmann::json changed = good;
+    changed["index"]["stores"] = value;
+    REQUIRE_NOTHROW(ParseOpenMetrics(FormatMetrics("/a", changed)));
+  }
+  nlohmann::json repeated = good;
+  repeated["index"]["stores"].push_back(repeated["index"]["stores"][0]);
+  REQUIRE_NOTHROW(ParseOpenMetrics(FormatMetrics("/a", repeated)));
 }
 
 TEST_CASE("any path can be a label") {

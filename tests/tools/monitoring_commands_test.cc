@@ -137,7 +137,8 @@ TEST_CASE("metrics of a store that is not mounted go to standard output or to a 
   CHECK(written.out.empty());
   const auto text = ReadTextOf(file);
   REQUIRE(text);
-  CHECK(ParseOpenMetrics(*text).contains("siltfs_last_scrub_timestamp_seconds"));
+  CHECK(Has(*text, "\nsiltfs_last_scrub_timestamp_seconds{"));
+  CHECK(Has(*text, "# TYPE siltfs_commits_total counter\n"));  // as node_exporter reads it
 }
 
 TEST_CASE("metrics of no store say that, and the command fails") {

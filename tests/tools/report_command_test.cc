@@ -151,6 +151,24 @@ TEST_CASE("a report replaces a file as a whole, and refuses what is no file befo
   CHECK(Run({"siltfs", "report", store}).code == 2);
 }
 
+TEST_CASE("no report and no metrics take the place of a file of the store") {
+  const TemporaryDirectory directory;
+  const std::string store = directory / "store";
+  MakeStore(store);
+  std::filesystem::create_directory_symlink(store, directory / "link");
+  const std::string superblock = TextOf(store + "/superblock.0");
+  for (const std::string& file : {store + "/superblock.0", store + "/meta/page.html",
+                                  directory / "link/superblock.0", store + "/page.html"}) {
+    INFO(file);
+    const Outcome report = Run({"siltfs", "report", store, "-o", file});
+    CHECK(report.code == 2);
+    CHECK(Has(report.err, "is in the store's own directory"));
+    CHECK(Run({"siltfs", "metrics", store, "--output", file}).code == 2);
+  }
+  CHECK(TextOf(store + "/superblock.0") == superblock);
+  CHECK(Run({"siltfs", "report", store, "-o", store + ".html"}).code == 0);
+}
+
 TEST_CASE("a hostile path of a store injects no markup") {
   const TemporaryDirectory directory;
   const std::string store = directory / "<img src=x onerror=alert(1)>\"'&\xff\n";

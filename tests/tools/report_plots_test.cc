@@ -150,6 +150,11 @@ TEST_CASE("counts are short") {
   CHECK(ShortCount(999'999) == "1 M");
 }
 
+TEST_CASE("a size beyond all sizes, as a damaged history may have, is shown as the greatest one") {
+  CHECK(ShortText(0x1p64, Quantity::kBytes) == "16.0 EiB");
+  CHECK(ShortText(-1, Quantity::kBytes) == "0 B");
+}
+
 TEST_CASE("text in plots and pages cannot become markup") {
   const std::string hostile = "<script>alert('1')</script>&\"";
   const std::string escaped = "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;&quot;";

@@ -29,9 +29,10 @@ Status Serve(const std::string& text) {
   SILTFS_ASSIGN_OR_RETURN(const auto signals, TerminationSignals::Block());
   SILTFS_ASSIGN_OR_RETURN(const ListeningSocket socket, ListeningSocket::Open(address));
   MountedStores stores{MountedStores::Options()};
-  SILTFS_ASSIGN_OR_RETURN(
-      auto server,
-      MetricsServer::Start(socket, {.metrics = [&stores] { return stores.Metrics(); }}));
+  SILTFS_ASSIGN_OR_RETURN(auto server,
+                          MetricsServer::Start(socket, {.metrics = [&stores](MetricsFormat format) {
+                                                 return stores.Metrics(format);
+                                               }}));
   const std::string where = address.path.empty()
                                 ? fmt::format("http://{}/metrics", socket.name())
                                 : fmt::format("/metrics of the socket {}", socket.name());

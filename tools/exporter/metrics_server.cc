@@ -2,18 +2,23 @@
 
 #include <microhttpd.h>
 
+#include <exception>
 #include <string_view>
 #include <utility>
+
+#include "tools/exporter/open_connections.h"
 
 namespace siltfs {
 namespace {
 
-// Both are forms of the same text (tools/siltfs/metrics_text.h). Clients that do not ask for
-// OpenMetrics, such as a browser, get the older name.
+// Clients that do not ask for OpenMetrics, such as a browser, get the older format.
 constexpr const char* kOpenMetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 constexpr const char* kPlainMetrics = "text/plain; version=0.0.4; charset=utf-8";
 constexpr const char* kText = "text/plain; charset=utf-8";
 constexpr size_t kConnectionMemory = size_t{16} << 10;  // headers and the buffer of the answer
+// The library refuses connections beyond this multiple of the limit. Until then a new client takes
+// the place of another one, whose thread still has to end.
+constexpr unsigned kSpareConnections = 2;
 constexpr size_t kThreadStack = size_t{256} << 10;
 constexpr std::string_view kMetricsPath = "/metrics";
 
@@ -54,7 +59,8 @@ MHD_Result Send(MHD_Connection* connection, const Answer& answer) {
 
 class LibraryServer final : public MetricsServer {
  public:
-  explicit LibraryServer(Options options) : options_(std::move(options)) {}
+  explicit LibraryServer(Options options)
+      : options_(std::move(options)), connections_(options_.most_connections, EndConnection) {}
   ~LibraryServer() override {
     if (daemon_ != nullptr) MHD_stop_daemon(daemon_);
   }
@@ -67,7 +73,8 @@ class LibraryServer final : public MetricsServer {
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL |
             MHD_USE_ITC,
         0, nullptr, nullptr, &LibraryServer::OnRequest, this, MHD_OPTION_LISTEN_SOCKET,
-        listening.get(), MHD_OPTION_CONNECTION_LIMIT, options_.most_connections,
+        listening.get(), MHD_OPTION_CONNECTION_LIMIT, kSpareConnections * options_.most_connections,
+        MHD_OPTION_NOTIFY_CONNECTION, &LibraryServer::OnConnection, this,
         MHD_OPTION_CONNECTION_TIMEOUT, static_cast<unsigned>(options_.silence.count()),
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionMemory, MHD_OPTION_THREAD_STACK_SIZE,
         kThreadStack, MHD_OPTION_END);
@@ -78,6 +85,16 @@ class LibraryServer final : public MetricsServer {
   }
 
  private:
+  // The library calls this when a connection begins, and before it closes the socket.
+  static void OnConnection(void* self, MHD_Connection* connection, void**,
+                           MHD_ConnectionNotificationCode code) {
+    OpenConnections& connections = static_cast<LibraryServer*>(self)->connections_;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) return connections.Remove(connection);
+    const MHD_ConnectionInfo* info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (info != nullptr) connections.Add(connection, info->connect_fd);
+  }
+
   // The library calls this once when it has the headers of a request, with *state null.
   static MHD_Result OnRequest(void* self, MHD_Connection* connection, const char* url,
                               const char* method, const char*, const char*, size_t*, void** state) {
@@ -103,20 +120,34 @@ class LibraryServer final : public MetricsServer {
     return {};
   }
 
+  // The library is written in C, so no exception may reach it. The standard library throws if no
+  // memory or no thread is left, for example.
+  Result<std::string> ReadMetrics(MetricsFormat format) const {
+    try {
+      return options_.metrics(format);
+    } catch (const std::exception& failure) {
+      return Status(StatusCode::kIoError,
+                    std::string("the metrics cannot be read: ") + failure.what());
+    }
+  }
+
   Answer Respond(MHD_Connection* connection, std::string_view url) const {
     if (url == "/") return {.text = "siltfs: the metrics of all mounted stores are at /metrics\n"};
     if (url != kMetricsPath)
       return {.status = MHD_HTTP_NOT_FOUND, .text = "there is only /metrics\n"};
-    Result<std::string> metrics = options_.metrics();
+    const OpenConnections::Answering answering(connections_, connection);
+    const bool open = HeaderOf(connection, MHD_HTTP_HEADER_ACCEPT).find("openmetrics-text") !=
+                      std::string_view::npos;
+    Result<std::string> metrics =
+        ReadMetrics(open ? MetricsFormat::kOpenMetrics : MetricsFormat::kPrometheus);
     if (!metrics.ok()) {
       return {.status = MHD_HTTP_SERVICE_UNAVAILABLE, .text = metrics.status().ToString() + "\n"};
     }
-    const bool open = HeaderOf(connection, MHD_HTTP_HEADER_ACCEPT).find("openmetrics-text") !=
-                      std::string_view::npos;
     return {.text = *std::move(metrics), .type = open ? kOpenMetrics : kPlainMetrics};
   }
 
   const Options options_;
+  mutable OpenConnections connections_;
   MHD_Daemon* daemon_ = nullptr;
 };
 

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "fs/control/client.h"
-#include "tools/siltfs/metrics_text.h"
 #include "tools/siltfs/served_mount.h"
 #include "tools/siltfs/store_place.h"
 
@@ -18,12 +17,9 @@ namespace {
 using control::DaemonAddress;
 using Json = nlohmann::json;
 
-// Returns the last mount of each store: earlier ones may be left from a daemon that has crashed.
 Result<std::map<std::string, DaemonAddress>> FindStores() {
-  SILTFS_ASSIGN_OR_RETURN(std::vector<StoreMount> mounts, FindStoreMounts());
-  std::map<std::string, DaemonAddress> stores;
-  for (StoreMount& mount : mounts) stores[mount.address.store] = std::move(mount.address);
-  return stores;
+  SILTFS_ASSIGN_OR_RETURN(const std::vector<StoreMount> mounts, FindStoreMounts());
+  return StoresOf(mounts);
 }
 
 // Returns null if the daemon does not answer, or does not serve this mount.
@@ -31,25 +27,26 @@ Json AskStatistics(const DaemonAddress& address, const control::Patience& patien
   const Status served = IdentifyServer(address, patience).status();
   if (!served.ok()) return {};
   auto statistics = control::Ask(address, "stat", patience);
-  if (statistics.ok()) return *std::move(statistics);
+  if (statistics.ok() && statistics->is_object()) return *std::move(statistics);
   statistics.status().IgnoreError("siltfs_up tells it");
   return {};
 }
 
 }  // namespace
 
-Result<std::string> MountedStores::Metrics() {
+Result<std::string> MountedStores::Metrics(MetricsFormat format) {
   const MutexLock lock(mutex_);
   const auto now = std::chrono::steady_clock::now();
-  if (text_ && now - made_ < options_.reuse) return *text_;
-  text_.reset();
-  SILTFS_ASSIGN_OR_RETURN(text_, Collect());
-  made_ = std::chrono::steady_clock::now();
-  return *text_;
+  if (!statistics_ || now - made_ >= options_.reuse) {
+    statistics_.reset();
+    SILTFS_ASSIGN_OR_RETURN(statistics_, Collect());
+    made_ = std::chrono::steady_clock::now();
+  }
+  return FormatMetrics(*statistics_, format);
 }
 
 // All daemons are asked at the same time, so that one that does not answer delays no other.
-Result<std::string> MountedStores::Collect() const {
+Result<std::vector<StoreStatistics>> MountedStores::Collect() const {
   SILTFS_ASSIGN_OR_RETURN(const auto stores, FindStores());
   const control::Patience patience{.answer = options_.answer};
   std::map<std::string, std::future<Json>> asked;
@@ -63,13 +60,13 @@ Result<std::string> MountedStores::Collect() const {
     answers.push_back({store, answer.get()});
     all = all && !answers.back().statistics.is_null();
   }
-  if (all) return FormatMetrics(answers);
+  if (all) return answers;
   // A store that was unmounted in the meantime does not fail.
   SILTFS_ASSIGN_OR_RETURN(const auto left, FindStores());
   std::erase_if(answers, [&left](const StoreStatistics& answer) {
     return answer.statistics.is_null() && !left.contains(answer.store);
   });
-  return FormatMetrics(answers);
+  return answers;
 }
 
 }  // namespace siltfs

@@ -1,16 +1,18 @@
 // The metrics of all stores that are mounted in this mount namespace.
 //
 // Thread-safety: every call from any thread. One call at a time asks the daemons, and calls that
-// come meanwhile, or up to `reuse` later, get the same text. So many clients do not burden the
+// come meanwhile, or up to `reuse` later, get the same figures. So many clients do not burden the
 // daemons. Memory: some 20 KiB a store.
 #pragma once
 
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "store/base/result.h"
 #include "store/base/thread_annotations.h"
+#include "tools/siltfs/metrics_text.h"
 
 namespace siltfs {
 
@@ -23,16 +25,16 @@ class MountedStores {
   };
   explicit MountedStores(const Options& options) : options_(options) {}
 
-  // The text of tools/siltfs/metrics_text.h. A store whose daemon does not answer has only
+  // A text of tools/siltfs/metrics_text.h. A store whose daemon does not answer has only
   // siltfs_up with the value 0. Errors: those of reading the mount table.
-  Result<std::string> Metrics() SILTFS_EXCLUDES(mutex_);
+  Result<std::string> Metrics(MetricsFormat format) SILTFS_EXCLUDES(mutex_);
 
  private:
-  Result<std::string> Collect() const;
+  Result<std::vector<StoreStatistics>> Collect() const;
 
   const Options options_;
   Mutex mutex_;
-  std::optional<std::string> text_ SILTFS_GUARDED_BY(mutex_);
+  std::optional<std::vector<StoreStatistics>> statistics_ SILTFS_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point made_ SILTFS_GUARDED_BY(mutex_);
 };
 

@@ -13,6 +13,8 @@
 namespace siltfs::report {
 namespace {
 
+// The greatest number that is also a uint64_t. Figures of a damaged history may be greater.
+constexpr double kMostBytes = 18'446'744'073'709'549'568.0;
 constexpr double kMinute = 60;
 constexpr double kHour = 60 * kMinute;
 constexpr double kDay = 24 * kHour;
@@ -60,7 +62,7 @@ std::string ShortCount(double count) {
 std::string ShortText(double value, Quantity quantity) {
   switch (quantity) {
     case Quantity::kBytes:
-      return FormatSize(static_cast<uint64_t>(std::max(0.0, value)));
+      return FormatSize(static_cast<uint64_t>(std::clamp(value, 0.0, kMostBytes)));
     case Quantity::kBytesPerEntry:
       return fmt::format("{:.2f} B", value);
     case Quantity::kCount:

@@ -7,6 +7,7 @@
 #include <memory>
 #include <ostream>
 
+#include "fs/control/stats_check.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/health.h"
 #include "tools/siltfs/json_output.h"
@@ -83,8 +84,9 @@ HealthState Run(Arguments& arguments, Surroundings& surroundings) {
     return Print(surroundings, arguments.json,
                  JudgeFailure({.store = arguments.place}, address.status()));
   }
-  const auto statistics = ReadMonitoredStatistics(
+  auto statistics = ReadMonitoredStatistics(
       surroundings.env, *address, {.answer = std::chrono::seconds(arguments.timeout_seconds)});
+  if (statistics.ok()) statistics = CheckStats(*std::move(statistics));
   const double now = static_cast<double>(surroundings.env.NowNanoseconds()) / 1e9;
   return Print(surroundings, arguments.json,
                statistics.ok() ? JudgeHealth(*statistics, arguments.limits, now)

@@ -13,6 +13,7 @@
 
 #include "fs/control/client.h"
 #include "fs/control/protocol.h"
+#include "fs/control/stats_check.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/json_output.h"
 #include "tools/siltfs/list_report.h"
@@ -47,20 +48,27 @@ Answers AskDaemon(const DaemonAddress& address) {
     return answers;
   }
   auto statistics = control::Ask(address, "stat", ListPatience());
+  if (statistics.ok()) statistics = CheckStats(*std::move(statistics));
   answers.health = statistics.ok() ? HealthWord(*statistics) : HealthWord(statistics.status());
   if (statistics.ok()) answers.statistics = *std::move(statistics);
   return answers;
 }
 
-// Returns the snapshot's record, or null.
+// Returns the snapshot's record, or null. Any user can mount something that claims to be a store,
+// so the record is checked.
 Json AskSnapshot(const DaemonAddress& address, const std::string& name) {
   const auto record = control::AskWith(
       address,
       {.command = "snapshot", .arguments = {{"action", "show"}, {"name", name}, {"sizes", false}}},
       ListPatience());
-  if (record.ok()) return *record;
-  record.status().IgnoreError("the list shows no figures of it");
-  return {};
+  if (!record.ok()) {
+    record.status().IgnoreError("the list shows no figures of it");
+    return {};
+  }
+  const auto has = [&](const char* key) {
+    return record->contains(key) && record->at(key).is_number_unsigned();
+  };
+  return has("files") && has("logical_bytes") ? *record : Json();
 }
 
 // Returns the element of the list for this mount. The answers are those of its store's daemon.
@@ -98,9 +106,8 @@ Json Describe(const StoreMount& mount, const Answers& answers) {
   if (answers.statistics.is_null()) return row;
   row["answers"] = true;
   if (answers.statistics.at("read_only") == true) row["read_only"] = true;
-  // Daemons of earlier versions do not report these.
-  row["label"] = answers.statistics.value("label", Json());
-  row["uuid"] = answers.statistics.value("uuid", Json());
+  row["label"] = answers.statistics.at("label");
+  row["uuid"] = answers.statistics.at("uuid");
   row["stored_bytes"] = answers.statistics.at("stored_bytes");
   row["total_ratio"] = answers.statistics.at("total_ratio");
   const Json shown = is_snapshot ? AskSnapshot(address, served->snapshot) : answers.statistics;
@@ -120,12 +127,10 @@ bool Has(const std::vector<StoreMount>& mounts, const StoreMount& wanted) {
 // All daemons are asked at the same time, so that one that does not answer delays no other.
 Result<Json> ListMounts() {
   SILTFS_ASSIGN_OR_RETURN(const std::vector<StoreMount> mounts, FindStoreMounts());
+  const std::map<std::string, DaemonAddress> stores = StoresOf(mounts);
   std::map<std::string, std::future<Answers>> asked;
-  for (auto mount = mounts.rbegin(); mount != mounts.rend(); ++mount) {
-    if (asked.contains(mount->address.store)) continue;
-    asked[mount->address.store] =
-        std::async(std::launch::async, AskDaemon, std::cref(mount->address));
-  }
+  for (const auto& [store, address] : stores)
+    asked[store] = std::async(std::launch::async, AskDaemon, std::cref(address));
   std::map<std::string, Answers> answers;
   for (auto& [store, answer] : asked) answers[store] = answer.get();
   Json rows = Json::array();

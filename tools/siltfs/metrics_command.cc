@@ -9,6 +9,7 @@
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/metrics_text.h"
 #include "tools/siltfs/monitored_store.h"
+#include "tools/siltfs/output_file.h"
 #include "tools/siltfs/store_place.h"
 
 namespace siltfs {
@@ -33,13 +34,19 @@ Status Write(const Arguments& arguments, const std::string& text, Surroundings& 
 // monitoring system nor the log of a timer shows old values as new.
 ExitCode Print(const Arguments& arguments, Surroundings& surroundings) {
   const auto address = AddressAt(arguments.place);
+  if (arguments.output && address.ok()) {
+    const Status outside = CheckOutsideStore(*arguments.output, address->store);
+    if (!outside.ok()) return Fail(surroundings, outside);
+  }
   const Result<nlohmann::json> statistics =
       address.ok() ? ReadMonitoredStatistics(surroundings.env, *address)
                    : Result<nlohmann::json>(address.status());
   const std::string store = address.ok() ? address->store : arguments.place;
-  const Status written =
-      Write(arguments, FormatMetrics(store, statistics.ok() ? *statistics : nlohmann::json()),
-            surroundings);
+  const Status written = Write(
+      arguments,
+      FormatMetrics(store, statistics.ok() ? *statistics : nlohmann::json(),
+                    arguments.output ? MetricsFormat::kPrometheus : MetricsFormat::kOpenMetrics),
+      surroundings);
   if (!statistics.ok()) {
     written.IgnoreError("the first failure is reported");
     return Fail(surroundings, statistics.status());

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -42,14 +44,17 @@ std::string FormatNumber(const Json& number) {
 // samples of two families must not be mixed.
 class Writer {
  public:
+  explicit Writer(MetricsFormat format) : open_(format == MetricsFormat::kOpenMetrics) {}
+
   // The following samples belong to this family. Nothing is written for a family without samples.
   void Family(const MetricFamily& family) {
     name_ = fmt::format("siltfs_{}", family.name);
     const bool is_counter = family.type == MetricType::kCounter;
+    if (is_counter && !open_) name_ += "_total";
     head_ = fmt::format("# TYPE {} {}\n", name_, is_counter ? "counter" : "gauge");
-    if (family.unit[0] != '\0') head_ += fmt::format("# UNIT {} {}\n", name_, family.unit);
+    if (open_ && family.unit[0] != '\0') head_ += fmt::format("# UNIT {} {}\n", name_, family.unit);
     head_ += fmt::format("# HELP {} {}\n", name_, family.help);
-    if (is_counter) name_ += "_total";
+    if (is_counter && open_) name_ += "_total";
   }
 
   void Sample(const std::string& store, const Json& number, const Labels& labels = {}) {
@@ -63,14 +68,23 @@ class Writer {
   std::string Finish() { return std::move(text_) + "# EOF\n"; }
 
  private:
+  const bool open_;
   std::string name_;  // of the family's samples
   std::string head_;  // of a family without samples so far
   std::string text_;
 };
 
+// The statistics may come from a daemon of another version, or from a program that only claims to
+// be one. So nothing is expected of them. A key that is missing counts as null.
+const Json& At(const Json& object, const char* key) {
+  static const Json missing;
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found == object.end() ? missing : *found;
+}
+
 std::string TextAt(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+  const Json& text = At(object, key);
+  return text.is_string() ? text.get<std::string>() : "";
 }
 
 // A pointer may lead to nothing: without deltas, for example, their statistics are null.
@@ -82,7 +96,7 @@ const Json* NumberAt(const Json& document, const char* pointer) {
 }
 
 Labels InfoLabels(const Json& statistics) {
-  return {{"engine", TextAt(statistics.at("index"), "engine")},
+  return {{"engine", TextAt(At(statistics, "index"), "engine")},
           {"chunker_kernel", TextAt(statistics, "chunker_kernel")},
           {"sha1_kernel", TextAt(statistics, "sha1_kernel")},
           {"transport", TextAt(statistics, "transport")},
@@ -105,12 +119,12 @@ void WriteStates(std::span<const StoreStatistics> stores, Writer& writer) {
     writer.Sample(store.store, store.statistics.is_null() ? 0 : 1);
   writer.Family({"mounted", "", MetricType::kGauge, "", "1 if the store is mounted."});
   ForEachRead(stores, [&](const std::string& store, const Json& statistics) {
-    writer.Sample(store, statistics.at("pid").is_null() ? 0 : 1);
+    writer.Sample(store, At(statistics, "pid").is_null() ? 0 : 1);
   });
   writer.Family(
       {"failed", "", MetricType::kGauge, "", "1 if a failure has made the store read-only."});
   ForEachRead(stores, [&](const std::string& store, const Json& statistics) {
-    writer.Sample(store, statistics.at("read_only_cause").is_null() ? 0 : 1);
+    writer.Sample(store, At(statistics, "read_only_cause").is_null() ? 0 : 1);
   });
   writer.Family(
       {"store_info", "", MetricType::kGauge, "", "Always 1; the labels describe the store."});
@@ -131,7 +145,9 @@ void WriteKindFamily(const MetricFamily& family, std::span<const StoreStatistics
                      Writer& writer) {
   writer.Family(family);
   ForEachRead(stores, [&](const std::string& store, const Json& statistics) {
-    for (const Json& kind : statistics.at("index").at("stores")) {
+    std::set<std::string> kinds;  // each is written once
+    for (const Json& kind : At(At(statistics, "index"), "stores")) {
+      if (!kinds.insert(TextAt(kind, "kind")).second) continue;
       if (const Json* number = NumberAt(kind, family.pointer))
         writer.Sample(store, *number, {{"kind", TextAt(kind, "kind")}});
     }
@@ -140,8 +156,8 @@ void WriteKindFamily(const MetricFamily& family, std::span<const StoreStatistics
 
 }  // namespace
 
-std::string FormatMetrics(std::span<const StoreStatistics> stores) {
-  Writer writer;
+std::string FormatMetrics(std::span<const StoreStatistics> stores, MetricsFormat format) {
+  Writer writer(format);
   WriteStates(stores, writer);
   for (const MetricFamily& family : StoreMetricFamilies()) WriteFamily(family, stores, writer);
   for (const MetricFamily& family : IndexKindMetricFamilies())
@@ -149,8 +165,8 @@ std::string FormatMetrics(std::span<const StoreStatistics> stores) {
   return writer.Finish();
 }
 
-std::string FormatMetrics(const std::string& store, const Json& statistics) {
-  return FormatMetrics(std::vector<StoreStatistics>{{store, statistics}});
+std::string FormatMetrics(const std::string& store, const Json& statistics, MetricsFormat format) {
+  return FormatMetrics(std::vector<StoreStatistics>{{store, statistics}}, format);
 }
 
 }  // namespace siltfs

@@ -16,6 +16,7 @@
 #include "tools/report/store_report.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/monitored_store.h"
+#include "tools/siltfs/output_file.h"
 #include "tools/siltfs/printable_text.h"
 #include "tools/siltfs/progress_display.h"
 #include "tools/siltfs/store_holder.h"
@@ -119,6 +120,8 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   if (!signals.ok()) return Fail(surroundings, signals.status());
   const auto address = AddressAt(arguments.place);
   if (!address.ok()) return Fail(surroundings, address.status());
+  const Status outside = CheckOutsideStore(arguments.output, address->store);
+  if (!outside.ok()) return Fail(surroundings, outside);
   ProgressDisplay display(surroundings, {.command = "report",
                                          .subject = address->store,
                                          .quiet = arguments.quiet,

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <ostream>
+#include <utility>
 
 #include "fs/control/client.h"
 #include "tools/siltfs/json_output.h"
@@ -17,6 +18,13 @@ struct Arguments {
   bool json = false;
 };
 
+Result<nlohmann::json> CheckAnswer(const StatisticsCommand& command, nlohmann::json answer,
+                                   const control::DaemonAddress& address) {
+  auto checked = command.check(std::move(answer));
+  if (checked.ok()) return checked;
+  return std::move(checked).status().At(address.store);
+}
+
 Result<nlohmann::json> ReadStatistics(Env& env, const control::DaemonAddress& address,
                                       const StatisticsCommand& command) {
   const auto patience =
@@ -25,6 +33,7 @@ Result<nlohmann::json> ReadStatistics(Env& env, const control::DaemonAddress& ad
   // So both steps are tried twice.
   for (int attempt = 0;; ++attempt) {
     auto mounted = control::Ask(address, command.question, patience);
+    if (mounted.ok() && command.check) return CheckAnswer(command, *std::move(mounted), address);
     if (mounted.ok() || !control::IsGone(mounted.status())) return mounted;
     auto read = OpenWhenFree(address.store, [&] { return command.read(env, address.store); });
     if (read.ok()) return read;

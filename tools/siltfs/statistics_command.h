@@ -20,6 +20,8 @@ struct StatisticsCommand {
   // Returns the command's result for a store that is not mounted.
   std::function<Result<nlohmann::json>(Env& env, const std::string& store)> read;
   std::function<std::string(const nlohmann::json& statistics)> format;
+  // Checks a daemon's result, so that `format` can rely on it. May be empty.
+  std::function<Result<nlohmann::json>(nlohmann::json statistics)> check = {};
 };
 
 // Returns the address for any path in a mount, or for a store's directory. Refuses a file outside

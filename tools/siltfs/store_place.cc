@@ -8,6 +8,7 @@
 #include "fs/fuse/fuse_binding.h"
 #include "store/env/mount_table.h"
 #include "store/env/mountpoint.h"
+#include "store/env/process.h"
 
 namespace siltfs {
 namespace {
@@ -142,15 +143,25 @@ Result<std::vector<StoreMount>> FindStoreMounts() {
   return found;
 }
 
-DaemonAddress AddressOfStore(const std::string& store) {
-  const auto mounts = ReadMountTable();
-  if (mounts.ok()) {
-    const auto mount = std::find_if(mounts->rbegin(), mounts->rend(), [&](const Mount& candidate) {
-      return candidate.source == store && IsStore(candidate);
-    });
-    if (mount != mounts->rend()) return ToAddress(*mount);
+std::map<std::string, DaemonAddress> StoresOf(const std::vector<StoreMount>& mounts) {
+  const auto is_own = [](const DaemonAddress& address) {
+    return address.owner && (*address.owner == 0 || *address.owner == CurrentUserId());
+  };
+  std::map<std::string, DaemonAddress> stores;
+  for (const StoreMount& mount : mounts) {
+    const auto [place, is_first] = stores.try_emplace(mount.address.store, mount.address);
+    if (!is_first && (is_own(mount.address) || !is_own(place->second)))
+      place->second = mount.address;
   }
-  return {.store = store};
+  return stores;
+}
+
+DaemonAddress AddressOfStore(const std::string& store) {
+  const auto mounts = FindStoreMounts();
+  if (!mounts.ok()) return {.store = store};
+  const auto stores = StoresOf(*mounts);
+  const auto found = stores.find(store);
+  return found == stores.end() ? DaemonAddress{.store = store} : found->second;
 }
 
 }  // namespace siltfs

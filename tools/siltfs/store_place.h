@@ -3,6 +3,7 @@
 // may not answer.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,8 +45,13 @@ struct StoreMount {
 // their daemons have crashed.
 Result<std::vector<StoreMount>> FindStoreMounts();
 
+// Returns for each mounted store the address of one of its mounts. Any user can make a mount that
+// names any store. So a mount of root or of the calling user comes before mounts of other users,
+// and otherwise a later one before earlier ones, which may be left from daemons that have crashed.
+std::map<std::string, control::DaemonAddress> StoresOf(const std::vector<StoreMount>& mounts);
+
 // Returns the address of the daemon for the store in this directory (an absolute path). The address
-// includes the mount if the store is mounted in this mount namespace.
+// includes the mount (of several, as StoresOf) if the store is mounted in this mount namespace.
 control::DaemonAddress AddressOfStore(const std::string& store);
 
 }  // namespace siltfs

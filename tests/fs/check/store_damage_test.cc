@@ -58,6 +58,21 @@ TEST_CASE("two damaged copies of the superblock are findings and end the check")
   REQUIRE(outcome.report.chunks == 0);
 }
 
+TEST_CASE("two copies of another format version are refused, and each outcome is read") {
+  CheckedStore store;
+  store.FillAndClose();
+  for (int copy = 0; copy < 2; ++copy) {
+    const std::string path = SuperblockPath(store.path(), copy);
+    std::string bytes = ReadText(path);
+    bytes[8] = 2;  // the version
+    const std::string_view covered = std::string_view(bytes).substr(0, kSuperblockSize - 8);
+    WriteText(path, std::string(covered) + Encoder().U64(Checksum(AsBytes(covered))).Take());
+  }
+  CheckOptions options;
+  options.store = store.path();
+  REQUIRE_CODE(CheckStore(store.fixture().env(), options), kNeedsNewer);
+}
+
 TEST_CASE("a copy of another store's superblock is found") {
   CheckedStore store;
   store.FillAndClose();

@@ -70,5 +70,17 @@ TEST_CASE("The deepest nesting that a request allows does no harm") {
   REQUIRE_CODE(DecodeRequest(std::string(kMaxRequestBytes, '[')), kInvalidArgument);
 }
 
+TEST_CASE("A message that is nested deeply is refused, because documents are walked recursively") {
+  const auto nested = [](size_t levels) {
+    return "{\"ok\":true,\"command\":\"x\",\"result\":" + std::string(levels, '[') +
+           std::string(levels, ']') + "}";
+  };
+  REQUIRE_OK(DecodeResponse(nested(20)));
+  REQUIRE_CODE(DecodeResponse(nested(1'000)), kCorruption);
+  REQUIRE_CODE(DecodeResponse(nested(kMaxResponseBytes / 2 - 100)), kCorruption);
+  REQUIRE_OK(DecodeRequest(nested(20)));
+  REQUIRE_CODE(DecodeRequest(nested(1'000)), kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace siltfs::control

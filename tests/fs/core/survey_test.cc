@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <string>
 #include <thread>
@@ -303,6 +304,26 @@ TEST_CASE("a malformed history begins again, and one of a later version stays") 
   REQUIRE(sample);
   REQUIRE_OK(port.WriteThrough({*sample}));
   CHECK(port.History().samples().size() == 1);
+}
+
+TEST_CASE("a sample of an impossible time does not keep new ones out") {
+  SimEnv env;
+  DirectPort port;
+  SavingsHistory damaged;
+  damaged.Add({.taken_ns = std::numeric_limits<int64_t>::min(), .logical_bytes = 1});
+  REQUIRE_OK(port.WriteThrough({{std::string(kSavingsHistoryKey), damaged.Encode()}}));
+  std::atomic<int> waits{0};
+  SizeRecorder recorder(
+      env, port, "/store", [] { return Result<FileSystemStats>(FileSystemStats()); },
+      [&](CondVar& wakes, Mutex& mutex, std::chrono::nanoseconds at_most)
+          SILTFS_NO_THREAD_SAFETY_ANALYSIS {
+            if (waits++ < 48) return env.AdvanceClock(at_most.count());
+            wakes.Wait(mutex);
+          });
+  recorder.StartInBackground();
+  while (waits < 49) std::this_thread::yield();
+  recorder.Stop();
+  CHECK(port.History().samples().size() == 2);
 }
 
 }  // namespace siltfs::testing

@@ -271,6 +271,22 @@ TEST_CASE("a timeout ends the wait for a silent peer") {
   REQUIRE_CODE(pair.client->WriteAll(std::string(8 << 20, 'x')), kInterrupted);
 }
 
+TEST_CASE("a timeout ends the wait for a line that comes byte by byte") {
+  Pair pair;
+  REQUIRE_OK(pair.client->SetTimeout(milliseconds(20)));
+  std::thread peer([&] {
+    for (int i = 0; i < 200; ++i) {
+      pair.server->WriteAll("x").IgnoreError("the client may have left");
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+    pair.server->WriteAll("\n").IgnoreError("the client may have left");
+  });
+  const auto line = pair.client->ReadLine(1'000);
+  peer.join();
+  REQUIRE_CODE(line, kInterrupted);
+  CHECK(Line(*pair.client) == std::string(200, 'x'));  // nothing was lost
+}
+
 TEST_CASE("some bytes are read and written, and nothing is lost when a wait ends") {
   Pair pair;
   REQUIRE_OK(pair.client->SetTimeout(milliseconds(20)));
