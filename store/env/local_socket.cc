@@ -336,6 +336,11 @@ bool LocalStream::PeerHasLeft() const {
   return poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR)) != 0;
 }
 
+bool LocalStream::PeerHasFinished() const {
+  pollfd state{fd_.get(), POLLRDHUP, 0};
+  return poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
 void LocalStream::FinishReading() { shutdown(fd_.get(), SHUT_RD); }
 
 void LocalStream::Shutdown() { shutdown(fd_.get(), SHUT_RDWR); }

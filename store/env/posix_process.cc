@@ -42,6 +42,10 @@ class BlockedSignals final : public TerminationSignals {
     }
   }
 
+  bool Pending() override {
+    pollfd polled{.fd = signals_.get(), .events = POLLIN, .revents = 0};
+    return poll(&polled, 1, 0) > 0;
+  }
   void Request() override { kill(getpid(), SIGTERM); }
   void Cancel() override { eventfd_write(cancelled_.get(), 1); }
 

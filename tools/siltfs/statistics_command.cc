@@ -19,12 +19,10 @@ struct Arguments {
 
 Result<nlohmann::json> ReadStatistics(Env& env, const control::DaemonAddress& address,
                                       const StatisticsCommand& command) {
-  const auto patience =
-      command.quick_anywhere ? control::Patience() : control::Patience::WhileItRuns();
   // The store may be mounted or unmounted after the daemon was asked and before the files are read.
   // So both steps are tried twice.
   for (int attempt = 0;; ++attempt) {
-    auto mounted = control::Ask(address, command.question, patience);
+    auto mounted = control::Ask(address, command.question);
     if (mounted.ok() || !control::IsGone(mounted.status())) return mounted;
     auto read = OpenWhenFree(address.store, [&] { return command.read(env, address.store); });
     if (read.ok()) return read;
@@ -36,9 +34,7 @@ Result<nlohmann::json> ReadStatistics(Env& env, const control::DaemonAddress& ad
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings,
              const StatisticsCommand& command) {
-  const auto address = command.quick_anywhere
-                           ? FindStatisticsStore(surroundings.env, arguments.place)
-                           : AddressAt(arguments.place);
+  const auto address = FindStatisticsStore(surroundings.env, arguments.place);
   if (!address.ok()) return Fail(surroundings, address.status());
   const Result<nlohmann::json> statistics = ReadStatistics(surroundings.env, *address, command);
   if (!statistics.ok()) return Fail(surroundings, statistics.status());
