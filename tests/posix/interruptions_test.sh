@@ -91,7 +91,7 @@ check_row() {
   if [[ $place != daemon ]]; then preload=(LD_PRELOAD="$library" SILTFS_TEST_GATE="$gate"); fi
   # With job control, a command in the background does not ignore SIGINT.
   set -m
-  eval "env \"\${preload[@]}\" $command" >"$work/output" 2>"$work/err" </dev/null &
+  eval "exec env \"\${preload[@]}\" $command" >"$work/output" 2>"$work/err" </dev/null &
   pid=$!
   set +m
   interrupt
@@ -103,6 +103,8 @@ check_row() {
   if mounted; then siltfs umount "$mnt"; fi
   local checked=$store
   if [[ $command == *crashed* ]]; then checked=$crashed; fi
+  # The index is not complete, as the sentence says, until it is rebuilt.
+  if [[ $name == "index rebuild" ]]; then siltfs index rebuild "$store" >/dev/null; fi
   siltfs fsck -n "$checked" >"$work/fsck" 2>&1 || fail "after $command: $(cat "$work/fsck")"
 }
 
@@ -149,6 +151,9 @@ siltfs receive "$mnt" <"$work/stream" >"$work/output" 2>"$work/err" &
 pid=$!
 set +m
 name=receive progress=MiB command="siltfs receive"
+# SIGUSR1 would end the command before it looks at signals.
+blocks_signals() { grep -q '^SigBlk:.*4203$' "/proc/$pid/status"; }
+await "it looked at signals" blocks_signals
 sleep_until_shown() { kill -USR1 "$pid" 2>/dev/null; sleep 0.2; has_lines 1; }
 await "it showed its progress" sleep_until_shown
 kill -INT "$pid"

@@ -16,9 +16,13 @@ Result<std::unique_ptr<FileSystem>> OpenWithProgress(Env& env, FileSystemOptions
   options.opening = opening.get();
   options.interrupted = [&command, opening] { return command.interrupted(); };
   command.Observe([opening] { return opening->Now(); });
+  const std::string store = options.store;
   auto opened = FileSystem::Open(env, std::move(options));
   command.Observe({});
-  return opened;
+  // The signal may have come too late for the opening, and before anything else that it could end.
+  if (!opened.ok() || !command.interrupted()) return opened;
+  SILTFS_RETURN_IF_ERROR((*opened)->Close());
+  return Status(StatusCode::kInterrupted, "opening the store was interrupted").At(store);
 }
 
 Result<Json> RunMounted(const control::DaemonAddress& address, const MaintenanceRun& run,
