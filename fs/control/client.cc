@@ -123,7 +123,7 @@ Result<std::optional<std::string>> ReadPatiently(LocalStream& stream, int64_t pi
     const Clock::time_point now = Clock::now();
     if (!unwanted && patience.interrupted && patience.interrupted()) {
       unwanted = now;
-      stream.FinishWriting().IgnoreError("the daemon has ended the connection");
+      stream.WriteAll(kStop).IgnoreError("the daemon has ended the connection");
     }
     if (unwanted && now - *unwanted >= patience.unwanted) {
       return Status(StatusCode::kInterrupted, "was interrupted; " + patience.afterwards)

@@ -14,8 +14,8 @@
 //   "settle"                the totals, sent after all segments that await recompression were
 //                           recompressed; keys as in recompression_json.h. Takes long. During the
 //                           command the daemon answers other requests. An unmount interrupts the
-//                           command, and so does a client that closes its side of the connection
-//                           or leaves
+//                           command, and so does a client that leaves, or sends the line "stop"
+//                           after its request
 //   "gc"                    the totals, sent after unreferenced data was freed; keys as in
 //                           gc_json.h. Takes long, like "settle"
 //   "gc dry run"            the totals that "gc" would probably send. Takes long, like "settle"
@@ -73,6 +73,7 @@
 namespace siltfs::control {
 
 inline constexpr std::string_view kSocketName = "control";
+inline constexpr std::string_view kStop = "stop\n";
 inline constexpr size_t kMaxRequestBytes = 4096;
 inline constexpr size_t kMaxResponseBytes = 16 << 20;
 
