@@ -195,7 +195,7 @@ constexpr std::array kRows = {
         "name the store by its directory, or give one of them another UUID with siltfs tune"},
     MessageRow{"S1514", "\" is no absolute path",
                "A line of the file with the places of stores is wrong.",
-               "correct the line; siltfs(8) describes it", true},
+               "correct the line as siltfs(8) describes", true},
     MessageRow{"S1515", "the UUID does not have the form", "The text is no UUID.",
                "copy the UUID that siltfs stat shows", true},
     MessageRow{"S1516", "a UUID of zeros means that there is none", "The text is no UUID.",

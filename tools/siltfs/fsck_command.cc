@@ -65,7 +65,7 @@ CheckOptions MakeCheckOptions(const Arguments& arguments, const std::string& sto
                 .total = progress.total},
                /*asked=*/false);
   };
-  options.interrupted = [&command] { return command.interrupted(); };
+  options.interrupted = [&command] { return !command.Check().ok(); };
   return options;
 }
 
@@ -129,7 +129,6 @@ FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
       MakeCheckOptions(arguments, *store, **command, meter, lines, surroundings, findings);
   const auto report =
       OpenWhenFree(*store, [&] { return CheckOrRepair(arguments, surroundings.env, options); });
-  (*command)->Observe({});
   (*command)->End();
   if (!report.ok()) {
     const std::string_view afterwards =

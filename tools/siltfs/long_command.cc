@@ -44,7 +44,10 @@ LongCommand::LongCommand(Surroundings& surroundings, Options options,
       thread_([this] { Run(); }) {}
 
 Status LongCommand::Check() const {
-  return interrupted_ ? Status(StatusCode::kInterrupted, "was interrupted") : Status::Ok();
+  // The thread may not have looked at the signals yet.
+  return interrupted_ || signals_->TerminationRequested()
+             ? Status(StatusCode::kInterrupted, "was interrupted")
+             : Status::Ok();
 }
 
 void LongCommand::Observe(Look look) {
@@ -76,6 +79,7 @@ void LongCommand::End() {
   {
     const MutexLock lock(mutex_);
     if (std::exchange(ended_, true)) return;
+    if (signals_->TakeStatusRequest()) Show(/*asked=*/true);
     changed_.NotifyAll();
   }
   thread_.join();
