@@ -56,6 +56,14 @@ constexpr FlagKey kFlags[] = {
     {"/read_only", [](Report& r) -> bool& { return r.read_only; }},
 };
 
+// What the run of a job that runs now has done. Watches do not need it, so ActivityFromJson leaves
+// it out, and understands daemons that do not report it.
+void AddProgress(Json& job, const WorkProgress& progress) {
+  job["step"] = std::string(progress.step);
+  job["done"] = progress.done;
+  job["total"] = progress.total;
+}
+
 Status Malformed(const char* pointer) {
   return Status(StatusCode::kCorruption,
                 std::string("the daemon's report of its activity has no valid ") + pointer);
@@ -68,6 +76,9 @@ Json ToJson(const StoreActivityReport& activity) {
   Json json = {{"monotonic_ns", activity.monotonic_ns}};
   for (const NumberKey& key : kNumbers) json[Json::json_pointer(key.pointer)] = key.field(copy);
   for (const FlagKey& key : kFlags) json[Json::json_pointer(key.pointer)] = key.field(copy);
+  AddProgress(json["recompression"], activity.recompression.progress);
+  AddProgress(json["gc"], activity.gc.progress);
+  AddProgress(json["scrub"], activity.scrub.progress);
   return json;
 }
 

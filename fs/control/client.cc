@@ -116,10 +116,19 @@ Result<std::optional<std::string>> ReadPatiently(LocalStream& stream, int64_t pi
   const Clock::time_point begin = Clock::now();
   Clock::time_point ran_last = begin;
   Clock::time_point noticed = begin;
+  std::optional<Clock::time_point> unwanted;
   while (true) {
     auto line = stream.ReadLine(kMaxResponseBytes);
     if (line.ok() || !line.status().Is(StatusCode::kInterrupted)) return line;
     const Clock::time_point now = Clock::now();
+    if (!unwanted && patience.interrupted && patience.interrupted()) {
+      unwanted = now;
+      stream.WriteAll(kStop).IgnoreError("the daemon has ended the connection");
+    }
+    if (unwanted && now - *unwanted >= patience.unwanted) {
+      return Status(StatusCode::kInterrupted, "was interrupted; " + patience.afterwards)
+          .At(Place(address));
+    }
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - begin);
     if (pid <= 0 || StateOfProcess(pid) != ProcessState::kStopped) ran_last = now;
     if (now - ran_last >= patience.stopped) return Stopped(address, pid);

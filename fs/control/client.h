@@ -41,6 +41,13 @@ struct Patience {
   // Called after each `notice_interval` of waiting, with a message; may be empty.
   std::function<void(const std::string& sentence)> notice = {};
   std::chrono::milliseconds notice_interval = std::chrono::seconds(15);
+  // Whether the caller no longer wants the answer; polled while a call waits; may be empty. Once it
+  // has returned true, the call tells the daemon, which ends a command that can be interrupted; its
+  // answer says how. After `unwanted` without an answer, the call fails with kInterrupted.
+  // `afterwards` then ends the message: what the daemon does.
+  std::function<bool()> interrupted = {};
+  std::chrono::milliseconds unwanted = std::chrono::seconds(10);
+  std::string afterwards = "its daemon goes on with the command, and nothing is lost";
 
   static Patience WhileItRuns() { return {.answer = std::nullopt}; }
 };

@@ -14,13 +14,17 @@
 //   "settle"                the totals, sent after all segments that await recompression were
 //                           recompressed; keys as in recompression_json.h. Takes long. During the
 //                           command the daemon answers other requests. An unmount interrupts the
-//                           command
+//                           command, and so does a client that leaves, or sends the line "stop"
+//                           after its request
 //   "gc"                    the totals, sent after unreferenced data was freed; keys as in
 //                           gc_json.h. Takes long, like "settle"
 //   "gc dry run"            the totals that "gc" would probably send. Takes long, like "settle"
 //   "scrub"                 the findings, sent after all stored data was verified; keys as in
 //                           scrub_json.h. Takes long, like "settle"
 //   "scrub stop"            null, at once; the running "scrub" is interrupted
+//   "snapshot progress"     {"step":"...","done":N,"total":N}: what the command "snapshot" that runs
+//                           has done. The step is empty if none runs, the total 0 if not known
+//   "quota progress"        {"counted":N}: the inodes that the command "quota" has counted
 //   "sync"                  null, sent when certain changes are durable: those that the daemon had
 //                           received before the command, and those that the kernel was sending at
 //                           that time. The kernel may hold more changes. A client that needs them
@@ -36,7 +40,10 @@
 //   "import"                {"version":1}, at once. Then the client sends messages over the same
 //                           connection (fs/transfer/lane_message.h). At the end a second line: the
 //                           totals, or the failure
-//   "snapshot"              the outcome; keys and arguments as in snapshot_json.h. May take long
+//   "snapshot"              the outcome; keys and arguments as in snapshot_json.h. May take long. A
+//                           client interrupts the count of sizes as it interrupts "settle"
+//   "quota"                 the quota, or quotas; keys as in quota_json.h. May take long, and is
+//                           interrupted like "settle"
 //   "snapshot diff"         {"version":1}, at once. Then as in diff_session.h
 //   "report"                {"version":1}, at once. Then as in survey_session.h
 //   "send", "receive"       {"version":1}, at once. Then as in transfer_session.h
@@ -66,6 +73,7 @@
 namespace siltfs::control {
 
 inline constexpr std::string_view kSocketName = "control";
+inline constexpr std::string_view kStop = "stop\n";
 inline constexpr size_t kMaxRequestBytes = 4096;
 inline constexpr size_t kMaxResponseBytes = 16 << 20;
 

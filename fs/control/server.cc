@@ -212,7 +212,8 @@ Result<Json> Server::RunSession(Connection& connection, const Session& session,
 
 Status Server::CheckWanted(const LocalStream& stream) {
   if (CommandsStopped()) return {StatusCode::kAborted, "the store is being closed"};
-  if (stream.PeerHasLeft()) return {StatusCode::kInterrupted, "the client has left"};
+  if (stream.PeerHasLeft() || stream.PeerHasSentMore())
+    return {StatusCode::kInterrupted, "was interrupted"};
   return Status::Ok();
 }
 

@@ -36,7 +36,7 @@ namespace siltfs::control {
 using Handler = std::function<Result<nlohmann::json>()>;
 // As Handler, for a command with arguments, which the client may have made wrongly. A handler that
 // may run long calls `check` at intervals, and ends when it fails: with kInterrupted after the
-// client has left, with kAborted after StopCommands was called.
+// client has left or has sent another line (kStop), with kAborted after StopCommands was called.
 using HandlerWithArguments = std::function<Result<nlohmann::json>(
     const nlohmann::json& arguments, const std::function<Status()>& check)>;
 

@@ -53,6 +53,14 @@ void StoreMaintenanceImpl::StopCollecting() {
   if (jobs_ != nullptr) jobs_->collector().Stop();
 }
 
+void StoreMaintenanceImpl::InterruptRecompression() {
+  if (jobs_ != nullptr) jobs_->recompressor().Interrupt();
+}
+
+void StoreMaintenanceImpl::InterruptCollecting() {
+  if (jobs_ != nullptr) jobs_->collector().Interrupt();
+}
+
 void StoreMaintenanceImpl::InterruptScrub() {
   if (jobs_ != nullptr) jobs_->scrubber().Interrupt();
 }
@@ -168,7 +176,10 @@ StoreActivityReport StoreMaintenanceImpl::GetActivity() {
   if (jobs_ != nullptr) {
     report.recompression.running = jobs_->recompressor().running();
     report.gc.running = jobs_->collector().running();
-    report.scrub = {jobs_->scrubber().running(), jobs_->scrubber().verified_bytes()};
+    report.recompression.progress = jobs_->recompressor().progress();
+    report.gc.progress = jobs_->collector().progress();
+    report.scrub = {jobs_->scrubber().running(), jobs_->scrubber().verified_bytes(),
+                    jobs_->scrubber().progress()};
   }
   const ChunkStoreTotals totals = store_.chunks().totals();
   report.added_bytes = totals.added_bytes;

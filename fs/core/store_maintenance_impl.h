@@ -52,8 +52,10 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
   StoreActivityReport GetActivity() override;
   Result<RecompressionReport> Recompress() override;
   void StopRecompression() override;
+  void InterruptRecompression() override;
   Result<GarbageReport> CollectGarbage(bool dry_run) override;
   void StopCollecting() override;
+  void InterruptCollecting() override;
   Result<ScrubReport> Scrub(ScrubMode mode) override;
   void InterruptScrub() override;
   void StopScrubbing() override;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "fs/meta/commit_records.h"
 #include "fs/segments/segment_tables.h"
 #include "store/segment/segment_format.h"
 
@@ -49,6 +50,8 @@ Result<CollectionCandidates> CountCandidates(const CollectorParts& parts,
   mark_options.pace = pace.PaceOfMark();
   mark_options.gone = [&parts](SegmentId id) { return parts.Gone(id); };
   mark_options.more = parts.Bases();
+  mark_options.progress = &pace.progress();
+  SILTFS_ASSIGN_OR_RETURN(mark_options.expected_inodes, CountInodes(*metadata));
   SILTFS_ASSIGN_OR_RETURN(LiveCounts counts,
                           CountLive(parts.env, *metadata, parts.nodes, parts.index, mark_options));
   not_indexed = std::move(counts.not_indexed);

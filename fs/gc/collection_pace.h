@@ -15,6 +15,7 @@
 #include "fs/jobs/store_activity.h"
 #include "fs/mark/mark.h"
 #include "fs/segments/segment_log.h"
+#include "store/base/progress_meter.h"
 
 namespace siltfs {
 
@@ -35,6 +36,9 @@ class CollectionPace {
   Status Pace(uint64_t bytes);
   // Returns the pace of a mark. Call this when the mark begins.
   MarkPace PaceOfMark();
+  // How far the run is.
+  ProgressMeter& progress() { return progress_; }
+  const ProgressMeter& progress() const { return progress_; }
   // Runs `work`. In the background, `work` runs on a thread that gets processor time only when no
   // other thread wants it.
   void Run(const std::function<void()>& work) const;
@@ -48,6 +52,7 @@ class CollectionPace {
   const StoreActivity& activity_;
   BackgroundJob& job_;
   const Options options_;
+  ProgressMeter progress_;
 };
 
 }  // namespace siltfs

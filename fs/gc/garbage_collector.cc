@@ -62,6 +62,7 @@ Result<GarbageOutcome> GarbageCollector::Estimate() {
   SILTFS_RETURN_IF_ERROR(deps_.log.failure());
   const BackgroundJob::Caller caller(job_);
   const BackgroundJob::Run run(job_, BackgroundJob::Runner::kCaller);
+  const MeteredWork metered(pace_.progress());
   GarbageOutcome outcome;
   SILTFS_ASSIGN_OR_RETURN(const CollectionCandidates all, Count(outcome));
   for (const CollectionCandidate& candidate : WorthCollecting(all, Reason())) {
@@ -84,10 +85,12 @@ Result<GarbageOutcome> GarbageCollector::Collect() {
 
 Status GarbageCollector::CollectAll(GarbageOutcome& outcome) {
   SILTFS_RETURN_IF_ERROR(job_.CheckRunning());
+  const MeteredWork metered(pace_.progress());
   const uint64_t released = deps_.account.released();
   SILTFS_ASSIGN_OR_RETURN(const CollectionCandidates all, Count(outcome));
   SILTFS_RETURN_IF_ERROR(RestoreReferences());
   CollectionCandidates worth = WorthCollecting(all, Reason());
+  pace_.progress().Begin("segments", worth.size());
   while (!worth.empty()) {
     CollectionCandidates some = FirstOf(worth);
     const uint64_t removed = outcome.segments_removed;

@@ -71,7 +71,10 @@ class GarbageCollector {
   void StartInBackground();
   // Interrupts a running collection and ends the thread. No collection begins afterwards.
   void Stop() { job_.Stop(); }
+  // Makes the calls of Collect and Estimate that are running return kInterrupted soon.
+  void Interrupt() { job_.Interrupt(); }
   bool running() const { return job_.running(); }
+  WorkProgress progress() const { return pace_.progress().Now(); }
 
  private:
   Result<CollectionCandidates> Count(GarbageOutcome& outcome) SILTFS_REQUIRES(job_.run_mutex());

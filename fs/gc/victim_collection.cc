@@ -82,10 +82,13 @@ Status VictimCollection::Collect(const CollectionCandidates& some) {
   for (const Victim& segment : victims) {
     if (mark.LiveCount(segment.candidate.id) == 0) done.push_back(segment.candidate);
   }
+  const uint64_t done_at_once = done.size();
   SILTFS_RETURN_IF_ERROR(Remove(mark, std::exchange(done, {})));
   Status no_room;  // for the last segment that does not fit; later segments may fit
+  pace_.progress().Add(done_at_once);
   for (const Victim& segment : victims) {
     if (mark.LiveCount(segment.candidate.id) == 0) continue;
+    pace_.progress().Add();
     const Status copied = CopyLive(segment, mark, lost, relocator, done);
     if (copied.ok()) continue;
     if (!copied.Is(StatusCode::kNoSpace)) return copied;

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "store/base/progress_meter.h"
+
 namespace siltfs {
 
 // Units: bytes and counts. Counters are since the store was opened, and never decrease.
@@ -37,6 +39,7 @@ struct StoreActivityReport {
   struct Job {
     bool running = false;
     uint64_t bytes = 0;
+    WorkProgress progress = {};  // of the run that runs now
   };
   Job recompression;  // bytes that were recompressed, before the recompression
   Job gc;             // bytes of the segments that were removed

@@ -23,6 +23,7 @@
 #include "index/slice_bloom/slice_bloom.h"
 #include "store/base/bytes.h"
 #include "store/base/notice.h"
+#include "store/base/progress_meter.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
 
@@ -207,6 +208,9 @@ struct FileSystemOptions {
   uint64_t most_replayed_at_open = uint64_t{1} << 18;
   // Called after each segment whose entries were put in the background. May be empty.
   std::function<void(uint64_t segments_done, uint64_t segments_total)> on_index_progress;
+  // Counts the work of the opening, which takes long after a crash. Null, or must outlive the
+  // opening.
+  ProgressMeter* opening = nullptr;
   // Polled while the store is opened. True ends the opening with kInterrupted and leaves the store
   // as a crash would. May be empty.
   std::function<bool()> interrupted;

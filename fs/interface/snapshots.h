@@ -15,6 +15,7 @@
 
 #include "fs/interface/file_system.h"
 #include "fs/interface/path_change.h"
+#include "store/base/progress_meter.h"
 #include "store/base/result.h"
 
 namespace siltfs {
@@ -92,6 +93,12 @@ class Snapshots {
   // Waits until the metadata of all removed snapshots is removed. Returns the failure of the last
   // attempt, kInterrupted if the store is being closed.
   virtual Status AwaitRemovals() = 0;
+  // Makes the AwaitRemovals calls that are running return kInterrupted soon. The removal goes on in
+  // the background, or with the next opening of the store.
+  virtual void InterruptRemovals() = 0;
+  // How far the call that measures, rolls back or awaits removals is; if there are several, one of
+  // them.
+  virtual WorkProgress progress() const = 0;
   // Returns a file system that shows this snapshot alone, as FileSystemOptions::snapshot does. It
   // borrows the open store: destroy it before the store is closed. Closing it does nothing. Errors:
   // those of Find; kStale if the snapshot is being removed.

@@ -43,6 +43,9 @@ class StoreMaintenance {
   // Stops recompression permanently; a running call of Recompress returns soon. FileSystem::Close
   // does this, too.
   virtual void StopRecompression() = 0;
+  // Interrupts the Recompress calls that are running; they return kInterrupted soon. Recompression
+  // in the background goes on.
+  virtual void InterruptRecompression() = 0;
 
   // Frees the space of chunks that no file refers to any more, in segments with enough dead bytes.
   // First waits for the deletion of files without a name (FileSystemOptions::deletion_patience).
@@ -52,6 +55,8 @@ class StoreMaintenance {
   virtual Result<GarbageReport> CollectGarbage(bool dry_run) = 0;
   // Stops garbage collection permanently, as StopRecompression.
   virtual void StopCollecting() = 0;
+  // As InterruptRecompression, for the CollectGarbage calls.
+  virtual void InterruptCollecting() = 0;
 
   // Verifies all stored chunks and reports damage. If the last scrub was interrupted, in this mount
   // or an earlier one, continues where it stopped. Takes long. Damage that is found is not an

@@ -25,7 +25,7 @@ class LiveCounter {
         nodes_(nodes),
         index_(index),
         options_(options),
-        pacer_(options.pace) {}
+        pacer_(options.pace, options.progress) {}
 
   Result<LiveCounts> Count() {
     SILTFS_ASSIGN_OR_RETURN(const auto sorter, SortReferences());
@@ -78,6 +78,7 @@ class LiveCounter {
 
   Status Walk(const std::function<Status(uint64_t order)>& visit) {
     counts_.references = 0;
+    Begin("files", options_.expected_inodes);
     NodeSet walked(NodeSet::kShortNames);
     SILTFS_RETURN_IF_ERROR(
         WalkReferences(metadata_, nodes_, walked, pacer_, [&](const ChunkName& name) {
@@ -92,8 +93,10 @@ class LiveCounter {
   }
 
   Status MergeWithIndex(OrderedReferences& references) {
+    Begin("chunks", index_.stats().entries);
     return index_.ForEach([&](const OrderedEntry& entry) -> Status {
       SILTFS_RETURN_IF_ERROR(pacer_.Step());
+      if (options_.progress != nullptr) options_.progress->Add();
       if (options_.gone && options_.gone(entry.location.segment)) return Status::Ok();
       SILTFS_ASSIGN_OR_RETURN(const bool live, references.Contains(entry.order));
       if (live) {
@@ -104,6 +107,10 @@ class LiveCounter {
       }
       return Status::Ok();
     });
+  }
+
+  void Begin(std::string_view step, uint64_t total) {
+    if (options_.progress != nullptr) options_.progress->Begin(step, total);
   }
 
   Env& env_;

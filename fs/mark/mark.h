@@ -37,6 +37,7 @@
 #include "index/chunk_index.h"
 #include "store/base/chunk_name.h"
 #include "store/base/location.h"
+#include "store/base/progress_meter.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
 #include "store/segment/segment_footer.h"
@@ -69,6 +70,10 @@ struct MarkOptions {
   std::function<bool(SegmentId)> gone = {};
   // Called after each walk of metadata. May be empty.
   MoreReferences more = {};
+  // Counts the files of each walk, and the entries of the index after it. Null, or must outlive the
+  // mark.
+  ProgressMeter* progress = nullptr;
+  uint64_t expected_inodes = 0;  // for `progress`; 0: not known
 };
 
 struct LiveCounts {

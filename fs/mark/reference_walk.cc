@@ -47,6 +47,7 @@ class ReferenceWalk {
     for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
       Status walked = decode(iterator->value());
       if (!walked.ok()) return std::move(walked).At(NameOfOwner(table, iterator->key()));
+      if (table == Table::kInode) pacer_.CountFile();
       SILTFS_RETURN_IF_ERROR(pacer_.Step(Pacer::kRecordWork));
     }
     SILTFS_RETURN_IF_ERROR(iterator->status());

@@ -21,7 +21,14 @@ class Pacer {
   static constexpr uint32_t kNodeWork = 64;
   static constexpr uint32_t kRecordWork = 8;
 
-  explicit Pacer(const MarkPace& pace) : pace_(pace) {}
+  // `files`: counts CountFile; may be null.
+  explicit Pacer(const MarkPace& pace, ProgressMeter* files = nullptr)
+      : pace_(pace), files_(files) {}
+
+  // Counts an inode record that was walked.
+  void CountFile() {
+    if (files_ != nullptr) files_->Add();
+  }
 
   // Counts work. The unit is the work of passing one name to `visit`. Calls the pace when enough
   // work has been counted.
@@ -36,6 +43,7 @@ class Pacer {
   static constexpr uint32_t kWorkBetweenCalls = 4096;
 
   const MarkPace& pace_;
+  ProgressMeter* const files_;
   uint32_t work_ = 0;
 };
 

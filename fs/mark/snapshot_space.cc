@@ -73,7 +73,7 @@ class SpaceMeasurement {
         metadata_(metadata),
         snapshots_(snapshots),
         options_(options),
-        pacer_(options.pace),
+        pacer_(options.pace, options.progress),
         recipes_(env, nodes, RecipeOptions(), pacer_) {}
 
   Result<SnapshotSpaces> Run() {
@@ -113,9 +113,11 @@ class SpaceMeasurement {
   }
 
   Status WalkRecords() {
+    if (options_.progress != nullptr) options_.progress->Begin("files");
     SILTFS_RETURN_IF_ERROR(ForEachShownRecord(
         metadata_, Table::kInode, snapshots_, pacer_,
         [this](std::string_view, std::string_view value, const ShownBy& shown) -> Status {
+          pacer_.CountFile();
           SILTFS_ASSIGN_OR_RETURN(const InodeRecord record, InodeRecord::Decode(value));
           return recipes_.Add(record.recipe, MarkOf(ToSpan(shown)));
         }));

@@ -42,6 +42,7 @@ struct SnapshotSpaceOptions {
   std::string spill_directory;
   size_t memory_bytes = 16u << 20;
   MarkPace pace = {};
+  ProgressMeter* progress = nullptr;  // counts the walked records of inodes; may be null
   // Free space to leave on the disk; kNoSpace if less would remain.
   uint64_t minimum_free_bytes = 64u << 20;
   // Chunks that garbage collection keeps although no metadata refers to them. May be empty.

@@ -1,5 +1,6 @@
 #include "fs/meta/commit_records.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 
@@ -20,6 +21,14 @@ bool IsOwnKey(std::string_view key) {
 Status Refused(std::string_view key) {
   return {StatusCode::kInvalidArgument,
           "key \"" + std::string(key) + "\" is written by commits alone"};
+}
+
+Result<Counters> DecodeCounters(std::string_view value) {
+  Counters counters{};
+  Decoder decoder(AsBytes(value));
+  for (int64_t& counter : counters) counter = decoder.I64();
+  if (!decoder.Done()) return Status(StatusCode::kCorruption, "the counters have a wrong length");
+  return counters;
 }
 
 }  // namespace
@@ -54,13 +63,19 @@ Result<uint64_t> LoadCommitNumber(const KvStore& kv) {
 
 Result<Counters> LoadCounters(const KvStore& kv, uint64_t last_commit) {
   SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> value, kv.Get(kCountersKey));
-  Counters counters{};
-  if (!value && last_commit == 0) return counters;
+  if (!value && last_commit == 0) return Counters{};
   if (!value) return Status(StatusCode::kCorruption, "the counters are missing");
-  Decoder decoder(AsBytes(*value));
-  for (int64_t& counter : counters) counter = decoder.I64();
-  if (!decoder.Done()) return Status(StatusCode::kCorruption, "the counters have a wrong length");
-  return counters;
+  return DecodeCounters(*value);
+}
+
+Result<uint64_t> CountInodes(const KvSnapshot& metadata) {
+  SILTFS_ASSIGN_OR_RETURN(const std::optional<std::string> value, metadata.Get(kCountersKey));
+  if (!value) return uint64_t{0};
+  SILTFS_ASSIGN_OR_RETURN(const Counters counters, DecodeCounters(*value));
+  const auto count = [&](Counter which) {
+    return static_cast<uint64_t>(std::max<int64_t>(counters[static_cast<size_t>(which)], 0));
+  };
+  return count(Counter::kFiles) + count(Counter::kDirectories);
 }
 
 Status RefuseOwnKeys(const std::vector<Mutation>& mutations) {

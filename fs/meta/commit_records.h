@@ -20,6 +20,9 @@ Result<uint64_t> LoadCommitNumber(const KvStore& kv);
 std::string EncodeCommitNumber(uint64_t number);
 Result<Counters> LoadCounters(const KvStore& kv, uint64_t last_commit);
 std::string EncodeCounters(const Counters& counters);
+// The inodes, directories included, that the live files have in this state; 0 if nothing was
+// committed yet.
+Result<uint64_t> CountInodes(const KvSnapshot& metadata);
 
 // kInvalidArgument if a mutation has a key that only MetadataStore itself writes.
 Status RefuseOwnKeys(const std::vector<Mutation>& mutations);

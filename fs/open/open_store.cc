@@ -271,7 +271,17 @@ Result<std::vector<IndexEntry>> Replay(SegmentStore& segments, const FileSystemO
   replay.durable_sequence = index.durable_sequence();
   replay.put = put;
   replay.report = report;
-  replay.segment_done = [&options](SegmentId) { return GoOn(options); };
+  if (options.opening != nullptr) {
+    const auto lacks = [&](const auto& numbered) {
+      return numbered.second.last_sequence > replay.durable_sequence;
+    };
+    options.opening->Begin("segments",
+                           static_cast<uint64_t>(std::ranges::count_if(records.segments, lacks)));
+  }
+  replay.segment_done = [&options](SegmentId) {
+    if (options.opening != nullptr) options.opening->Add();
+    return GoOn(options);
+  };
   replay.on_damage = [&](const DamagedBlock& lost) {
     if (damage.Add(lost)) ++records.found_damaged_blocks;
     return options.read_only ? Status::Ok() : WriteDamage(damage, kv);
@@ -338,6 +348,7 @@ Result<FileSystemImpl::Parts> OpenStoreParts(Env& disk, const FileSystemOptions&
     if (options.report) options.report(finding);
   };
 
+  if (options.opening != nullptr) options.opening->Begin("metadata");
   SILTFS_ASSIGN_OR_RETURN(std::unique_ptr<KvStore> kv,
                           OpenExistingMetadata(metadata_env, parts.superblock, options.store,
                                                read_only ? KvStoreOptions::Mode::kReadOnly

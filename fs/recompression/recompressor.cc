@@ -46,6 +46,11 @@ bool Recompressor::HasCandidates() {
   return !candidates_.empty();
 }
 
+size_t Recompressor::CountCandidates() {
+  MutexLock lock(mutex_);
+  return candidates_.size();
+}
+
 Result<SegmentRecords> Recompressor::SetAside(std::span<const SegmentId> segments) {
   const BackgroundJob::Caller caller(job_, BackgroundJob::Priority::kUrgent);
   const BackgroundJob::Run run(job_, BackgroundJob::Runner::kCaller);
@@ -84,6 +89,8 @@ Result<RecompressionOutcome> Recompressor::Recompress() {
     return PrepareSegment(id, [this](uint64_t) { return job_.CheckRunning(); });
   };
   const BackgroundJob::Caller caller(job_);
+  const MeteredWork metered(progress_);
+  progress_.Begin("segments", CountCandidates());
   SILTFS_RETURN_IF_ERROR(Pass(BackgroundJob::Runner::kCaller, prepare, outcome));
   return outcome;
 }
@@ -108,6 +115,7 @@ Status Recompressor::Pass(BackgroundJob::Runner runner, const Prepare& prepare,
     if (candidate.id == kNoSegment || candidate.id > end) return Status::Ok();
     last = candidate.id;
     SILTFS_RETURN_IF_ERROR(RecompressOne(candidate, prepare, outcome));
+    if (runner == BackgroundJob::Runner::kCaller) progress_.Add();
   }
 }
 

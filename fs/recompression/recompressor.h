@@ -39,6 +39,7 @@
 #include "fs/segments/segment_tables.h"
 #include "fs/segments/space_account.h"
 #include "index/chunk_index.h"
+#include "store/base/progress_meter.h"
 #include "store/base/thread_annotations.h"
 #include "store/segment/segment_rewrite.h"
 
@@ -121,7 +122,10 @@ class Recompressor final : public CommittedSegments {
   // Ends the background thread and makes a running Recompress return soon. After Stop no segment is
   // recompressed.
   void Stop() { job_.Stop(); }
+  // Makes the calls of Recompress that are running return kInterrupted soon.
+  void Interrupt() { job_.Interrupt(); }
   bool running() const { return job_.running(); }
+  WorkProgress progress() const { return progress_.Now(); }
 
   // As in RecompressionOutcome, of all segments since the store was opened.
   uint64_t deltas() const { return deltas_; }
@@ -140,6 +144,7 @@ class Recompressor final : public CommittedSegments {
 
   bool enabled() const { return options_.compression.codec != BlockCodecId::kNone; }
   bool HasCandidates() SILTFS_EXCLUDES(mutex_);
+  size_t CountCandidates() SILTFS_EXCLUDES(mutex_);
   // The candidate with the highest id; kNoSegment if there is none.
   SegmentId LastCandidate() SILTFS_EXCLUDES(mutex_);
   // The first candidate above `id`; its id is kNoSegment if there is none.
@@ -172,6 +177,7 @@ class Recompressor final : public CommittedSegments {
   const Dependencies deps_;
   const Options options_;
   BackgroundJob job_;
+  ProgressMeter progress_;
   std::atomic<uint64_t> deltas_{0};
   std::atomic<uint64_t> delta_saved_bytes_{0};
   std::vector<Mutation> owed_ SILTFS_GUARDED_BY(job_.run_mutex());

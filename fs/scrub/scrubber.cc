@@ -85,7 +85,10 @@ Status Scrubber::ScrubAll(ScrubPace pace) {
   SILTFS_RETURN_IF_ERROR(CheckRunning());
   SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records,
                           ReadSegmentRecords(*deps_.metadata.CommittedSnapshot()));
+  const MeteredWork metered(progress_);
+  progress_.Begin("segments", records.size());
   for (const auto& [id, record] : records) {
+    progress_.Add();
     if (id <= statistics_.reached || record.chunks == 0) continue;
     SILTFS_RETURN_IF_ERROR(ScrubSegment(id, record, pace));
     statistics_.reached = id;

@@ -32,6 +32,7 @@
 #include "fs/segments/segment_cache.h"
 #include "fs/segments/segment_log.h"
 #include "store/base/notice.h"
+#include "store/base/progress_meter.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs {
@@ -83,6 +84,7 @@ class Scrubber {
   // Makes running scrubs return soon, and all later scrubs at once. Their outcomes are incomplete.
   void Stop() { job_.Stop(); }
   bool running() const { return job_.running(); }
+  WorkProgress progress() const { return progress_.Now(); }
   // Bytes of segment files that were verified since the store was opened, in all scrubs.
   uint64_t verified_bytes() const { return verified_bytes_; }
 
@@ -112,6 +114,7 @@ class Scrubber {
   const Options options_;
 
   BackgroundJob job_;
+  ProgressMeter progress_;
   std::atomic<uint64_t> verified_bytes_{0};
   ScrubRecord statistics_ SILTFS_GUARDED_BY(job_.run_mutex());
   size_t reported_ SILTFS_GUARDED_BY(job_.run_mutex()) = 0;  // notices in this call of Scrub

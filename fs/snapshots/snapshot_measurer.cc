@@ -42,6 +42,8 @@ Result<SnapshotSpaces> SnapshotMeasurer::MeasureWith(const std::string& director
   SnapshotSpaceOptions options;
   options.spill_directory = directory;
   options.pace = [&] { return CheckRunning(check); };
+  const MeteredWork metered(progress_);
+  options.progress = &progress_;
   options.more = [this](const std::function<Status(const ChunkName&)>& visit) {
     return store_.chunks().ForEachBase([&visit](const BaseRef& base) { return visit(base.name); });
   };

@@ -25,7 +25,9 @@ namespace siltfs {
 
 class SnapshotMeasurer {
  public:
-  explicit SnapshotMeasurer(const StoreContext& store) : store_(store) {}
+  // `progress` must outlive it.
+  SnapshotMeasurer(const StoreContext& store, ProgressMeter& progress)
+      : store_(store), progress_(progress) {}
 
   struct Measured {
     NumberedSnapshot snapshot;
@@ -48,6 +50,7 @@ class SnapshotMeasurer {
   Status CheckRunning(const std::function<Status()>& check) const;
 
   const StoreContext& store_;
+  ProgressMeter& progress_;
   Mutex mutex_;  // held during a measurement
   std::atomic<bool> stopping_{false};
 };

@@ -72,7 +72,7 @@ SnapshotOps::SnapshotOps(const StoreContext& store, const IdAllocator* ids, Oper
       job_(store.env(), {.store = store.options().store,
                          .interrupted = "the store is being closed; the next mount continues the "
                                         "removal of snapshots"}),
-      measurer_(store),
+      measurer_(store, progress_),
       rollback_(store, gate, inodes, lifetimes) {}
 
 void SnapshotOps::Start() {
@@ -218,8 +218,12 @@ Result<SnapshotInfo> SnapshotOps::RollBack(std::string_view name, std::string_vi
     SILTFS_ASSIGN_OR_RETURN(made, Port().BeginRestore(found.number, std::string(kept), store_.Now(),
                                                       ids_->next_inode()));
     SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot wanted, Port().FindSnapshot(found.number));
-    Status done =
-        rollback_.Restore(wanted, [&restored](std::string_view key) { restored->Add(key); });
+    const MeteredWork metered(progress_);
+    progress_.Begin("changed records");
+    Status done = rollback_.Restore(wanted, [&](std::string_view key) {
+      progress_.Add();
+      restored->Add(key);
+    });
     state = store_.metadata().CommittedSnapshot();
     if (done.ok()) done = restored->FindRenewed(*state);
     if (done.ok()) done = store_.quotas().Load(store_.metadata());
@@ -257,7 +261,11 @@ Status SnapshotOps::CompleteRollback() {
                         "writing once, which completes it",
                         wanted->record.name)};
   }
-  return rollback_.Restore(*wanted, {});
+  ProgressMeter* const opening = store_.options().opening;
+  if (opening != nullptr) opening->Begin("records of the rollback");
+  return rollback_.Restore(*wanted, [opening](std::string_view) {
+    if (opening != nullptr) opening->Add();
+  });
 }
 
 Result<std::unique_ptr<FileSystem>> SnapshotOps::Show(std::string_view name) {
@@ -270,6 +278,8 @@ Result<std::unique_ptr<FileSystem>> SnapshotOps::Show(std::string_view name) {
 Status SnapshotOps::AwaitRemovals() {
   const BackgroundJob::Caller caller(job_);
   const BackgroundJob::Run run(job_, BackgroundJob::Runner::kCaller);
+  const MeteredWork metered(progress_);
+  progress_.Begin("removed records");
   return ReleaseRemoved();
 }
 
@@ -337,6 +347,7 @@ Status SnapshotOps::Release(uint64_t number) {
   for (bool more = true; more;) {
     SILTFS_RETURN_IF_ERROR(job_.CheckRunning());
     SILTFS_ASSIGN_OR_RETURN(more, Port().ReleaseSome(release, kVersionsPerWrite));
+    if (!job_.in_background() && more) progress_.Add(kVersionsPerWrite);
   }
   store_.chunks().NoteReleased(release.content_bytes() + BytesOfLastOfLineage(number));
   return Port().EndRemoval(number);

@@ -46,6 +46,8 @@ class SnapshotOps final : public Snapshots {
   Result<SnapshotInfo> RollBack(std::string_view name, std::string_view kept,
                                 KernelCache* cache) override;
   Status AwaitRemovals() override;
+  void InterruptRemovals() override { job_.Interrupt(); }
+  WorkProgress progress() const override { return progress_.Now(); }
   Result<std::unique_ptr<FileSystem>> Show(std::string_view name) override;
 
   // Completes a rollback that a crash has interrupted. Call it before any operation. If the store
@@ -89,6 +91,7 @@ class SnapshotOps final : public Snapshots {
   FileSystem& live_;
   Mutex remove_mutex_;  // held while a snapshot is closed and marked as removed
   BackgroundJob job_;
+  ProgressMeter progress_;
   SnapshotMeasurer measurer_;
   Rollback rollback_;
 };

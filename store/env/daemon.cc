@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -19,18 +21,45 @@
 namespace siltfs {
 namespace {
 
-// The encoded report: kind, exit code, message (16-bit length).
+// The encoded messages: kind, exit code, message (16-bit length). kReady or kFailure is the last
+// one. The message of kProgress is the name of the step; done and total follow it.
 constexpr uint8_t kReady = 1;
 constexpr uint8_t kFailure = 2;
+constexpr uint8_t kProgress = 3;
 constexpr size_t kMaxMessage = 4096;
+constexpr int kPollMilliseconds = 100;  // between two looks at LauncherWatch::interrupted
 
-std::string ReceiveAll(const Descriptor& fd) {
+// Takes all complete messages of progress from the front of the text.
+void TakeProgress(std::string& text, const LauncherWatch& watch) {
+  while (!text.empty() && static_cast<uint8_t>(text[0]) == kProgress) {
+    Decoder message(AsBytes(text));
+    message.U8();
+    message.U32();
+    const std::string step(message.Text16());
+    const uint64_t done = message.U64();
+    const uint64_t total = message.U64();
+    if (!message.ok()) return;  // the rest has not arrived
+    if (watch.progress) watch.progress(step, done, total);
+    text.erase(0, text.size() - message.remaining());
+  }
+}
+
+// Returns the daemon's last message. Passes a request to end on to the daemon.
+std::string ReceiveReport(pid_t child, const Descriptor& fd, const LauncherWatch& watch) {
   std::string text;
   char bytes[1024];
-  while (true) {
-    ssize_t got = RetryInterrupted([&] { return recv(fd.get(), bytes, sizeof bytes, 0); });
+  for (bool told = false;;) {
+    pollfd state{fd.get(), POLLIN, 0};
+    const int ready = RetryInterrupted([&] { return poll(&state, 1, kPollMilliseconds); });
+    if (!told && watch.interrupted && watch.interrupted()) {
+      kill(child, SIGTERM);
+      told = true;
+    }
+    if (ready == 0) continue;
+    const ssize_t got = RetryInterrupted([&] { return recv(fd.get(), bytes, sizeof bytes, 0); });
     if (got <= 0) return text;
     text.append(bytes, static_cast<size_t>(got));
+    TakeProgress(text, watch);
   }
 }
 
@@ -43,8 +72,8 @@ std::string HowItEnded(int status) {
   return fmt::format("the daemon ended with exit code {} before it was ready", WEXITSTATUS(status));
 }
 
-Result<DaemonStart> AwaitReport(pid_t child, Descriptor from_daemon) {
-  const std::string text = ReceiveAll(from_daemon);
+Result<DaemonStart> AwaitReport(pid_t child, Descriptor from_daemon, const LauncherWatch& watch) {
+  const std::string text = ReceiveReport(child, from_daemon, watch);
   Decoder report(AsBytes(text));
   const uint8_t kind = report.U8();
   const auto exit_code = static_cast<int>(report.U32());
@@ -82,6 +111,17 @@ Status LeaveTerminal() {
 
 }  // namespace
 
+void DaemonReport::Progress(std::string_view step, uint64_t done, uint64_t total) {
+  if (!to_launcher_.valid()) return;
+  Encoder message;
+  message.U8(kProgress).U32(0).Text16(step).U64(done).U64(total);
+  // The messages are small, so the socket takes a message as a whole or not at all.
+  RetryInterrupted([&] {
+    return send(to_launcher_.get(), message.text().data(), message.size(),
+                MSG_NOSIGNAL | MSG_DONTWAIT);
+  });
+}
+
 Status DaemonReport::Ready() {
   SILTFS_RETURN_IF_ERROR(LeaveTerminal());
   return Send(kReady, "", 0);
@@ -105,7 +145,7 @@ Status DaemonReport::Send(uint8_t kind, std::string_view message, int exit_code)
   return Status(StatusCode::kAborted, "the process that started the daemon is gone");
 }
 
-Result<DaemonStart> BecomeDaemon() {
+Result<DaemonStart> BecomeDaemon(const std::function<LauncherWatch()>& make_watch) {
   int ends[2];
   // A socket, not a pipe: writing must not raise a signal when the launcher is gone.
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -117,7 +157,7 @@ Result<DaemonStart> BecomeDaemon() {
   if (child < 0) return PosixError("start the daemon", errno);
   if (child > 0) {
     daemon_end.Reset();
-    return AwaitReport(child, std::move(launcher_end));
+    return AwaitReport(child, std::move(launcher_end), make_watch ? make_watch() : LauncherWatch());
   }
   launcher_end.Reset();
   DaemonStart start;

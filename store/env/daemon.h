@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,12 +23,16 @@ enum class DaemonRole : uint8_t {
   kDaemon,    // its child
 };
 
-// The daemon's single report to its launcher. If this object is destroyed before the report is
+// The daemon's report to its launcher. If this object is destroyed before the report is
 // sent, the launcher treats the start as failed and reports how the daemon ended.
 class DaemonReport {
  public:
   explicit DaemonReport(Descriptor to_launcher) : to_launcher_(std::move(to_launcher)) {}
 
+  // Tells the launcher how far the start is: `done` of `total` (0: not known) of what `step` names.
+  // Does nothing if the launcher is gone or does not take it at once. Not at the same time as
+  // another call.
+  void Progress(std::string_view step, uint64_t done, uint64_t total);
   // Leaves the session, the working directory and the terminal (standard input, output and error
   // become /dev/null), then lets the launcher end with 0. kAborted if the launcher is gone. In that
   // case its user never learns of the daemon, so the daemon may exit, too.
@@ -51,13 +56,22 @@ struct DaemonStart {
   std::unique_ptr<DaemonReport> report;
 };
 
-// Forks, and returns in both processes. In the launcher it returns only after the daemon has
+// How the launcher waits for the daemon.
+struct LauncherWatch {
+  // Called with each DaemonReport::Progress; may be empty.
+  std::function<void(std::string_view step, uint64_t done, uint64_t total)> progress = {};
+  // Polled. Once it has returned true, the daemon gets SIGTERM. May be empty.
+  std::function<bool()> interrupted = {};
+};
+
+// Forks, and returns in both processes. `make_watch` is called in the launcher, after the fork; it
+// may start threads. In the launcher it returns only after the daemon has
 // reported or exited. Must be called before threads are started. Relative paths stay valid until
 // DaemonReport::Ready.
 //
 // Until then the daemon also stays in the launcher's process group. If systemd mounts on the first
 // access (autofs), it waits for the mount, and lets only this group reach the mountpoint before.
-Result<DaemonStart> BecomeDaemon();
+Result<DaemonStart> BecomeDaemon(const std::function<LauncherWatch()>& make_watch = {});
 
 enum class UnmountMode : uint8_t {
   kWhenIdle,  // kInUse while a file on the mount is open

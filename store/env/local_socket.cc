@@ -342,6 +342,11 @@ bool LocalStream::PeerHasLeft() const {
   return poll(&state, 1, 0) > 0 && (state.revents & (POLLHUP | POLLERR)) != 0;
 }
 
+bool LocalStream::PeerHasSentMore() const {
+  char byte = 0;
+  return recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 void LocalStream::FinishReading() { shutdown(fd_.get(), SHUT_RD); }
 
 void LocalStream::Shutdown() { shutdown(fd_.get(), SHUT_RDWR); }

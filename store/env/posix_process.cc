@@ -27,7 +27,13 @@ class BlockedSignals final : public TerminationSignals {
   BlockedSignals(const sigset_t& before, Descriptor signals, Descriptor cancelled)
       : before_(before), signals_(std::move(signals)), cancelled_(std::move(cancelled)) {}
 
-  ~BlockedSignals() override { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  // Drops pending signals, which would end the process if they were delivered now.
+  ~BlockedSignals() override {
+    signalfd_siginfo info = {};
+    while (Pending() && read(signals_.get(), &info, sizeof info) == sizeof info) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
 
   std::optional<int> Wait() override {
     pollfd polled[2] = {{.fd = signals_.get(), .events = POLLIN, .revents = 0},
@@ -42,6 +48,10 @@ class BlockedSignals final : public TerminationSignals {
     }
   }
 
+  bool Pending() final {
+    pollfd polled{.fd = signals_.get(), .events = POLLIN, .revents = 0};
+    return poll(&polled, 1, 0) > 0;
+  }
   void Request() override { kill(getpid(), SIGTERM); }
   void Cancel() override { eventfd_write(cancelled_.get(), 1); }
 

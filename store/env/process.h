@@ -55,6 +55,8 @@ class TerminationSignals {
 
   // Waits for a signal. Returns its number, or nullopt once Cancel was called.
   virtual std::optional<int> Wait() = 0;
+  // Whether a signal has arrived that Wait has not returned.
+  virtual bool Pending() = 0;
   // Sends SIGTERM to this process, so that Wait returns.
   virtual void Request() = 0;
   virtual void Cancel() = 0;

@@ -68,6 +68,8 @@ class ModelSnapshots final : public Snapshots {
   Result<SnapshotInfo> RollBack(std::string_view name, std::string_view kept,
                                 KernelCache* cache) override;
   Status AwaitRemovals() override { return Status::Ok(); }
+  void InterruptRemovals() override {}
+  WorkProgress progress() const override { return {}; }
   Result<std::unique_ptr<FileSystem>> Show(std::string_view name) override;
 
  private:

@@ -21,10 +21,12 @@ class MemoryMaintenance : public StoreMaintenance {
   StoreActivityReport GetActivity() override { return {}; }
   Result<RecompressionReport> Recompress() override { return RecompressionReport(); }
   void StopRecompression() override {}
+  void InterruptRecompression() override {}
   Result<GarbageReport> CollectGarbage(bool dry_run) override {
     return GarbageReport{.dry_run = dry_run};
   }
   void StopCollecting() override {}
+  void InterruptCollecting() override {}
   Result<ScrubReport> Scrub(ScrubMode /*mode*/) override {
     ScrubReport report;
     report.complete = true;

@@ -65,6 +65,8 @@ class MemorySnapshots final : public Snapshots {
     return Status(StatusCode::kUnsupported, "a file system in memory has no rollback");
   }
   Status AwaitRemovals() override { return Status::Ok(); }
+  void InterruptRemovals() override {}
+  WorkProgress progress() const override { return {}; }
   Result<std::unique_ptr<FileSystem>> Show(std::string_view) override {
     return Status(StatusCode::kUnsupported, "snapshots in memory cannot be shown");
   }

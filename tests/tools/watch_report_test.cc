@@ -149,6 +149,9 @@ TEST_CASE("The report of a daemon's activity is decoded as it was encoded") {
   const nlohmann::json flat = json.flatten();
   for (const auto& [pointer, value] : flat.items()) {
     INFO(pointer);
+    // The progress of runs, which watches do not need.
+    if (pointer.ends_with("/step") || pointer.ends_with("/done") || pointer.ends_with("/total"))
+      continue;
     nlohmann::json wrong = json;
     wrong[nlohmann::json::json_pointer(pointer)] = "x";
     REQUIRE_CODE(ActivityFromJson(wrong), kCorruption);

@@ -104,6 +104,7 @@ complete -c siltfs -n '__siltfs_at mkfs' -l root-owner -x -d 'Owner of the file 
 complete -c siltfs -n '__siltfs_at mkfs' -F
 complete -c siltfs -n '__siltfs_at mount' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at mount' -l foreground -s f -d 'Stay in the foreground and log to standard error'
+complete -c siltfs -n '__siltfs_at mount' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at mount' -l options -s o -x -a '(__fish_append , (__siltfs_mount_options))' -d 'Mount options, separated by commas'
 complete -c siltfs -n '__siltfs_at mount' -F
 complete -c siltfs -n '__siltfs_at umount' -l help -s h -d 'Print this help and exit'
@@ -138,16 +139,20 @@ complete -c siltfs -n '__siltfs_at fsck' -s T -s v -d 'Accepted and ignored, for
 complete -c siltfs -n '__siltfs_at fsck' -F
 complete -c siltfs -n '__siltfs_at sync' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at sync' -l json -d 'Print one JSON document'
+complete -c siltfs -n '__siltfs_at sync' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at sync' -F
 complete -c siltfs -n '__siltfs_at settle' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at settle' -l json -d 'Print one JSON document instead of text'
+complete -c siltfs -n '__siltfs_at settle' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at settle' -F
 complete -c siltfs -n '__siltfs_at gc' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at gc' -l dry-run -d 'Only print how much would be freed'
 complete -c siltfs -n '__siltfs_at gc' -l json -d 'Print one JSON document instead of a sentence'
+complete -c siltfs -n '__siltfs_at gc' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at gc' -F
 complete -c siltfs -n '__siltfs_at scrub' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at scrub' -l json -d 'Print one JSON document instead of a sentence'
+complete -c siltfs -n '__siltfs_at scrub' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at scrub' -F
 complete -c siltfs -n '__siltfs_at import' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at import' -l reference -r -F -d 'An earlier import in the same store: files that have not changed since are not read'
@@ -157,13 +162,16 @@ complete -c siltfs -n '__siltfs_at import' -l exclude -x -d 'Leave out names or 
 complete -c siltfs -n '__siltfs_at import' -l one-file-system -d 'Import directories on other file systems without their contents'
 complete -c siltfs -n '__siltfs_at import' -l dry-run -d 'Print what would be done, and do nothing'
 complete -c siltfs -n '__siltfs_at import' -l json -d 'Print one JSON document'
+complete -c siltfs -n '__siltfs_at import' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at import' -F
 complete -c siltfs -n '__siltfs_at export' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at export' -l verify -d 'Read back what was written, and compare it'
 complete -c siltfs -n '__siltfs_at export' -l json -d 'Print one JSON document'
+complete -c siltfs -n '__siltfs_at export' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at export' -F
 complete -c siltfs -n '__siltfs_at clone' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at clone' -l json -d 'Print one JSON document'
+complete -c siltfs -n '__siltfs_at clone' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at clone' -F
 complete -c siltfs -n '__siltfs_at du' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at du' -l max-depth -s d -x -d 'Also show the directories below each path that are at most so many levels deep'
@@ -190,26 +198,33 @@ complete -c siltfs -n '__siltfs_at 1 snapshot' -a prune -d 'Delete old snapshots
 complete -c siltfs -n '__siltfs_at 1 snapshot' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at snapshot create' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at snapshot create' -l json -d 'Print one JSON document'
+complete -c siltfs -n '__siltfs_at snapshot create' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at snapshot create' -F
 complete -c siltfs -n '__siltfs_at snapshot list' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at snapshot list' -l json -d 'Print one JSON document'
+complete -c siltfs -n '__siltfs_at snapshot list' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at snapshot list' -l no-sizes -d 'Do not count new and freed bytes, which takes a walk through all metadata'
 complete -c siltfs -n '__siltfs_at snapshot list' -F
 complete -c siltfs -n '__siltfs_at snapshot show' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at snapshot show' -l json -d 'Print one JSON document'
+complete -c siltfs -n '__siltfs_at snapshot show' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at snapshot show' -l no-sizes -d 'Do not count new and freed bytes, which takes a walk through all metadata'
 complete -c siltfs -n '__siltfs_at snapshot show' -F
 complete -c siltfs -n '__siltfs_at snapshot rename' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at snapshot rename' -l json -d 'Print one JSON document'
+complete -c siltfs -n '__siltfs_at snapshot rename' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at snapshot rename' -F
 complete -c siltfs -n '__siltfs_at snapshot delete' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at snapshot delete' -l json -d 'Print one JSON document'
+complete -c siltfs -n '__siltfs_at snapshot delete' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at snapshot delete' -F
 complete -c siltfs -n '__siltfs_at snapshot diff' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at snapshot diff' -l json -d 'Print one JSON document'
+complete -c siltfs -n '__siltfs_at snapshot diff' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at snapshot diff' -F
 complete -c siltfs -n '__siltfs_at snapshot rollback' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at snapshot rollback' -l json -d 'Print one JSON document'
+complete -c siltfs -n '__siltfs_at snapshot rollback' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at snapshot rollback' -l keep-as -x -d 'The name of the snapshot that keeps the present state; by default before-rollback- and ...'
 complete -c siltfs -n '__siltfs_at snapshot rollback' -F
 complete -c siltfs -n '__siltfs_at snapshot prune' -l help -s h -d 'Print this help and exit'
@@ -221,6 +236,7 @@ complete -c siltfs -n '__siltfs_at snapshot prune' -l keep-monthly -x -d 'Keep t
 complete -c siltfs -n '__siltfs_at snapshot prune' -l keep-yearly -x -d 'Keep the newest snapshot of each of the newest N years that have one'
 complete -c siltfs -n '__siltfs_at snapshot prune' -l dry-run -d 'Only print what would be deleted'
 complete -c siltfs -n '__siltfs_at snapshot prune' -l json -d 'Print one JSON document'
+complete -c siltfs -n '__siltfs_at snapshot prune' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at snapshot prune' -F
 complete -c siltfs -n '__siltfs_at 1 quota' -a set -d 'Limit what a directory may hold'
 complete -c siltfs -n '__siltfs_at 1 quota' -a show -d 'Show limits and usage'
@@ -230,6 +246,7 @@ complete -c siltfs -n '__siltfs_at quota set' -l help -s h -d 'Print this help a
 complete -c siltfs -n '__siltfs_at quota set' -l json -d 'Print one JSON document'
 complete -c siltfs -n '__siltfs_at quota set' -l bytes -x -d 'Most logical bytes of the files below; 0: no limit'
 complete -c siltfs -n '__siltfs_at quota set' -l files -x -d 'Most files and directories below; 0: no limit'
+complete -c siltfs -n '__siltfs_at quota set' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at quota set' -F
 complete -c siltfs -n '__siltfs_at quota show' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at quota show' -l json -d 'Print one JSON document'
@@ -242,6 +259,7 @@ complete -c siltfs -n '__siltfs_at send' -l base -x -d 'Send only what differs f
 complete -c siltfs -n '__siltfs_at send' -l two-way -d 'Read the answers of siltfs receive --two-way from standard input, and send no chunks ...'
 complete -c siltfs -n '__siltfs_at send' -l resume -x -d 'Continue a transfer that ended early, from the token that siltfs receive --token prints'
 complete -c siltfs -n '__siltfs_at send' -l json -d 'Print one JSON document on standard error'
+complete -c siltfs -n '__siltfs_at send' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at send' -F
 complete -c siltfs -n '__siltfs_at receive' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at receive' -l name -x -d 'The name of the new snapshot; by default the name that it has at the sender. With ...'
@@ -249,6 +267,7 @@ complete -c siltfs -n '__siltfs_at receive' -l two-way -d 'Write answers for sil
 complete -c siltfs -n '__siltfs_at receive' -l token -d 'Receive nothing; print the token with which a transfer that ended early is continued'
 complete -c siltfs -n '__siltfs_at receive' -l abandon -x -d 'Receive nothing; discard what a transfer of this name that ended early has left'
 complete -c siltfs -n '__siltfs_at receive' -l json -d 'Print one JSON document, with --two-way on standard error'
+complete -c siltfs -n '__siltfs_at receive' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at receive' -F
 complete -c siltfs -n '__siltfs_at list' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at list' -l json -d 'Print one JSON document instead of a table'
@@ -294,6 +313,7 @@ complete -c siltfs -n '__siltfs_at index dump' -l json -d 'No effect: each entry
 complete -c siltfs -n '__siltfs_at index dump' -F
 complete -c siltfs -n '__siltfs_at index verify' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at index verify' -l json -d 'Print one JSON document instead of one line for each finding'
+complete -c siltfs -n '__siltfs_at index verify' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at index verify' -F
 complete -c siltfs -n '__siltfs_at index rebuild' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at index rebuild' -l json -d 'Print one JSON document instead of a sentence'

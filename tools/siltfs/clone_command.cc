@@ -15,12 +15,10 @@
 #include "store/base/size_text.h"
 #include "store/base/thread_annotations.h"
 #include "store/env/mountpoint.h"
-#include "store/env/process.h"
 #include "tools/siltfs/command.h"
-#include "tools/siltfs/interruption.h"
 #include "tools/siltfs/json_output.h"
+#include "tools/siltfs/long_command.h"
 #include "tools/siltfs/mounted_path.h"
-#include "tools/siltfs/transfer_progress.h"
 
 namespace siltfs {
 namespace {
@@ -31,6 +29,7 @@ struct Arguments {
   std::string source;
   std::string target;
   bool json = false;
+  bool quiet = false;
 };
 
 // Where the clone's source and its name are.
@@ -67,11 +66,13 @@ class Cloner {
     if (stream_ != nullptr) stream_->FinishWriting().IgnoreError("the daemon has ended the clone");
   }
 
-  Result<Json> Run(const Places& places) {
+  Result<Json> Run(const Places& places, const LongCommand& command) {
     // Data that the kernel still holds would be missing in the clone.
     SILTFS_RETURN_IF_ERROR(SyncMount(places.address.mountpoint));
     SILTFS_RETURN_IF_ERROR(
-        control::Ask(places.address, "sync", control::Patience::WhileItRuns()).status());
+        control::Ask(places.address, "sync",
+                     command.WhileItRuns("nothing was copied", std::chrono::milliseconds(0)))
+            .status());
     SILTFS_ASSIGN_OR_RETURN(const auto session, control::OpenSession(places.address, "clone"));
     if (session.greeting.value("version", uint64_t{0}) != clone::kVersion)
       return Status(StatusCode::kNeedsNewer, "the daemon of the mount is of another version");
@@ -109,23 +110,21 @@ class Cloner {
 };
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
-  const auto signals = TerminationSignals::Block();  // before any thread starts
-  if (!signals.ok()) return Fail(surroundings, signals.status());
+  const auto command = LongCommand::Begin(
+      surroundings, {.command = "clone", .subject = arguments.target, .quiet = arguments.quiet});
+  if (!command.ok()) return Fail(surroundings, command.status());
   const auto begin = std::chrono::steady_clock::now();
   const auto places = Resolve(arguments);
   if (!places.ok()) return Fail(surroundings, places.status());
   Cloner cloner;
-  Result<Json> outcome = Json();
-  {
-    Interruption interruption(**signals);
-    interruption.OnRequest([&cloner] { cloner.Interrupt(); });
-    const TransferProgress progress(surroundings, "clone", arguments.target, cloner.files());
-    outcome = cloner.Run(*places);
-    interruption.OnRequest({});
-  }
+  (*command)->OnInterruption([&cloner] { cloner.Interrupt(); });
+  (*command)->Observe([&cloner] { return WorkProgress{"files", cloner.files(), 0}; });
+  const Result<Json> outcome = cloner.Run(*places, **command);
+  (*command)->OnInterruption({});
+  (*command)->End();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (!outcome.ok()) {
-    Status failure = outcome.status();
+    Status failure = ExplainInterruption(outcome.status(), "nothing was copied");
     if (failure.path().empty()) failure = std::move(failure).At(arguments.target);
     return Fail(surroundings, failure);
   }
@@ -154,6 +153,7 @@ std::function<ExitCode()> ConfigureClone(CLI::App& app, Surroundings& surroundin
          "The clone, in the same mounted store. It must not exist; its directory must exist")
       ->required();
   app.add_flag("--json", arguments->json, "Print one JSON document");
+  app.add_flag("--quiet", arguments->quiet, "Show no progress");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 #include "fs/control/diff_session.h"
 #include "fs/control/gc_json.h"
 #include "fs/control/index_json.h"
+#include "fs/control/interruptible_handler.h"
 #include "fs/control/protocol.h"
 #include "fs/control/quota_json.h"
 #include "fs/control/recompression_json.h"
@@ -43,6 +45,7 @@
 #include "tools/siltfs/daemon_log.h"
 #include "tools/siltfs/damage_watch.h"
 #include "tools/siltfs/mount_state.h"
+#include "tools/siltfs/opening_watch.h"
 #include "tools/siltfs/signal_watch.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/version.h"
@@ -108,17 +111,21 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
     SILTFS_RETURN_IF_ERROR(file_system.SyncAll());
     return Json();
   };
-  const auto recompress = [&maintenance, &options]() -> Result<Json> {
-    return RecompressStore(maintenance, options.store);
-  };
+  const auto recompress = control::Interruptible(
+      [&maintenance, &options] { return RecompressStore(maintenance, options.store); },
+      [&maintenance] { maintenance.InterruptRecompression(); });
   const auto collect = [&maintenance, &options](bool dry_run) {
-    return [&maintenance, &options, dry_run] {
-      return CollectGarbageOf(maintenance, options.store, dry_run);
-    };
+    return control::Interruptible(
+        [&maintenance, &options, dry_run] {
+          return CollectGarbageOf(maintenance, options.store, dry_run);
+        },
+        [&maintenance] { maintenance.InterruptCollecting(); });
   };
-  const auto scrub = [&maintenance, &options]() -> Result<Json> {
-    return ScrubStore(maintenance, options.store, ScrubMode::kGentle);
-  };
+  const auto scrub = control::Interruptible(
+      [&maintenance, &options] {
+        return ScrubStore(maintenance, options.store, ScrubMode::kGentle);
+      },
+      [&maintenance] { maintenance.InterruptScrub(); });
   const auto stop_scrub = [&maintenance]() -> Result<Json> {
     maintenance.InterruptScrub();
     return Json();
@@ -239,21 +246,26 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
     DirectoryQuotas* const quotas = file_system.quotas();
     return Json{{"counted", quotas == nullptr ? 0 : quotas->counted()}};
   };
+  const auto snapshot_progress = [&file_system]() -> Result<Json> {
+    const WorkProgress progress = file_system.snapshots().progress();
+    return Json{{"step", progress.step}, {"done", progress.done}, {"total", progress.total}};
+  };
   control::ServerOptions made = {.store = options.store,
                                  .own_uid = CurrentUserId(),
                                  .identity = identity,
                                  .handlers = {{"stat", stat},
                                               {"activity", activity},
                                               {"index stat", index_stat},
-                                              {"settle", recompress},
-                                              {"gc", collect(/*dry_run=*/false)},
-                                              {"gc dry run", collect(/*dry_run=*/true)},
-                                              {"scrub", scrub},
                                               {"scrub stop", stop_scrub},
                                               {"sync", sync},
-                                              {"quota progress", quota_progress}},
-                                 .long_commands = {"settle", "gc", "gc dry run", "scrub", "sync"},
-                                 .with_arguments = {{"snapshot", snapshot},
+                                              {"quota progress", quota_progress},
+                                              {"snapshot progress", snapshot_progress}},
+                                 .long_commands = {"sync"},
+                                 .with_arguments = {{"settle", recompress},
+                                                    {"gc", collect(/*dry_run=*/false)},
+                                                    {"gc dry run", collect(/*dry_run=*/true)},
+                                                    {"scrub", scrub},
+                                                    {"snapshot", snapshot},
                                                     {"quota", quota},
                                                     {kUnfinishedCommand, unfinished},
                                                     {kAbandonCommand, abandon}},
@@ -337,6 +349,19 @@ Status MountAndServe(Env& env, FileSystem& file_system, const DaemonOptions& opt
   return FirstFailure(std::move(served), watch.End(), log);
 }
 
+// Opens the store. A signal ends the opening.
+Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, const DaemonOptions& options,
+                                              FileSystemOptions made, TerminationSignals& signals) {
+  OpeningWatch watch(options.on_opening);
+  // The open store keeps these functions and options.
+  const auto opening = std::make_shared<std::atomic<bool>>(true);
+  made.interrupted = [opening, &signals] { return *opening && signals.Pending(); };
+  made.opening = &watch.meter();
+  auto opened = FileSystem::Open(env, std::move(made));
+  *opening = false;
+  return opened;
+}
+
 }  // namespace
 
 Status ServeStore(Env& env, const DaemonOptions& options) {
@@ -348,7 +373,8 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   // The file system reports to the watch until it is destroyed.
   DamageWatch watch({.store = options.store, .mountpoint = options.mountpoint, .log = log});
   SILTFS_ASSIGN_OR_RETURN(std::unique_ptr<FileSystem> file_system, OpenWhenFree(options.store, [&] {
-                            return FileSystem::Open(env, ToFileSystemOptions(options, log, watch));
+                            return OpenStore(env, options, ToFileSystemOptions(options, log, watch),
+                                             *signals);
                           }));
   // No mount is attached before `listening` is set, because the state is then "starting".
   control::Server* listening = nullptr;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "fs/fuse/mount_options.h"
+#include "store/base/progress_meter.h"
 #include "store/base/status.h"
 #include "store/env/env.h"
 
@@ -14,10 +15,14 @@ struct DaemonOptions {
   std::string store;       // absolute path
   std::string mountpoint;  // absolute path
   MountOptions mount;
+  bool quiet = false;       // the launcher shows no progress
   bool foreground = false;  // log to standard error rather than to the system log
   // Called once, on a thread of the file system, when the mount answers. It returns false if the
   // launcher (the process that started the daemon) has ended.
   std::function<bool()> on_ready;
+  // If set, called at intervals while the store is opened, on a thread of its own, with the work of
+  // the opening.
+  std::function<void(const WorkProgress&)> on_opening = {};
   // If set, called once, when all mounts have ended or the mount has failed, before the store is
   // closed.
   std::function<void()> on_closing = {};

@@ -14,10 +14,9 @@
 #include "store/env/mountpoint.h"
 #include "store/env/process.h"
 #include "tools/siltfs/command.h"
-#include "tools/siltfs/interruption.h"
 #include "tools/siltfs/json_output.h"
+#include "tools/siltfs/long_command.h"
 #include "tools/siltfs/store_place.h"
-#include "tools/siltfs/transfer_progress.h"
 
 namespace siltfs {
 namespace {
@@ -32,9 +31,13 @@ struct Arguments {
   std::string target;
   bool verify = false;
   bool json = false;
+  bool quiet = false;
 };
 
-Result<ExportArguments> Resolve(const Arguments& arguments) {
+constexpr const char* kAfterwards =
+    "the files that were exported are whole, and the next siltfs export leaves them alone";
+
+Result<ExportArguments> Resolve(const Arguments& arguments, const LongCommand& command) {
   ExportArguments resolved;
   SILTFS_ASSIGN_OR_RETURN(resolved.address, AddressAround(arguments.source));
   if (resolved.address.mountpoint.empty())
@@ -51,7 +54,9 @@ Result<ExportArguments> Resolve(const Arguments& arguments) {
   // Data that the kernel still holds would be missing.
   SILTFS_RETURN_IF_ERROR(SyncMount(resolved.address.mountpoint));
   SILTFS_RETURN_IF_ERROR(
-      control::Ask(resolved.address, "sync", control::Patience::WhileItRuns()).status());
+      control::Ask(resolved.address, "sync",
+                   command.WhileItRuns("nothing was exported", std::chrono::milliseconds(0)))
+          .status());
   resolved.target = arguments.target;
   resolved.verify = arguments.verify;
   const auto limit = RaiseFileLimit();
@@ -60,29 +65,23 @@ Result<ExportArguments> Resolve(const Arguments& arguments) {
 }
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
-  const auto signals = TerminationSignals::Block();  // before any thread starts
-  if (!signals.ok()) return Fail(surroundings, signals.status());
+  const auto command = LongCommand::Begin(
+      surroundings, {.command = "export", .subject = arguments.target, .quiet = arguments.quiet});
+  if (!command.ok()) return Fail(surroundings, command.status());
   const auto begin = std::chrono::steady_clock::now();
-  auto resolved = Resolve(arguments);
+  auto resolved = Resolve(arguments, **command);
   if (!resolved.ok()) return Fail(surroundings, resolved.status());
   Json errors = Json::array();
-  std::unique_ptr<TransferProgress> progress;
   const auto report = [&](const std::string& path, const std::string& cause) {
-    const auto print = [&] { Say(surroundings, path + ": " + cause); };
-    progress ? progress->Print(print) : print();
+    (*command)->Print([&] { Say(surroundings, path + ": " + cause); });
     if (errors.size() < kMostErrorsListed) errors.push_back({{"path", path}, {"cause", cause}});
   };
   ExportRun run(*std::move(resolved), report);
-  Status outcome;
-  {
-    Interruption interruption(**signals);
-    interruption.OnRequest([&run] { run.Interrupt(); });
-    progress = std::make_unique<TransferProgress>(surroundings, "export", arguments.target,
-                                                  run.totals().files);
-    outcome = run.Run();
-    interruption.OnRequest({});
-    progress.reset();
-  }
+  (*command)->OnInterruption([&run] { run.Interrupt(); });
+  (*command)->Observe([&run] { return WorkProgress{"files", run.totals().files, 0}; });
+  const Status outcome = ExplainInterruption(run.Run(), kAfterwards);
+  (*command)->OnInterruption({});
+  (*command)->End();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   const ExportTotals& totals = run.totals();
   const Json document = {{"files", totals.files.load()},
@@ -120,6 +119,7 @@ std::function<ExitCode()> ConfigureExport(CLI::App& app, Surroundings& surroundi
       ->required();
   app.add_flag("--verify", arguments->verify, "Read back what was written, and compare it");
   app.add_flag("--json", arguments->json, "Print one JSON document");
+  app.add_flag("--quiet", arguments->quiet, "Show no progress");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 

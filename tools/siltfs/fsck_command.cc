@@ -11,12 +11,12 @@
 #include <thread>
 
 #include "fs/repair/repair_store.h"
-#include "store/env/polled_signals.h"
 #include "store/env/posix_env.h"
 #include "store/env/process.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/fsck_report.h"
 #include "tools/siltfs/json_output.h"
+#include "tools/siltfs/long_command.h"
 #include "tools/siltfs/progress_display.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
@@ -44,8 +44,9 @@ unsigned NumberOf(std::string_view phase) {
 }
 
 // Returns the options of a check, with its callbacks for findings, progress and interruption.
+// `lines` writes the progress for fsck(8).
 CheckOptions MakeCheckOptions(const Arguments& arguments, const std::string& store,
-                              ProgressDisplay& display, PolledSignals& signals,
+                              LongCommand& command, ProgressMeter& meter, ProgressDisplay& lines,
                               Surroundings& surroundings, FindingList& findings) {
   CheckOptions options;
   options.store = store;
@@ -54,17 +55,17 @@ CheckOptions MakeCheckOptions(const Arguments& arguments, const std::string& sto
   options.on_finding = [&, json = arguments.json](const Finding& finding) {
     findings.Add(finding);
     if (json) return;
-    display.Clear();
-    surroundings.out << FormatFinding(finding);
+    command.Print([&] { surroundings.out << FormatFinding(finding); });
   };
   options.on_progress = [&](const CheckProgress& progress) {
-    display.Show({.number = NumberOf(progress.phase),
-                  .name = progress.phase,
-                  .done = progress.done,
-                  .total = progress.total},
-                 signals.TakeStatusRequest());
+    meter.Put({progress.phase, progress.done, progress.total});
+    lines.Show({.number = NumberOf(progress.phase),
+                .name = progress.phase,
+                .done = progress.done,
+                .total = progress.total},
+               /*asked=*/false);
   };
-  options.interrupted = [&signals] { return signals.TerminationRequested(); };
+  options.interrupted = [&command] { return !command.Check().ok(); };
   return options;
 }
 
@@ -114,21 +115,29 @@ FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
                      << std::flush;
   });
   if (!closed.ok()) return Stop(*store, findings, closed, surroundings);
-  // Signals must be blocked before any thread starts.
-  const auto signals = PolledSignals::Block();
-  if (!signals.ok()) return Stop(*store, findings, signals.status(), surroundings);
+  const auto command = LongCommand::Begin(
+      surroundings, {.command = "fsck", .subject = *store, .quiet = arguments.quiet});
+  if (!command.ok()) return Stop(*store, findings, command.status(), surroundings);
   PrepareForStore();
-  ProgressDisplay::Options display_options{
-      .command = "fsck", .subject = *store, .quiet = arguments.quiet, .descriptor = std::nullopt};
-  if (arguments.descriptor > 0) display_options.descriptor = arguments.descriptor;
-  ProgressDisplay display(surroundings, display_options);
+  ProgressMeter meter;
+  (*command)->Observe([&meter] { return meter.Now(); });
+  ProgressDisplay::Options line_options{
+      .command = "fsck", .subject = *store, .quiet = true, .descriptor = std::nullopt};
+  if (arguments.descriptor > 0) line_options.descriptor = arguments.descriptor;
+  ProgressDisplay lines(surroundings, line_options);
   const CheckOptions options =
-      MakeCheckOptions(arguments, *store, display, **signals, surroundings, findings);
+      MakeCheckOptions(arguments, *store, **command, meter, lines, surroundings, findings);
   const auto report =
       OpenWhenFree(*store, [&] { return CheckOrRepair(arguments, surroundings.env, options); });
-  display.Clear();
+  (*command)->End();
   if (!report.ok()) {
-    return Stop(*store, findings, ExplainLock(report.status(), *store), surroundings);
+    const std::string_view afterwards =
+        arguments.safe || arguments.all
+            ? "no readable data is lost, and the next siltfs fsck -y continues the repair"
+            : "nothing has changed, and the list of findings is not complete";
+    return Stop(*store, findings,
+                ExplainInterruption(ExplainLock(report.status(), *store), afterwards),
+                surroundings);
   }
   if (arguments.json) {
     PrintJson(surroundings, RepairToJson(*store, *report, arguments.data, findings));

@@ -5,13 +5,12 @@
 #include <memory>
 #include <ostream>
 
-#include "fs/control/client.h"
 #include "fs/control/gc_json.h"
-#include "fs/interface/file_system.h"
 #include "store/base/size_text.h"
-#include "store/env/process.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/json_output.h"
+#include "tools/siltfs/long_command.h"
+#include "tools/siltfs/maintenance_run.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
 
@@ -24,34 +23,28 @@ struct Arguments {
   std::string place;
   bool dry_run = false;
   bool json = false;
+  bool quiet = false;
 };
 
-// Opens the store, runs GC, and closes the store as an unmount does, even if GC failed.
-Result<Json> CollectUnmounted(Env& env, const std::string& store, bool dry_run) {
-  PrepareForStore();
-  FileSystemOptions options;
-  options.store = store;
-  options.keep_reserve = true;
-  SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(env, options));
-  auto outcome = CollectGarbageOf(file_system->maintenance(), store, dry_run);
-  const Status closed = file_system->Close();
-  if (!outcome.ok()) {
-    closed.IgnoreError("the first failure is reported");
-    return outcome;
-  }
-  SILTFS_RETURN_IF_ERROR(closed);
-  return outcome;
+MaintenanceRun Collection(const std::string& store, bool dry_run) {
+  return {.question = dry_run ? "gc dry run" : "gc",
+          .job = "gc",
+          .afterwards = "nothing is lost, and the next siltfs gc begins again with what is left",
+          .run =
+              [store, dry_run](StoreMaintenance& maintenance) {
+                return CollectGarbageOf(maintenance, store, dry_run);
+              },
+          .interrupt = [](StoreMaintenance& maintenance) { maintenance.InterruptCollecting(); },
+          .activity = [](const StoreActivityReport& report) { return report.gc; }};
 }
 
-Result<Json> Collect(Env& env, const Arguments& arguments) {
+Result<Json> Collect(Env& env, const Arguments& arguments, LongCommand& command) {
   SILTFS_ASSIGN_OR_RETURN(const auto mounted, FindMount(arguments.place));
-  if (mounted) {
-    return control::Ask(*mounted, arguments.dry_run ? "gc dry run" : "gc",
-                        control::Patience::WhileItRuns());
-  }
+  if (mounted) return RunMounted(*mounted, Collection(mounted->store, arguments.dry_run), command);
   SILTFS_ASSIGN_OR_RETURN(const std::string store, StoreAt(arguments.place));
-  auto outcome =
-      OpenWhenFree(store, [&] { return CollectUnmounted(env, store, arguments.dry_run); });
+  auto outcome = OpenWhenFree(store, [&] {
+    return RunUnmounted(env, store, {}, Collection(store, arguments.dry_run), command);
+  });
   if (outcome.ok()) return outcome;
   return ExplainReadOnlyMedium(ExplainLock(std::move(outcome).status(), store, "siltfs gc"), store,
                                "siltfs gc recovers the store and writes, also with --dry-run; "
@@ -72,7 +65,11 @@ std::string Format(const Json& outcome) {
 }
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
-  const Result<Json> outcome = Collect(surroundings.env, arguments);
+  const auto command = LongCommand::Begin(
+      surroundings, {.command = "gc", .subject = arguments.place, .quiet = arguments.quiet});
+  if (!command.ok()) return Fail(surroundings, command.status());
+  const Result<Json> outcome = Collect(surroundings.env, arguments, **command);
+  (*command)->End();
   if (!outcome.ok()) return Fail(surroundings, outcome.status());
   if (arguments.json) {
     PrintJson(surroundings, *outcome);
@@ -91,6 +88,7 @@ std::function<ExitCode()> ConfigureGc(CLI::App& app, Surroundings& surroundings)
       ->required();
   app.add_flag("--dry-run", arguments->dry_run, "Only print how much would be freed");
   app.add_flag("--json", arguments->json, "Print one JSON document instead of a sentence");
+  app.add_flag("--quiet", arguments->quiet, "Show no progress");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 

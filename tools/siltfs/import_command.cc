@@ -12,11 +12,10 @@
 #include "store/env/process.h"
 #include "tools/import/import_run.h"
 #include "tools/siltfs/command.h"
-#include "tools/siltfs/interruption.h"
 #include "tools/siltfs/json_output.h"
+#include "tools/siltfs/long_command.h"
 #include "tools/siltfs/printable_text.h"
 #include "tools/siltfs/store_place.h"
-#include "tools/siltfs/transfer_progress.h"
 
 namespace siltfs {
 namespace {
@@ -31,6 +30,7 @@ struct Arguments {
   std::string reference;
   ImportOptions options;
   bool json = false;
+  bool quiet = false;
 };
 
 std::string Format(const ImportTotals& totals, uint64_t bytes_new, double seconds, bool dry_run) {
@@ -49,8 +49,10 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
     return Fail(surroundings, ExitCode::kUsage,
                 "an import needs a source and a target (try siltfs import --help)");
   }
-  const auto signals = TerminationSignals::Block();  // before any thread starts
-  if (!signals.ok()) return Fail(surroundings, signals.status());
+  const auto command = LongCommand::Begin(
+      surroundings,
+      {.command = "import", .subject = arguments.paths.back(), .quiet = arguments.quiet});
+  if (!command.ok()) return Fail(surroundings, command.status());
   const auto limit = RaiseFileLimit();
   limit.status().IgnoreError("the import may work with fewer descriptors");
   ImportArguments import;
@@ -61,31 +63,22 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   import.find_daemon = AddressAround;
 
   Json errors = Json::array();
-  std::unique_ptr<TransferProgress> progress;
-  const auto print = [&progress](const std::function<void()>& write) {
-    progress ? progress->Print(write) : write();
-  };
   const auto report = [&](const ImportError& error) {
-    print([&] { Say(surroundings, error.path + ": " + error.cause); });
+    (*command)->Print([&] { Say(surroundings, error.path + ": " + error.cause); });
     if (errors.size() < kMostErrorsListed)
       errors.push_back({{"path", error.path}, {"cause", error.cause}});
   };
   const auto tell = [&](const std::string& line) {
     if (arguments.json) return;
-    print([&] { surroundings.out << Printable(line) << "\n"; });
+    (*command)->Print([&] { surroundings.out << Printable(line) << "\n"; });
   };
   ImportRun run(std::move(import), report, tell);
   const auto begin = std::chrono::steady_clock::now();
-  Result<uint64_t> outcome = uint64_t{0};
-  {
-    Interruption interruption(**signals);
-    interruption.OnRequest([&run] { run.Interrupt(); });
-    progress = std::make_unique<TransferProgress>(surroundings, "import", arguments.paths.back(),
-                                                  run.totals().files);
-    outcome = run.Run();
-    interruption.OnRequest({});
-    progress.reset();
-  }
+  (*command)->OnInterruption([&run] { run.Interrupt(); });
+  (*command)->Observe([&run] { return WorkProgress{"files", run.totals().files, 0}; });
+  const Result<uint64_t> outcome = run.Run();
+  (*command)->OnInterruption({});
+  (*command)->End();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   const ImportTotals& totals = run.totals();
   const Json document = {
@@ -94,7 +87,10 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
       {"names_removed", totals.removed.load()}, {"errors", totals.errors.load()},
       {"error_list", std::move(errors)},        {"seconds", seconds.count()}};
   if (!outcome.ok()) {
-    SayFailure(surroundings, outcome.status().ToString(), document, ExitCodeOf(outcome.status()));
+    const Status failure = ExplainInterruption(
+        outcome.status(),
+        "the files that were imported are whole, and the next siltfs import leaves them alone");
+    SayFailure(surroundings, failure.ToString(), document, ExitCodeOf(failure));
     return ExitCodeOf(outcome.status());
   }
   if (arguments.json) {
@@ -132,6 +128,7 @@ std::function<ExitCode()> ConfigureImport(CLI::App& app, Surroundings& surroundi
                "Import directories on other file systems without their contents");
   app.add_flag("--dry-run", arguments->options.dry_run, "Print what would be done, and do nothing");
   app.add_flag("--json", arguments->json, "Print one JSON document");
+  app.add_flag("--quiet", arguments->quiet, "Show no progress");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 

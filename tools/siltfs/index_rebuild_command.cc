@@ -7,12 +7,11 @@
 #include <ostream>
 
 #include "fs/open/rebuild_index.h"
-#include "store/env/polled_signals.h"
 #include "store/env/process.h"
 #include "tools/siltfs/index_command.h"
 #include "tools/siltfs/json_output.h"
+#include "tools/siltfs/long_command.h"
 #include "tools/siltfs/printable_text.h"
-#include "tools/siltfs/progress_display.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
 
@@ -25,25 +24,21 @@ struct Arguments {
   bool quiet = false;
 };
 
-Result<RebuiltIndex> Rebuild(const Arguments& arguments, const std::string& store,
-                             PolledSignals& signals, Surroundings& surroundings) {
-  ProgressDisplay display(surroundings, {.command = "index rebuild",
-                                         .subject = store,
-                                         .quiet = arguments.quiet,
-                                         .descriptor = std::nullopt});
+Result<RebuiltIndex> Rebuild(const std::string& store, Surroundings& surroundings,
+                             LongCommand& command) {
+  ProgressMeter meter;
+  command.Observe([&meter] { return meter.Now(); });
   IndexRebuildOptions options;
   options.store = store;
   options.report = [&](const std::string& sentence) {
-    display.Clear();
-    Say(surroundings, sentence);
+    command.Print([&] { Say(surroundings, sentence); });
   };
   options.on_progress = [&](uint64_t done, uint64_t total) {
-    display.Show({.number = 1, .name = "segments", .done = done, .total = total},
-                 signals.TakeStatusRequest());
+    meter.Put({"segments", done, total});
   };
-  options.interrupted = [&signals] { return signals.TerminationRequested(); };
+  options.interrupted = [&command] { return command.interrupted(); };
   auto rebuilt = RebuildIndex(surroundings.env, options);
-  display.Clear();
+  command.Observe({});
   return rebuilt;
 }
 
@@ -66,14 +61,16 @@ void Print(const std::string& store, const RebuiltIndex& rebuilt, bool json,
 }
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
-  // Signals must be blocked before any thread starts.
-  const auto signals = PolledSignals::Block();
-  if (!signals.ok()) return Fail(surroundings, signals.status());
+  const auto command = LongCommand::Begin(
+      surroundings,
+      {.command = "index rebuild", .subject = arguments.place, .quiet = arguments.quiet});
+  if (!command.ok()) return Fail(surroundings, command.status());
   const Result<std::string> store = StoreAt(arguments.place);
   if (!store.ok()) return Fail(surroundings, store.status());
   PrepareForStore();
   const auto rebuilt =
-      OpenWhenFree(*store, [&] { return Rebuild(arguments, *store, **signals, surroundings); });
+      OpenWhenFree(*store, [&] { return Rebuild(*store, surroundings, **command); });
+  (*command)->End();
   if (!rebuilt.ok()) return Fail(surroundings, ExplainLock(rebuilt.status(), *store));
   Print(*store, *rebuilt, arguments.json, surroundings);
   surroundings.out.flush();

@@ -20,7 +20,7 @@ Result<nlohmann::json> ReadIndex(Env& env, const std::string& store) {
 std::function<ExitCode()> ConfigureIndexStat(CLI::App& app, Surroundings& surroundings) {
   return ConfigureStatistics(app, surroundings,
                              {.question = "index stat",
-                              .quick_anywhere = true,
+
                               .read = ReadIndex,
                               .format = FormatIndexStatReport});
 }

@@ -10,6 +10,7 @@
 #include "fs/open/store_layout.h"
 #include "tools/siltfs/index_command.h"
 #include "tools/siltfs/json_output.h"
+#include "tools/siltfs/long_command.h"
 #include "tools/siltfs/printable_text.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
@@ -26,6 +27,7 @@ constexpr size_t kMostListed = 10'000;
 struct Arguments {
   std::string place;
   bool json = false;
+  bool quiet = false;
 };
 
 // Counts findings, and prints or keeps them.
@@ -82,11 +84,23 @@ Status Verify(const StoreIndex& opened, const std::string& store, Findings& find
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   const Result<std::string> store = StoreAt(arguments.place);
   if (!store.ok()) return Fail(surroundings, store.status());
+  const auto command = LongCommand::Begin(
+      surroundings, {.command = "index verify", .subject = *store, .quiet = arguments.quiet});
+  if (!command.ok()) return Fail(surroundings, command.status());
+  // The index offers no interruption, and the command writes nothing.
+  (*command)->OnInterruption([&] {
+    EndProcess(Fail(surroundings, Status(StatusCode::kInterrupted,
+                                         "was interrupted; nothing has changed, and the list of "
+                                         "findings is not complete")
+                                      .At(*store)));
+  });
   const Result<StoreIndex> opened =
       OpenWhenFree(*store, [&] { return OpenStoreIndexReadOnly(surroundings.env, *store); });
   if (!opened.ok()) return Fail(surroundings, ExplainLock(opened.status(), *store));
   Findings findings(arguments.json, surroundings.out);
   const Status verified = Verify(*opened, *store, findings);
+  (*command)->OnInterruption({});
+  (*command)->End();
   if (!verified.ok()) {
     SayFailure(surroundings, verified.ToString(),
                {{"store", *store},
@@ -120,6 +134,7 @@ std::function<ExitCode()> ConfigureIndexVerify(CLI::App& app, Surroundings& surr
       ->required();
   app.add_flag("--json", arguments->json,
                "Print one JSON document instead of one line for each finding");
+  app.add_flag("--quiet", arguments->quiet, "Show no progress");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 

@@ -32,6 +32,8 @@ std::span<const MessageRow> UsageMessages();     // S01: the command line
 std::span<const MessageRow> StoreMessages();     // S02 to S06: stores, mounts, disks, damage
 std::span<const MessageRow> TransferMessages();  // S07, S08: snapshots, copies
 std::span<const MessageRow> LogMessages();       // S09: warnings; S10: the daemon's log
+// S13: what an interruption leaves; S14: daemons of other versions; S15: requests that are refused.
+std::span<const MessageRow> DaemonMessages();
 // The rows for sentences without a row of their own, one for each exit code. Their texts are empty.
 std::span<const MessageRow> OtherMessages();
 

@@ -17,6 +17,7 @@ std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundin
   app.add_option("MOUNTPOINT", request->mountpoint, "Directory to mount it on")->required();
   app.add_flag("-f,--foreground", request->foreground,
                "Stay in the foreground and log to standard error");
+  app.add_flag("--quiet", request->quiet, "Show no progress");
   app.add_option("-o,--options", request->options, "Mount options, separated by commas")
       ->type_name("OPT,...")
       ->allow_extra_args(false)
@@ -75,6 +76,7 @@ std::function<int()> ConfigureMountHelper(CLI::App& app, Surroundings& surroundi
   app.add_option("-t", arguments->type, "Accepted and ignored: the type")->type_name("TYPE");
   return [arguments, &surroundings] {
     arguments->request.is_helper = true;
+    arguments->request.quiet = !surroundings.err_is_terminal;  // mount(8) prints no progress
     // suid and dev are defaults of mount(8), but mount(8) does not pass them. If another user than
     // the superuser mounts, mount(8) runs this program with that user's rights.
     if (CurrentUserId() == 0)

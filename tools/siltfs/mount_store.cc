@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -19,6 +20,7 @@
 #include "store/env/service_manager.h"
 #include "tools/siltfs/closest_name.h"
 #include "tools/siltfs/daemon.h"
+#include "tools/siltfs/long_command.h"
 #include "tools/siltfs/mount_attachment.h"
 #include "tools/siltfs/printable_text.h"
 #include "tools/siltfs/size_option.h"
@@ -100,7 +102,8 @@ Status Explain(Status served, const DaemonOptions& options) {
 Status Serve(const DaemonOptions& options) {
   PrepareForStore();
   const auto env = NewPosixEnv({.links = SymbolicLinks::kRefuse, .anchor = options.store});
-  return Explain(ServeStore(*env, options), options);
+  return ExplainInterruption(Explain(ServeStore(*env, options), options),
+                             "the store is sound, and the next mount begins the opening again");
 }
 
 // Both functions return an empty value if another process has got the store meanwhile, and can
@@ -122,11 +125,54 @@ std::optional<ExitCode> ServeInForeground(DaemonOptions options, Surroundings& s
   return Fail(surroundings, served);
 }
 
+// Shows in the launcher what the daemon reports, and passes signals on to it.
+class LaunchDisplay {
+ public:
+  LaunchDisplay(const DaemonOptions& options, Surroundings& surroundings)
+      : options_(options), surroundings_(surroundings) {}
+
+  LauncherWatch Begin() {
+    auto begun = LongCommand::Begin(
+        surroundings_, {.command = "mount", .subject = options_.store, .quiet = options_.quiet});
+    if (!begun.ok()) {
+      begun.status().IgnoreError("the mount works without progress");
+      return {};
+    }
+    command_ = *std::move(begun);
+    command_->Observe([this] { return meter_.Now(); });
+    return {.progress =
+                [this](std::string_view step, uint64_t done, uint64_t total) {
+                  meter_.Put({StepOf(step), done, total});
+                },
+            .interrupted = [this] { return command_->interrupted(); }};
+  }
+  // Whether a signal has asked this process to end.
+  bool End() {
+    if (!command_) return false;
+    command_->End();
+    return command_->interrupted();
+  }
+
+ private:
+  const DaemonOptions& options_;
+  Surroundings& surroundings_;
+  ProgressMeter meter_;
+  std::unique_ptr<LongCommand> command_;
+};
+
 std::optional<ExitCode> ServeInBackground(DaemonOptions options, Surroundings& surroundings) {
-  auto start = BecomeDaemon();
+  LaunchDisplay display(options, surroundings);
+  auto start = BecomeDaemon([&display] { return display.Begin(); });
   if (!start.ok()) return Fail(surroundings, ExitCode::kFailed, start.status().ToString());
   if (start->role == DaemonRole::kLauncher) {
+    const bool interrupted = display.End();
     const auto code = static_cast<ExitCode>(start->exit_code);
+    if (interrupted && code == ExitCode::kDone) {
+      return Fail(surroundings,
+                  Status(StatusCode::kInterrupted,
+                         "was interrupted; its daemon unmounts it again, and nothing is lost")
+                      .At(options.mountpoint));
+    }
     if (MayAttach(options, code)) return std::nullopt;
     if (!start->message.empty()) return Fail(surroundings, code, start->message);
     if (code == ExitCode::kDone) TellOfRings(options.mount, surroundings);
@@ -136,6 +182,9 @@ std::optional<ExitCode> ServeInBackground(DaemonOptions options, Surroundings& s
   options.on_ready = [&] {
     ready = true;
     return start->report->Ready().ok();
+  };
+  options.on_opening = [&](const WorkProgress& work) {
+    start->report->Progress(work.step, work.done, work.total);
   };
   const Status served = Serve(options);
   const ExitCode code = ExitCodeOf(served);
@@ -238,6 +287,7 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
   DaemonOptions options{.store = *store,
                         .mountpoint = *mountpoint,
                         .mount = std::move(*mount_options),
+                        .quiet = request.quiet,
                         .on_ready = {}};
   if (options.mount.log_file) {
     const auto log_file = AbsolutePath(*options.mount.log_file);

@@ -13,6 +13,7 @@ struct MountRequest {
   std::string mountpoint;
   std::vector<std::string> options;  // the argument of each -o
   bool foreground = false;
+  bool quiet = false;       // show no progress
   bool check_only = false;  // all checks, no mount
   // A store that is named by a tag may be mounted on the mountpoint already.
   bool is_helper = false;

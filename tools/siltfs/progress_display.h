@@ -1,5 +1,6 @@
 // Shows the progress of a long command: as a bar on a terminal, otherwise as a line every few
-// seconds. If a descriptor is given, also writes lines to this descriptor, in the form that fsck(8)
+// seconds. Both say about how long the step still takes, or how long it has taken if its end is not
+// known. If a descriptor is given, also writes lines to this descriptor, in the form that fsck(8)
 // reads.
 //
 // Not thread-safe.
@@ -15,8 +16,8 @@
 namespace siltfs {
 
 struct ProgressStep {
-  unsigned number = 0;  // 1, 2, ...
-  std::string_view name;
+  unsigned number = 0;    // 1, 2, ...
+  std::string_view name;  // what is counted; empty: nothing is
   uint64_t done = 0;
   uint64_t total = 0;  // 0: not known
 };
@@ -37,14 +38,24 @@ class ProgressDisplay {
   void Clear();
 
  private:
-  void ShowBar(const ProgressStep& step);
-  void ShowLine(const ProgressStep& step);
+  void Enter(const ProgressStep& step, int64_t now);
+  // ", about 3 min left" or ", 3 min so far"; empty if it is too early to tell.
+  std::string Time(const ProgressStep& step, int64_t now) const;
+  void ShowBar(const ProgressStep& step, int64_t now);
+  void ShowLine(const ProgressStep& step, int64_t now);
 
   Surroundings& surroundings_;
   Options options_;
   const std::string subject_;  // escaped for display
   int64_t last_line_;
   bool bar_shown_ = false;
+  // The step that is shown, and where it was when it began.
+  std::optional<std::string> step_;
+  uint64_t first_done_ = 0;
+  int64_t step_begin_ = 0;
 };
+
+// A time in the form "45 s", "12 min" or "3 h 20 min", for people.
+std::string FormatTime(uint64_t seconds);
 
 }  // namespace siltfs

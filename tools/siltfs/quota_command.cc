@@ -2,31 +2,30 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "fs/control/client.h"
 #include "store/base/size_text.h"
-#include "store/base/thread_annotations.h"
 #include "store/env/mountpoint.h"
 #include "store/env/source_tree.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/json_output.h"
+#include "tools/siltfs/long_command.h"
 #include "tools/siltfs/printable_text.h"
 #include "tools/siltfs/size_option.h"
 #include "tools/siltfs/store_place.h"
-#include "tools/siltfs/transfer_progress.h"
 
 namespace siltfs {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr std::chrono::seconds kPatienceOfLook{1};
 
 struct Arguments {
   std::string directory;
@@ -34,6 +33,7 @@ struct Arguments {
   std::optional<std::string> bytes;
   std::optional<std::string> files;
   bool json = false;
+  bool quiet = false;
 };
 
 // A directory in a mount.
@@ -60,9 +60,10 @@ Result<Place> Find(const std::string& path) {
   return place;
 }
 
-Result<Json> Ask(const Place& place, Json arguments) {
+Result<Json> Ask(const Place& place, Json arguments,
+                 const control::Patience& patience = control::Patience::WhileItRuns()) {
   return control::AskWith(place.address, {.command = "quota", .arguments = std::move(arguments)},
-                          control::Patience::WhileItRuns());
+                          patience);
 }
 
 // The path of a quota as users see it.
@@ -87,45 +88,18 @@ std::string Line(const Json& quota, const std::string& mountpoint) {
       Printable(ShownPath(quota, mountpoint)));
 }
 
-// Asks the daemon now and then how many files it has counted.
-class CountWatch {
- public:
-  explicit CountWatch(const Place& place) : place_(place), thread_([this] { Run(); }) {}
-  ~CountWatch() {
-    {
-      const MutexLock lock(mutex_);
-      ended_ = true;
-      changed_.NotifyAll();
+// How many inodes the daemon has counted.
+LongCommand::Look LookAtCount(const Place& place) {
+  return [address = place.address]() -> WorkProgress {
+    const auto answer = control::Ask(address, "quota progress",
+                                     {.answer = kPatienceOfLook, .stopped = kPatienceOfLook});
+    if (!answer.ok()) {
+      answer.status().IgnoreError("the command itself reports a daemon that does not answer");
+      return {};
     }
-    thread_.join();
-  }
-  CountWatch(const CountWatch&) = delete;
-  CountWatch& operator=(const CountWatch&) = delete;
-
-  const std::atomic<uint64_t>& counted() const { return counted_; }
-
- private:
-  static constexpr std::chrono::milliseconds kInterval{500};
-
-  void Run() SILTFS_EXCLUDES(mutex_) {
-    while (!Ended()) {
-      const auto answer = control::Ask(place_.address, "quota progress");
-      if (answer.ok()) counted_ = answer->value("counted", uint64_t{0});
-    }
-  }
-  bool Ended() SILTFS_EXCLUDES(mutex_) {
-    const MutexLock lock(mutex_);
-    if (!ended_) changed_.WaitFor(mutex_, kInterval);
-    return ended_;
-  }
-
-  const Place& place_;
-  std::atomic<uint64_t> counted_ = 0;
-  Mutex mutex_;
-  CondVar changed_;
-  bool ended_ SILTFS_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
-};
+    return {"files", answer->value("counted", uint64_t{0}), 0};
+  };
+}
 
 ExitCode FailAt(Surroundings& surroundings, Status failure, const std::string& path) {
   if (failure.path().empty()) failure = std::move(failure).At(path);
@@ -176,19 +150,25 @@ ExitCode Set(const Arguments& arguments, Surroundings& surroundings) {
     return Fail(surroundings, Status(StatusCode::kInvalidArgument,
                                      "a quota needs --bytes SIZE, --files NUMBER, or both"));
   }
+  const auto command = LongCommand::Begin(
+      surroundings,
+      {.command = "quota set", .subject = arguments.directory, .quiet = arguments.quiet});
+  if (!command.ok()) return Fail(surroundings, command.status());
   const auto place = Find(arguments.directory);
   if (!place.ok()) return Fail(surroundings, place.status());
   const Status synced = SyncBefore(*place);
   if (!synced.ok()) return FailAt(surroundings, synced, arguments.directory);
   const auto wanted = LimitsOf(arguments, place->inode);
   if (!wanted.ok()) return Fail(surroundings, wanted.status());
-  Result<Json> quota = Json();
-  {
-    const CountWatch watch(*place);
-    const TransferProgress progress(surroundings, "quota", arguments.directory, watch.counted());
-    quota = Ask(*place, *wanted);
+  (*command)->Observe(LookAtCount(*place));
+  const Result<Json> quota =
+      Ask(*place, *wanted, (*command)->WhileItRuns("its daemon ends the count soon"));
+  (*command)->End();
+  if (!quota.ok()) {
+    return FailAt(surroundings,
+                  ExplainInterruption(quota.status(), "the directory's quota has not changed"),
+                  arguments.directory);
   }
-  if (!quota.ok()) return FailAt(surroundings, quota.status(), arguments.directory);
   return Print(surroundings, arguments, *place, *quota);
 }
 
@@ -248,6 +228,7 @@ std::function<ExitCode()> ConfigureSet(CLI::App& app, Surroundings& surroundings
       ->option_text("SIZE");
   app.add_option("--files", arguments->files, "Most files and directories below; 0: no limit")
       ->option_text("NUMBER");
+  app.add_flag("--quiet", arguments->quiet, "Show no progress");
   return [arguments, &surroundings] { return Set(*arguments, surroundings); };
 }
 

@@ -24,15 +24,27 @@ struct Arguments {
   bool two_way = false;
   bool token = false;
   bool json = false;
+  bool quiet = false;
 };
+
+SnapshotUse Use(const Arguments& arguments, SnapshotAccess access, const char* afterwards) {
+  return {.place = arguments.place,
+          .access = access,
+          .command = "receive",
+          .afterwards = afterwards,
+          .quiet = arguments.quiet};
+}
 
 ExitCode Receive(const Arguments& arguments, Surroundings& surroundings) {
   Surroundings on_err = WithResultsOnErr(surroundings);
   // Then standard output has the answers.
   Surroundings& results = arguments.two_way ? on_err : surroundings;
   const auto received = RunTransfer(
-      results, arguments.place, SnapshotAccess::kChange,
-      {.input = true, .output = arguments.two_way}, "siltfs receive",
+      results,
+      Use(arguments, SnapshotAccess::kChange,
+          "there is no new snapshot; what has arrived is kept until the transfer is continued with "
+          "the token that siltfs receive --token prints"),
+      {.input = true, .output = arguments.two_way},
       [&](SnapshotPlace& store, PipedStreams& pipes, const std::function<Status()>& check) {
         return store.Receive({.name = arguments.name, .two_way = arguments.two_way}, pipes, check);
       });
@@ -64,9 +76,9 @@ Result<Json> ChooseUnfinished(const Json& list, const std::string& name) {
 }
 
 ExitCode PrintToken(const Arguments& arguments, Surroundings& surroundings) {
-  const auto listed = WithSnapshots(
-      surroundings.env, arguments.place, SnapshotAccess::kRead,
-      [](SnapshotPlace& store) { return store.Unfinished(); }, "siltfs receive");
+  const auto listed =
+      WithSnapshots(surroundings, Use(arguments, SnapshotAccess::kRead, "nothing has changed"),
+                    [](SnapshotPlace& store, LongCommand&) { return store.Unfinished(); });
   if (!listed.ok()) return Fail(surroundings, listed.status());
   const auto chosen = ChooseUnfinished(*listed, arguments.name);
   if (!chosen.ok()) return Fail(surroundings, chosen.status());
@@ -80,8 +92,9 @@ ExitCode PrintToken(const Arguments& arguments, Surroundings& surroundings) {
 
 ExitCode Abandon(const Arguments& arguments, Surroundings& surroundings) {
   const auto abandoned = WithSnapshots(
-      surroundings.env, arguments.place, SnapshotAccess::kChange,
-      [&](SnapshotPlace& store) { return store.Abandon(arguments.abandoned); }, "siltfs receive");
+      surroundings,
+      Use(arguments, SnapshotAccess::kChange, "what is left of the transfer is discarded later"),
+      [&](SnapshotPlace& store, LongCommand&) { return store.Abandon(arguments.abandoned); });
   if (!abandoned.ok()) return Fail(surroundings, abandoned.status());
   if (arguments.json) PrintJson(surroundings, *abandoned);
   return ExitCode::kDone;
@@ -115,6 +128,7 @@ std::function<ExitCode()> ConfigureReceive(CLI::App& app, Surroundings& surround
   token->excludes(two_way);
   app.add_flag("--json", arguments->json,
                "Print one JSON document, with --two-way on standard error");
+  app.add_flag("--quiet", arguments->quiet, "Show no progress");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 

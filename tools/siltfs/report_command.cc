@@ -10,15 +10,15 @@
 #include "fs/control/survey_session.h"
 #include "fs/interface/file_system.h"
 #include "fs/interface/store_maintenance.h"
-#include "store/env/polled_signals.h"
 #include "store/env/process.h"
 #include "store/env/published_file.h"
 #include "tools/report/store_report.h"
 #include "tools/siltfs/command.h"
+#include "tools/siltfs/long_command.h"
+#include "tools/siltfs/maintenance_run.h"
 #include "tools/siltfs/monitored_store.h"
 #include "tools/siltfs/output_file.h"
 #include "tools/siltfs/printable_text.h"
-#include "tools/siltfs/progress_display.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
 #include "tools/siltfs/version.h"
@@ -34,32 +34,31 @@ struct Arguments {
   bool quiet = false;
 };
 
-// Shows the progress, and fails once a signal asks the process to end.
+// Takes over the progress, and fails once a signal asks the process to end.
 class Observer {
  public:
-  Observer(ProgressDisplay& display, PolledSignals& signals)
-      : display_(display), signals_(signals) {}
+  explicit Observer(LongCommand& command) : command_(command) {
+    command_.Observe([this] { return meter_.Now(); });
+  }
+  ~Observer() { command_.Observe({}); }
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
 
-  bool interrupted() const { return signals_.TerminationRequested(); }
   SurveyProgressFunction function() {
     return [this](const SurveyProgress& progress) -> Status {
-      if (interrupted())
+      if (command_.interrupted())
         return {StatusCode::kInterrupted, "the report was interrupted; no file was changed"};
-      display_.Show({.number = progress.step,
-                     .name = progress.name,
-                     .done = progress.done,
-                     .total = progress.total},
-                    signals_.TakeStatusRequest());
+      meter_.Put({progress.name, progress.done, progress.total});
       return Status::Ok();
     };
   }
 
  private:
-  ProgressDisplay& display_;
-  PolledSignals& signals_;
+  LongCommand& command_;
+  ProgressMeter meter_;
 };
 
-Result<Json> SurveyMounted(const control::DaemonAddress& address, Observer& observer) {
+Result<Json> SurveyMounted(const control::DaemonAddress& address, LongCommand& command) {
   auto session = control::OpenSession(address, kSurveySession);
   // A daemon that does not know the session says so in this way.
   if (session.status().Is(StatusCode::kInvalidArgument) ||
@@ -69,17 +68,19 @@ Result<Json> SurveyMounted(const control::DaemonAddress& address, Observer& obse
         .At(address.store);
   }
   SILTFS_RETURN_IF_ERROR(session.status());
+  Observer observer(command);
   return ReceiveSurvey(*session->stream, observer.function());
 }
 
 // Opens the store for reading, surveys it, and closes it.
-Result<Json> SurveyUnmounted(Env& env, const std::string& store, Observer& observer) {
+Result<Json> SurveyUnmounted(Env& env, const std::string& store, LongCommand& command) {
   FileSystemOptions options;
   options.store = store;
   options.read_only = true;
   options.keep_guide = true;
-  options.interrupted = [&observer] { return observer.interrupted(); };
-  SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(env, options));
+  SILTFS_ASSIGN_OR_RETURN(const auto file_system,
+                          OpenWithProgress(env, std::move(options), command));
+  Observer observer(command);
   auto document =
       SurveyToJson(file_system->maintenance(), store, std::nullopt, observer.function());
   const Status closed = file_system->Close();
@@ -92,15 +93,15 @@ Result<Json> SurveyUnmounted(Env& env, const std::string& store, Observer& obser
   return document;
 }
 
-Result<Json> Survey(const control::DaemonAddress& address, Observer& observer, Env& env) {
-  auto mounted = SurveyMounted(address, observer);
+Result<Json> Survey(const control::DaemonAddress& address, LongCommand& command, Env& env) {
+  auto mounted = SurveyMounted(address, command);
   const bool is_mounted =
       !mounted.status().Is(StatusCode::kNotFound) && !mounted.status().Is(StatusCode::kStale);
   if (is_mounted) return mounted;
   mounted.status().IgnoreError("the store is not mounted");
   PrepareForStore();
   auto document =
-      OpenWhenFree(address.store, [&] { return SurveyUnmounted(env, address.store, observer); });
+      OpenWhenFree(address.store, [&] { return SurveyUnmounted(env, address.store, command); });
   if (document.ok()) return document;
   return ExplainLock(std::move(document).status(), address.store, "siltfs report");
 }
@@ -116,20 +117,17 @@ void MakePrintable(Json& document) {
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   const Status writable = CheckPublishable(arguments.output);
   if (!writable.ok()) return Fail(surroundings, ExitCode::kFailed, writable.ToString());
-  const auto signals = PolledSignals::Block();  // before any thread starts
-  if (!signals.ok()) return Fail(surroundings, signals.status());
   const auto address = AddressAt(arguments.place);
   if (!address.ok()) return Fail(surroundings, address.status());
   const Status outside = CheckOutsideStore(arguments.output, address->store);
   if (!outside.ok()) return Fail(surroundings, outside);
-  ProgressDisplay display(surroundings, {.command = "report",
-                                         .subject = address->store,
-                                         .quiet = arguments.quiet,
-                                         .descriptor = std::nullopt});
-  Observer observer(display, **signals);
-  auto document = Survey(*address, observer, surroundings.env);
-  display.Clear();
-  if (!document.ok()) return Fail(surroundings, document.status());
+  const auto command = LongCommand::Begin(
+      surroundings, {.command = "report", .subject = address->store, .quiet = arguments.quiet});
+  if (!command.ok()) return Fail(surroundings, command.status());
+  auto document = Survey(*address, **command, surroundings.env);
+  (*command)->End();
+  if (!document.ok())
+    return Fail(surroundings, ExplainInterruption(document.status(), "no file was changed"));
   MakePrintable(*document);
   const std::string page = report::MakeStoreReport(
       *document, {.version = kVersion,

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <functional>
 #include <memory>
 #include <ostream>
 
@@ -12,11 +11,11 @@
 #include "fs/interface/stats.h"
 #include "fs/interface/store_maintenance.h"
 #include "store/base/size_text.h"
-#include "store/env/process.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/hooks.h"
-#include "tools/siltfs/interruption.h"
 #include "tools/siltfs/json_output.h"
+#include "tools/siltfs/long_command.h"
+#include "tools/siltfs/maintenance_run.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
 
@@ -28,6 +27,7 @@ using Json = nlohmann::json;
 struct Arguments {
   std::string place;
   bool json = false;
+  bool quiet = false;
 };
 
 // Damage that a mount or an earlier scrub has found is not reported again.
@@ -40,47 +40,38 @@ void RunHooksFor(const StoreHealth& health, const std::string& store, Surroundin
   RunHooks(event, kHookTime, [&](const std::string& sentence) { Say(surroundings, sentence); });
 }
 
-// Opens the store, scrubs it, and closes it as an unmount does, even if the scrub failed.
-Result<Json> ScrubUnmounted(const std::string& store, Interruption& interruption,
+MaintenanceRun Verification(const std::string& store, ScrubMode mode) {
+  return {
+      .question = "scrub",
+      .job = "scrub",
+      .afterwards = "nothing is lost, and the next siltfs scrub goes on at this place",
+      .run = [store,
+              mode](StoreMaintenance& maintenance) { return ScrubStore(maintenance, store, mode); },
+      .interrupt = [](StoreMaintenance& maintenance) { maintenance.InterruptScrub(); },
+      .activity = [](const StoreActivityReport& report) { return report.scrub; }};
+}
+
+Result<Json> ScrubUnmounted(const std::string& store, LongCommand& command,
                             Surroundings& surroundings) {
-  PrepareForStore();
   FileSystemOptions options;
-  options.store = store;
-  options.keep_reserve = true;
-  options.report = [&surroundings](const Notice& finding) { Say(surroundings, finding.sentence); };
-  options.interrupted = [&interruption] { return interruption.requested(); };
-  SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(surroundings.env, options));
-  interruption.OnRequest([&file_system] { file_system->maintenance().InterruptScrub(); });
-  auto outcome = ScrubStore(file_system->maintenance(), store, ScrubMode::kFull);
-  interruption.OnRequest({});
-  RunHooksFor(file_system->maintenance().GetHealth(), store, surroundings);
-  const Status closed = file_system->Close();
-  if (!outcome.ok()) {
-    closed.IgnoreError("the first failure is reported");
-    return outcome;
-  }
-  SILTFS_RETURN_IF_ERROR(closed);
-  return outcome;
+  options.report = [&](const Notice& finding) {
+    command.Print([&] { Say(surroundings, finding.sentence); });
+  };
+  MaintenanceRun run = Verification(store, ScrubMode::kFull);
+  run.at_end = [&](StoreMaintenance& maintenance) {
+    RunHooksFor(maintenance.GetHealth(), store, surroundings);
+  };
+  return RunUnmounted(surroundings.env, store, std::move(options), run, command);
 }
 
-Result<Json> ScrubMounted(const control::DaemonAddress& address, Interruption& interruption) {
-  interruption.OnRequest([&address] {
-    control::Ask(address, "scrub stop").status().IgnoreError("it is asked again until it ends");
-  });
-  auto outcome = control::Ask(address, "scrub", control::Patience::WhileItRuns());
-  interruption.OnRequest({});
-  return outcome;
-}
-
-Result<Json> Scrub(const Arguments& arguments, Interruption& interruption,
-                   Surroundings& surroundings) {
+Result<Json> Scrub(const Arguments& arguments, LongCommand& command, Surroundings& surroundings) {
   SILTFS_ASSIGN_OR_RETURN(const control::DaemonAddress address, AddressAt(arguments.place));
-  auto mounted = ScrubMounted(address, interruption);
+  auto mounted = RunMounted(address, Verification(address.store, ScrubMode::kGentle), command);
   const bool is_mounted =
       !mounted.status().Is(StatusCode::kNotFound) && !mounted.status().Is(StatusCode::kStale);
   if (is_mounted) return mounted;
-  auto outcome = OpenWhenFree(
-      address.store, [&] { return ScrubUnmounted(address.store, interruption, surroundings); });
+  auto outcome = OpenWhenFree(address.store,
+                              [&] { return ScrubUnmounted(address.store, command, surroundings); });
   if (outcome.ok()) return outcome;
   return ExplainReadOnlyMedium(ExplainLock(std::move(outcome).status(), address.store),
                                address.store,
@@ -107,10 +98,11 @@ std::string Format(const Json& outcome) {
 }
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
-  const auto signals = TerminationSignals::Block();  // before any thread starts
-  if (!signals.ok()) return Fail(surroundings, signals.status());
-  Interruption interruption(**signals);
-  const Result<Json> outcome = Scrub(arguments, interruption, surroundings);
+  const auto command = LongCommand::Begin(
+      surroundings, {.command = "scrub", .subject = arguments.place, .quiet = arguments.quiet});
+  if (!command.ok()) return Fail(surroundings, command.status());
+  const Result<Json> outcome = Scrub(arguments, **command, surroundings);
+  (*command)->End();
   if (!outcome.ok()) return Fail(surroundings, outcome.status());
   if (arguments.json) {
     PrintJson(surroundings, *outcome);
@@ -129,6 +121,7 @@ std::function<ExitCode()> ConfigureScrub(CLI::App& app, Surroundings& surroundin
                  "Where the store is mounted, or its directory if it is not mounted")
       ->required();
   app.add_flag("--json", arguments->json, "Print one JSON document instead of a sentence");
+  app.add_flag("--quiet", arguments->quiet, "Show no progress");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 

@@ -21,6 +21,7 @@ struct Arguments {
   std::string resume;
   bool two_way = false;
   bool json = false;
+  bool quiet = false;
 };
 
 constexpr std::string_view kDirectory = ".snapshots";
@@ -79,8 +80,14 @@ Result<nlohmann::json> Send(const Arguments& arguments, Surroundings& surroundin
     SILTFS_ASSIGN_OR_RETURN(wanted.base, BaseName(arguments.base, named.place));
   }
   return RunTransfer(
-      surroundings, named.place, SnapshotAccess::kRead,
-      {.input = arguments.two_way, .output = true}, "siltfs send",
+      surroundings,
+      {.place = named.place,
+       .access = SnapshotAccess::kRead,
+       .command = "send",
+       .afterwards = "the store is as it was; siltfs receive --token at the receiver prints the "
+                     "token with which --resume continues",
+       .quiet = arguments.quiet},
+      {.input = arguments.two_way, .output = true},
       [&](SnapshotPlace& store, PipedStreams& pipes, const std::function<Status()>& check) {
         return store.Send(wanted, pipes, check);
       });
@@ -111,6 +118,7 @@ std::function<ExitCode()> ConfigureSend(CLI::App& app, Surroundings& surrounding
                  "Continue a transfer that ended early, from the token that siltfs receive --token "
                  "prints");
   app.add_flag("--json", arguments->json, "Print one JSON document on standard error");
+  app.add_flag("--quiet", arguments->quiet, "Show no progress");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 

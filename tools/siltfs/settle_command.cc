@@ -1,42 +1,59 @@
 // siltfs settle
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
+#include <ostream>
 
+#include "fs/control/client.h"
 #include "fs/control/recompression_json.h"
-#include "fs/interface/file_system.h"
 #include "store/base/size_text.h"
-#include "store/env/process.h"
 #include "tools/siltfs/command.h"
-#include "tools/siltfs/statistics_command.h"
+#include "tools/siltfs/json_output.h"
+#include "tools/siltfs/long_command.h"
+#include "tools/siltfs/maintenance_run.h"
 #include "tools/siltfs/store_holder.h"
+#include "tools/siltfs/store_place.h"
 
 namespace siltfs {
 namespace {
 
 using Json = nlohmann::json;
 
-// Opens the store, recompresses, and closes the store as an unmount does, even if recompression
-// failed.
-Result<Json> SettleUnmounted(Env& env, const std::string& store) {
-  PrepareForStore();
-  FileSystemOptions options;
-  options.store = store;
-  options.keep_reserve = true;
-  auto opened = FileSystem::Open(env, options);
-  if (!opened.ok()) {
-    return ExplainReadOnlyMedium(std::move(opened).status(), store,
-                                 "settle rewrites segments and needs a writable one");
+struct Arguments {
+  std::string place;
+  bool json = false;
+  bool quiet = false;
+};
+
+MaintenanceRun Recompression(const std::string& store) {
+  return {
+      .question = "settle",
+      .job = "recompression",
+      .afterwards =
+          "nothing is lost, and the next siltfs settle goes on with the segments that "
+          "are left",
+      .run = [store](StoreMaintenance& maintenance) { return RecompressStore(maintenance, store); },
+      .interrupt = [](StoreMaintenance& maintenance) { maintenance.InterruptRecompression(); },
+      .activity = [](const StoreActivityReport& report) { return report.recompression; }};
+}
+
+Result<Json> Settle(const Arguments& arguments, Env& env, LongCommand& command) {
+  SILTFS_ASSIGN_OR_RETURN(const control::DaemonAddress address, AddressAt(arguments.place));
+  const std::string& store = address.store;
+  // The store may be mounted or unmounted after the daemon was asked and before the store is
+  // opened. So both steps are tried twice.
+  for (int attempt = 0;; ++attempt) {
+    auto mounted = RunMounted(address, Recompression(store), command);
+    if (mounted.ok() || !control::IsGone(mounted.status())) return mounted;
+    auto outcome = OpenWhenFree(
+        store, [&] { return RunUnmounted(env, store, {}, Recompression(store), command); });
+    if (outcome.ok()) return outcome;
+    if (attempt > 0 || !outcome.status().Is(StatusCode::kInUse)) {
+      return ExplainReadOnlyMedium(ExplainLock(std::move(outcome).status(), store), store,
+                                   "settle rewrites segments and needs a writable one");
+    }
   }
-  const std::unique_ptr<FileSystem> file_system = std::move(*opened);
-  auto outcome = RecompressStore(file_system->maintenance(), store);
-  const Status closed = file_system->Close();
-  if (!outcome.ok()) {
-    closed.IgnoreError("the first failure is reported");
-    return outcome;
-  }
-  SILTFS_RETURN_IF_ERROR(closed);
-  return outcome;
 }
 
 std::string Format(const Json& outcome) {
@@ -54,11 +71,31 @@ std::string Format(const Json& outcome) {
       FormatSize(number("awaiting_recompression_bytes")), deltas);
 }
 
+ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+  const auto command = LongCommand::Begin(
+      surroundings, {.command = "settle", .subject = arguments.place, .quiet = arguments.quiet});
+  if (!command.ok()) return Fail(surroundings, command.status());
+  const Result<Json> outcome = Settle(arguments, surroundings.env, **command);
+  (*command)->End();
+  if (!outcome.ok()) return Fail(surroundings, outcome.status());
+  if (arguments.json) {
+    PrintJson(surroundings, *outcome);
+  } else {
+    surroundings.out << Format(*outcome);
+  }
+  return ExitCode::kDone;
+}
+
 }  // namespace
 
 std::function<ExitCode()> ConfigureSettle(CLI::App& app, Surroundings& surroundings) {
-  return ConfigureStatistics(app, surroundings,
-                             {.question = "settle", .read = SettleUnmounted, .format = Format});
+  auto arguments = std::make_shared<Arguments>();
+  app.add_option("STORE|MOUNTPOINT", arguments->place,
+                 "The store's directory, or where it is mounted")
+      ->required();
+  app.add_flag("--json", arguments->json, "Print one JSON document instead of text");
+  app.add_flag("--quiet", arguments->quiet, "Show no progress");
+  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

@@ -32,6 +32,7 @@ struct Arguments {
   std::vector<std::string> names;
   bool no_sizes = false;
   bool json = false;
+  bool quiet = false;
 };
 
 std::string Line(const Json& snapshot) {
@@ -73,6 +74,15 @@ Status CheckNewName(const std::string& name) {
   return CheckSnapshotArguments(name);
 }
 
+SnapshotUse Use(const Arguments& arguments, SnapshotAccess access, const char* command,
+                const char* afterwards) {
+  return {.place = arguments.place,
+          .access = access,
+          .command = command,
+          .afterwards = afterwards,
+          .quiet = arguments.quiet};
+}
+
 // Adds the options that all subcommands have.
 std::shared_ptr<Arguments> AddCommon(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
@@ -80,6 +90,7 @@ std::shared_ptr<Arguments> AddCommon(CLI::App& app) {
                  "Where the store is mounted, or its directory if it is not mounted")
       ->required();
   app.add_flag("--json", arguments->json, "Print one JSON document");
+  app.add_flag("--quiet", arguments->quiet, "Show no progress");
   return arguments;
 }
 
@@ -94,13 +105,14 @@ std::function<ExitCode()> ConfigureCreate(CLI::App& app, Surroundings& surroundi
   return [arguments, &surroundings] {
     const Status valid = CheckNewName(arguments->name);
     if (!valid.ok()) return Fail(surroundings, valid);
-    const auto made = WithSnapshots(
-        surroundings.env, arguments->place, SnapshotAccess::kChange,
-        [&](SnapshotPlace& place) -> Result<Json> {
-          SILTFS_RETURN_IF_ERROR(place.Sync());
-          return place.Run({{"action", "create"}, {"name", arguments->name}});
-        },
-        "siltfs snapshot create");
+    const auto made =
+        WithSnapshots(surroundings,
+                      Use(*arguments, SnapshotAccess::kChange, "snapshot create",
+                          "there is no new snapshot, or a complete one"),
+                      [&](SnapshotPlace& place, LongCommand&) -> Result<Json> {
+                        SILTFS_RETURN_IF_ERROR(place.Sync());
+                        return place.Run({{"action", "create"}, {"name", arguments->name}});
+                      });
     return Print(surroundings, *arguments, made, made.ok() ? Line(*made) : "");
   };
 }
@@ -110,11 +122,11 @@ std::function<ExitCode()> ConfigureList(CLI::App& app, Surroundings& surrounding
   AddNoSizes(app, *arguments);
   return [arguments, &surroundings] {
     const auto listed = WithSnapshots(
-        surroundings.env, arguments->place, SnapshotAccess::kRead,
-        [&](SnapshotPlace& place) {
+        surroundings,
+        Use(*arguments, SnapshotAccess::kRead, "snapshot list", "nothing has changed"),
+        [&](SnapshotPlace& place, LongCommand&) {
           return place.Run({{"action", "list"}, {"sizes", !arguments->no_sizes}});
-        },
-        "siltfs snapshot list");
+        });
     std::string text;
     if (listed.ok()) {
       for (const Json& snapshot : listed->at("snapshots")) text += Line(snapshot);
@@ -129,12 +141,12 @@ std::function<ExitCode()> ConfigureShow(CLI::App& app, Surroundings& surrounding
   AddNoSizes(app, *arguments);
   return [arguments, &surroundings] {
     const auto found = WithSnapshots(
-        surroundings.env, arguments->place, SnapshotAccess::kRead,
-        [&](SnapshotPlace& place) {
+        surroundings,
+        Use(*arguments, SnapshotAccess::kRead, "snapshot show", "nothing has changed"),
+        [&](SnapshotPlace& place, LongCommand&) {
           return place.Run(
               {{"action", "show"}, {"name", arguments->name}, {"sizes", !arguments->no_sizes}});
-        },
-        "siltfs snapshot show");
+        });
     return Print(surroundings, *arguments, found, found.ok() ? Line(*found) : "");
   };
 }
@@ -147,12 +159,13 @@ std::function<ExitCode()> ConfigureRename(CLI::App& app, Surroundings& surroundi
     const Status valid = CheckNewName(arguments->new_name);
     if (!valid.ok()) return Fail(surroundings, valid);
     const auto renamed = WithSnapshots(
-        surroundings.env, arguments->place, SnapshotAccess::kChange,
-        [&](SnapshotPlace& place) {
+        surroundings,
+        Use(*arguments, SnapshotAccess::kChange, "snapshot rename",
+            "the snapshot has its old name or its new one"),
+        [&](SnapshotPlace& place, LongCommand&) {
           return place.Run(
               {{"action", "rename"}, {"name", arguments->name}, {"new_name", arguments->new_name}});
-        },
-        "siltfs snapshot rename");
+        });
     return Print(surroundings, *arguments, renamed, renamed.ok() ? Line(*renamed) : "");
   };
 }
@@ -163,8 +176,11 @@ std::function<ExitCode()> ConfigureDelete(CLI::App& app, Surroundings& surroundi
   return [arguments, &surroundings] {
     const auto names = WithoutRepetitions(arguments->names);
     const auto deleted = WithSnapshots(
-        surroundings.env, arguments->place, SnapshotAccess::kChange,
-        [&](SnapshotPlace& place) -> Result<Json> {
+        surroundings,
+        Use(*arguments, SnapshotAccess::kChange, "snapshot delete",
+            "the snapshots that siltfs snapshot list still shows are whole, and the space of the "
+            "others is freed later"),
+        [&](SnapshotPlace& place, LongCommand&) -> Result<Json> {
           // A wrong name must not leave half of the work done.
           for (const std::string& name : names) {
             SILTFS_ASSIGN_OR_RETURN(const Json found,
@@ -181,8 +197,7 @@ std::function<ExitCode()> ConfigureDelete(CLI::App& app, Surroundings& surroundi
             done.push_back(std::move(one));
           }
           return Json{{"deleted", std::move(done)}};
-        },
-        "siltfs snapshot delete");
+        });
     return Print(surroundings, *arguments, deleted, "");
   };
 }
@@ -204,12 +219,12 @@ std::function<ExitCode()> ConfigureRollback(CLI::App& app, Surroundings& surroun
     const Status valid = CheckNewName(kept);
     if (!valid.ok()) return Fail(surroundings, valid);
     const auto done = WithSnapshots(
-        surroundings.env, arguments->place, SnapshotAccess::kChange,
-        [&](SnapshotPlace& place) -> Result<Json> {
+        surroundings,
+        Use(*arguments, SnapshotAccess::kChange, "snapshot rollback", "no file has changed"),
+        [&](SnapshotPlace& place, LongCommand&) -> Result<Json> {
           SILTFS_RETURN_IF_ERROR(place.Sync());
           return place.Run({{"action", "rollback"}, {"name", arguments->name}, {"keep_as", kept}});
-        },
-        "siltfs snapshot rollback");
+        });
     const std::string text =
         fmt::format("The state before the rollback is kept as {}.\n", Printable(kept));
     return Print(surroundings, *arguments, done, text);

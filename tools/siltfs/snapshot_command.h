@@ -11,6 +11,7 @@
 #include "store/base/result.h"
 #include "store/env/piped_streams.h"
 #include "tools/siltfs/command.h"
+#include "tools/siltfs/long_command.h"
 
 namespace siltfs {
 
@@ -37,12 +38,20 @@ class SnapshotPlace {
 
 enum class SnapshotAccess : uint8_t { kRead, kChange };
 
-// Calls `use` with the store at this path. If the store is not mounted, it is opened, and closed
-// afterwards; with kRead nothing is written. `command` is for messages.
+struct SnapshotUse {
+  std::string place;  // of the store
+  SnapshotAccess access = SnapshotAccess::kRead;
+  std::string command;     // "snapshot create"
+  std::string afterwards;  // what is true after an interruption, for the message
+  bool quiet = false;      // show no progress
+};
+
+// Calls `use` with the store, and shows progress meanwhile. If the store is not mounted, it is
+// opened, and closed afterwards; with kRead nothing is written. kInterrupted after a signal. Call
+// it before any thread starts.
 Result<nlohmann::json> WithSnapshots(
-    Env& env, const std::string& place, SnapshotAccess access,
-    const std::function<Result<nlohmann::json>(SnapshotPlace&)>& use,
-    const std::string& command = "siltfs snapshot");
+    Surroundings& surroundings, const SnapshotUse& wanted,
+    const std::function<Result<nlohmann::json>(SnapshotPlace&, LongCommand&)>& use);
 
 std::function<ExitCode()> ConfigureSnapshotDiff(CLI::App& app, Surroundings& surroundings);
 std::function<ExitCode()> ConfigureSnapshotPrune(CLI::App& app, Surroundings& surroundings);

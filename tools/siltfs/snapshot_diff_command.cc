@@ -23,6 +23,7 @@ struct Arguments {
   std::string from;
   std::string to;
   bool json = false;
+  bool quiet = false;
 };
 
 constexpr uint32_t kDirectoryType = 0040000;
@@ -79,12 +80,21 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   };
   const auto to = arguments.to.empty() ? std::nullopt : std::optional(arguments.to);
   const auto compared = WithSnapshots(
-      surroundings.env, arguments.place, SnapshotAccess::kRead,
-      [&](SnapshotPlace& place) -> Result<Json> {
+      surroundings,
+      {.place = arguments.place,
+       .access = SnapshotAccess::kRead,
+       .command = "snapshot diff",
+       .afterwards = "nothing has changed, and the list is not complete",
+       .quiet = arguments.quiet},
+      [&](SnapshotPlace& place, LongCommand& command) -> Result<Json> {
         if (!to) SILTFS_RETURN_IF_ERROR(place.Sync());
-        return place.Diff({.from = arguments.from, .to = to}, visit);
-      },
-      "siltfs snapshot diff");
+        return place.Diff({.from = arguments.from, .to = to}, [&](const PathChange& change) {
+          SILTFS_RETURN_IF_ERROR(command.Check());
+          Status visited;
+          command.Print([&] { visited = visit(change); });
+          return visited;
+        });
+      });
   if (!compared.ok()) return Fail(surroundings, compared.status());
   if (arguments.json) PrintJson(surroundings, document);
   surroundings.out << std::flush;
@@ -101,6 +111,7 @@ std::function<ExitCode()> ConfigureSnapshotDiff(CLI::App& app, Surroundings& sur
   app.add_option("FROM", arguments->from, "The snapshot to begin with")->required();
   app.add_option("TO", arguments->to, "The snapshot to compare it with; without it, the present");
   app.add_flag("--json", arguments->json, "Print one JSON document");
+  app.add_flag("--quiet", arguments->quiet, "Show no progress");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 

@@ -9,6 +9,8 @@
 #include "fs/interface/snapshots.h"
 #include "store/env/mountpoint.h"
 #include "store/env/process.h"
+#include "tools/siltfs/long_command.h"
+#include "tools/siltfs/maintenance_run.h"
 #include "tools/siltfs/snapshot_command.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
@@ -18,14 +20,22 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr const char* kSyncGoesOn = "its daemon goes on making everything durable";
+
 class MountedPlace final : public SnapshotPlace {
  public:
-  explicit MountedPlace(control::DaemonAddress address) : address_(std::move(address)) {}
+  MountedPlace(control::DaemonAddress address, LongCommand& command)
+      : address_(std::move(address)), command_(command) {}
 
   Result<Json> Run(const Json& arguments) override {
     SILTFS_RETURN_IF_ERROR(CheckSnapshotArguments(arguments));
-    return control::AskWith(address_, {.command = "snapshot", .arguments = arguments},
-                            control::Patience::WhileItRuns());
+    // A rollback cannot be interrupted: programs would find a mixture of two states.
+    const auto patience =
+        arguments.value("action", "") == "rollback"
+            ? command_.WhileItRuns("its daemon completes the rollback, and nothing is lost",
+                                   std::chrono::milliseconds(0))
+            : command_.WhileItRuns("its daemon ends the work soon, and nothing is lost");
+    return control::AskWith(address_, {.command = "snapshot", .arguments = arguments}, patience);
   }
   Result<Json> Diff(const WantedDiff& wanted,
                     const std::function<Status(const PathChange&)>& visit) override {
@@ -34,7 +44,12 @@ class MountedPlace final : public SnapshotPlace {
     SILTFS_ASSIGN_OR_RETURN(const auto session, control::OpenSession(address_, kDiffSession));
     if (session.greeting.value("version", uint64_t{0}) != kDiffVersion)
       return Status(StatusCode::kNeedsNewer, "the daemon of the mount is of another version");
-    return ReceiveDiff(*session.stream, wanted, visit);
+    // The daemon may be silent for long.
+    command_.OnInterruption([&session] { session.stream->Shutdown(); });
+    auto compared = ReceiveDiff(*session.stream, wanted, visit);
+    command_.OnInterruption({});
+    if (!compared.ok()) SILTFS_RETURN_IF_ERROR(command_.Check());
+    return compared;
   }
   Result<Json> Send(const WantedSend& wanted, PipedStreams& pipes,
                     const std::function<Status()>& check) override {
@@ -53,14 +68,18 @@ class MountedPlace final : public SnapshotPlace {
   Result<Json> Abandon(const std::string& name) override {
     const Json arguments = {{"name", name}};
     SILTFS_RETURN_IF_ERROR(CheckSnapshotArguments(arguments));
-    return control::AskWith(address_, {.command = kAbandonCommand, .arguments = arguments},
-                            control::Patience::WhileItRuns());
+    return control::AskWith(
+        address_, {.command = kAbandonCommand, .arguments = arguments},
+        command_.WhileItRuns("its daemon discards the rest, and nothing else is lost",
+                             std::chrono::milliseconds(0)));
   }
   Status Sync() override {
     // The kernel would wait forever for a daemon that does not answer, so it is asked first.
     SILTFS_ASSIGN_OR_RETURN(const auto live, LiveMountOf(address_));
     if (!live.mountpoint.empty()) SILTFS_RETURN_IF_ERROR(SyncMount(live.mountpoint));
-    return control::Ask(live, "sync", control::Patience::WhileItRuns()).status();
+    return control::Ask(live, "sync",
+                        command_.WhileItRuns(kSyncGoesOn, std::chrono::milliseconds(0)))
+        .status();
   }
 
  private:
@@ -72,20 +91,23 @@ class MountedPlace final : public SnapshotPlace {
   }
 
   const control::DaemonAddress address_;
+  LongCommand& command_;
 };
 
 class OpenedPlace final : public SnapshotPlace {
  public:
-  explicit OpenedPlace(FileSystem& file_system) : file_system_(file_system) {}
+  OpenedPlace(FileSystem& file_system, LongCommand& command)
+      : file_system_(file_system), command_(command) {}
 
   Result<Json> Run(const Json& arguments) override {
-    return RunSnapshotCommand(file_system_, nullptr, arguments, {});
+    return RunSnapshotCommand(file_system_, nullptr, arguments,
+                              [this] { return command_.Check(); });
   }
   Result<Json> Diff(const WantedDiff& wanted,
                     const std::function<Status(const PathChange&)>& visit) override {
     uint64_t changes = 0;
     const Status compared = file_system_.snapshots().Diff(
-        wanted.from, wanted.to, [] { return Status::Ok(); },
+        wanted.from, wanted.to, [this] { return command_.Check(); },
         [&](const PathChange& change) {
           ++changes;
           return visit(change);
@@ -115,20 +137,35 @@ class OpenedPlace final : public SnapshotPlace {
 
  private:
   FileSystem& file_system_;
+  LongCommand& command_;
 };
 
-Result<Json> UseUnmounted(Env& env, const std::string& store, SnapshotAccess access,
-                          const std::function<Result<Json>(SnapshotPlace&)>& use) {
+using Use = std::function<Result<Json>(SnapshotPlace&, LongCommand&)>;
+
+// Waits until the metadata of the removed snapshots is removed.
+Status AwaitRemovals(Snapshots& snapshots, LongCommand& command) {
+  command.OnInterruption([&snapshots] { snapshots.InterruptRemovals(); });
+  Status removed = snapshots.AwaitRemovals();
+  command.OnInterruption({});
+  return removed;
+}
+
+Result<Json> UseUnmounted(Env& env, const std::string& store, SnapshotAccess access, const Use& use,
+                          LongCommand& command) {
   PrepareForStore();
   const bool changes = access == SnapshotAccess::kChange;
   FileSystemOptions options;
   options.store = store;
   options.read_only = !changes;
   options.keep_reserve = changes;
-  SILTFS_ASSIGN_OR_RETURN(const auto file_system, FileSystem::Open(env, options));
-  OpenedPlace place(*file_system);
-  auto outcome = use(place);
-  const Status removed = changes ? file_system->snapshots().AwaitRemovals() : Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const auto file_system,
+                          OpenWithProgress(env, std::move(options), command));
+  Snapshots& snapshots = file_system->snapshots();
+  command.Observe([&snapshots] { return snapshots.progress(); });
+  OpenedPlace place(*file_system, command);
+  auto outcome = use(place, command);
+  const Status removed = changes ? AwaitRemovals(snapshots, command) : Status::Ok();
+  command.Observe({});
   const Status closed = file_system->Close();
   if (!outcome.ok()) {
     removed.IgnoreError("the first failure is reported");
@@ -145,19 +182,31 @@ Result<Json> UseUnmounted(Env& env, const std::string& store, SnapshotAccess acc
 
 }  // namespace
 
-Result<Json> WithSnapshots(Env& env, const std::string& path, SnapshotAccess access,
-                           const std::function<Result<Json>(SnapshotPlace&)>& use,
-                           const std::string& command) {
-  SILTFS_ASSIGN_OR_RETURN(const auto mounted, FindMount(path));
+Result<Json> WithSnapshots(Surroundings& surroundings, const SnapshotUse& wanted, const Use& use) {
+  SILTFS_ASSIGN_OR_RETURN(const auto command,
+                          LongCommand::Begin(surroundings, {.command = wanted.command,
+                                                            .subject = wanted.place,
+                                                            .quiet = wanted.quiet}));
+  const auto explain = [&wanted](Result<Json> outcome) -> Result<Json> {
+    if (outcome.ok()) return outcome;
+    return ExplainInterruption(std::move(outcome).status(), wanted.afterwards);
+  };
+  SILTFS_ASSIGN_OR_RETURN(const auto mounted, FindMount(wanted.place));
   if (mounted) {
-    MountedPlace place(*mounted);
-    return use(place);
+    command->Observe(LookAtDaemon(*mounted, "snapshot progress", ""));
+    MountedPlace place(*mounted, *command);
+    auto outcome = use(place, *command);
+    command->End();
+    return explain(std::move(outcome));
   }
-  SILTFS_ASSIGN_OR_RETURN(const std::string store, StoreAt(path));
-  auto outcome = OpenWhenFree(store, [&] { return UseUnmounted(env, store, access, use); });
+  SILTFS_ASSIGN_OR_RETURN(const std::string store, StoreAt(wanted.place));
+  auto outcome = OpenWhenFree(
+      store, [&] { return UseUnmounted(surroundings.env, store, wanted.access, use, *command); });
+  command->End();
   if (outcome.ok()) return outcome;
-  return ExplainReadOnlyMedium(ExplainLock(std::move(outcome).status(), store, command), store,
-                               command + " opens the store for writing");
+  const std::string name = "siltfs " + wanted.command;
+  return ExplainReadOnlyMedium(ExplainLock(explain(std::move(outcome)).status(), store, name),
+                               store, name + " opens the store for writing");
 }
 
 }  // namespace siltfs

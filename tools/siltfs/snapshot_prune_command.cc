@@ -26,6 +26,7 @@ struct Arguments {
   PrunePolicy policy;
   bool dry_run = false;
   bool json = false;
+  bool quiet = false;
 };
 
 // The rules count the snapshots of each store that they come from by themselves. Otherwise the
@@ -46,7 +47,7 @@ std::vector<std::vector<std::string>> ChooseAmong(const Json& snapshots,
   return kept;
 }
 
-Result<Json> Prune(SnapshotPlace& place, const Arguments& arguments) {
+Result<Json> Prune(SnapshotPlace& place, const Arguments& arguments, LongCommand& command) {
   SILTFS_ASSIGN_OR_RETURN(const Json listed, place.Run({{"action", "list"}}));
   const Json& snapshots = listed.at("snapshots");
   const auto kept = ChooseAmong(snapshots, arguments.policy);
@@ -62,6 +63,7 @@ Result<Json> Prune(SnapshotPlace& place, const Arguments& arguments) {
       outcome["kept"].push_back(std::move(snapshot));
       continue;
     }
+    SILTFS_RETURN_IF_ERROR(command.Check());
     if (!arguments.dry_run) {
       SILTFS_RETURN_IF_ERROR(
           place.Run({{"action", "delete"}, {"name", snapshot.at("name")}}).status());
@@ -97,8 +99,14 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   }
   const SnapshotAccess access = arguments.dry_run ? SnapshotAccess::kRead : SnapshotAccess::kChange;
   const auto outcome = WithSnapshots(
-      surroundings.env, arguments.place, access,
-      [&](SnapshotPlace& place) { return Prune(place, arguments); }, "siltfs snapshot prune");
+      surroundings,
+      {.place = arguments.place,
+       .access = access,
+       .command = "snapshot prune",
+       .afterwards = "the snapshots that siltfs snapshot list still shows are whole, and the space "
+                     "of the others is freed later",
+       .quiet = arguments.quiet},
+      [&](SnapshotPlace& place, LongCommand& command) { return Prune(place, arguments, command); });
   if (!outcome.ok()) return Fail(surroundings, outcome.status());
   if (arguments.json) {
     PrintJson(surroundings, *outcome);
@@ -133,6 +141,7 @@ std::function<ExitCode()> ConfigureSnapshotPrune(CLI::App& app, Surroundings& su
   add("--keep-yearly", policy.yearly, "years");
   app.add_flag("--dry-run", arguments->dry_run, "Only print what would be deleted");
   app.add_flag("--json", arguments->json, "Print one JSON document");
+  app.add_flag("--quiet", arguments->quiet, "Show no progress");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 

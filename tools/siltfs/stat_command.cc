@@ -61,7 +61,6 @@ std::function<ExitCode()> ConfigureStat(CLI::App& app, Surroundings& surrounding
   };
   const auto show = ConfigureStatistics(app, surroundings,
                                         {.question = "stat",
-                                         .quick_anywhere = true,
                                          .read = ReadStats,
                                          .format = format,
                                          .check = CheckStats});

@@ -27,12 +27,10 @@ Result<nlohmann::json> CheckAnswer(const StatisticsCommand& command, nlohmann::j
 
 Result<nlohmann::json> ReadStatistics(Env& env, const control::DaemonAddress& address,
                                       const StatisticsCommand& command) {
-  const auto patience =
-      command.quick_anywhere ? control::Patience() : control::Patience::WhileItRuns();
   // The store may be mounted or unmounted after the daemon was asked and before the files are read.
   // So both steps are tried twice.
   for (int attempt = 0;; ++attempt) {
-    auto mounted = control::Ask(address, command.question, patience);
+    auto mounted = control::Ask(address, command.question);
     if (mounted.ok() && command.check) return CheckAnswer(command, *std::move(mounted), address);
     if (mounted.ok() || !control::IsGone(mounted.status())) return mounted;
     auto read = OpenWhenFree(address.store, [&] { return command.read(env, address.store); });
@@ -45,9 +43,7 @@ Result<nlohmann::json> ReadStatistics(Env& env, const control::DaemonAddress& ad
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings,
              const StatisticsCommand& command) {
-  const auto address = command.quick_anywhere
-                           ? FindStatisticsStore(surroundings.env, arguments.place)
-                           : AddressAt(arguments.place);
+  const auto address = FindStatisticsStore(surroundings.env, arguments.place);
   if (!address.ok()) return Fail(surroundings, address.status());
   const Result<nlohmann::json> statistics = ReadStatistics(surroundings.env, *address, command);
   if (!statistics.ok()) return Fail(surroundings, statistics.status());

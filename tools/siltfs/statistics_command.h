@@ -14,9 +14,6 @@ namespace siltfs {
 
 struct StatisticsCommand {
   std::string question;  // the name of the command in the request to the daemon
-  // If true, the user may name the store by any path in the mount, and the daemon answers soon. If
-  // false, the path is the mountpoint or the store's directory, and the answer may take long.
-  bool quick_anywhere = false;
   // Returns the command's result for a store that is not mounted.
   std::function<Result<nlohmann::json>(Env& env, const std::string& store)> read;
   std::function<std::string(const nlohmann::json& statistics)> format;

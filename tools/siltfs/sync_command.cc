@@ -7,6 +7,7 @@
 #include "store/env/mountpoint.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/json_output.h"
+#include "tools/siltfs/long_command.h"
 #include "tools/siltfs/store_place.h"
 
 namespace siltfs {
@@ -15,23 +16,32 @@ namespace {
 struct Arguments {
   std::string mountpoint;
   bool json = false;
+  bool quiet = false;
 };
 
 // First makes the kernel send its dirty data, which must reach the daemon before the daemon can
 // make it durable. The kernel would wait forever for a daemon that does not answer. So before that,
 // this function checks that the daemon answers.
-Result<control::DaemonAddress> Sync(const std::string& path) {
+Result<control::DaemonAddress> Sync(const std::string& path, const LongCommand& command) {
   SILTFS_ASSIGN_OR_RETURN(const auto mounted, FindMount(path));
   if (!mounted)
     return Status(StatusCode::kNotFound, "no siltfs file system is mounted there").At(path);
   SILTFS_ASSIGN_OR_RETURN(const control::DaemonAddress live, LiveMountOf(*mounted));
   SILTFS_RETURN_IF_ERROR(SyncMount(live.mountpoint));
-  SILTFS_RETURN_IF_ERROR(control::Ask(live, "sync", control::Patience::WhileItRuns()).status());
+  SILTFS_RETURN_IF_ERROR(control::Ask(live, "sync",
+                                      command.WhileItRuns("its daemon goes on making everything "
+                                                          "durable",
+                                                          std::chrono::milliseconds(0)))
+                             .status());
   return *mounted;
 }
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
-  const Result<control::DaemonAddress> synced = Sync(arguments.mountpoint);
+  const auto command = LongCommand::Begin(
+      surroundings, {.command = "sync", .subject = arguments.mountpoint, .quiet = arguments.quiet});
+  if (!command.ok()) return Fail(surroundings, command.status());
+  const Result<control::DaemonAddress> synced = Sync(arguments.mountpoint, **command);
+  (*command)->End();
   if (!synced.ok()) return Fail(surroundings, synced.status());
   if (arguments.json) {
     PrintJson(surroundings,
@@ -46,6 +56,7 @@ std::function<ExitCode()> ConfigureSync(CLI::App& app, Surroundings& surrounding
   auto arguments = std::make_shared<Arguments>();
   app.add_option("MOUNTPOINT", arguments->mountpoint, "Where the store is mounted")->required();
   app.add_flag("--json", arguments->json, "Print one JSON document");
+  app.add_flag("--quiet", arguments->quiet, "Show no progress");
   return [arguments, &surroundings] { return Run(*arguments, surroundings); };
 }
 

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "store/base/size_text.h"
-#include "store/env/process.h"
-#include "tools/siltfs/interruption.h"
+#include "tools/siltfs/counted_streams.h"
+#include "tools/siltfs/long_command.h"
 
 namespace siltfs {
 namespace {
@@ -31,21 +31,15 @@ Status CheckStreams(PipedStreams* pipes, TransferUse use) {
 }  // namespace
 
 Result<Json> RunTransfer(
-    Surroundings& surroundings, const std::string& place, SnapshotAccess access, TransferUse use,
-    const std::string& command,
+    Surroundings& surroundings, const SnapshotUse& wanted, TransferUse use,
     const std::function<Result<Json>(SnapshotPlace&, PipedStreams&,
                                      const std::function<Status()>&)>& transfer) {
   SILTFS_RETURN_IF_ERROR(CheckStreams(surroundings.pipes, use));
-  // Before any thread starts.
-  SILTFS_ASSIGN_OR_RETURN(const auto signals, TerminationSignals::Block());
-  const Interruption interruption(*signals);
-  const auto check = [&interruption]() -> Status {
-    if (!interruption.requested()) return Status::Ok();
-    return {StatusCode::kInterrupted, "was interrupted"};
-  };
-  return WithSnapshots(
-      surroundings.env, place, access,
-      [&](SnapshotPlace& store) { return transfer(store, *surroundings.pipes, check); }, command);
+  CountedStreams counted(*surroundings.pipes);
+  return WithSnapshots(surroundings, wanted, [&](SnapshotPlace& store, LongCommand& command) {
+    command.Observe([&counted] { return WorkProgress{"MiB", counted.bytes() >> 20, 0}; });
+    return transfer(store, counted, [&command] { return command.Check(); });
+  });
 }
 
 Surroundings WithResultsOnErr(const Surroundings& surroundings) {

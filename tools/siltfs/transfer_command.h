@@ -17,11 +17,10 @@ struct TransferUse {
   bool output = false;  // standard output has one
 };
 
-// Calls `transfer` with the store at `place`. SIGINT, SIGTERM and SIGHUP make `check` fail with
-// kInterrupted. kInvalidArgument if a stream would come from a terminal or go to one.
+// Calls `transfer` with the store. SIGINT, SIGTERM and SIGHUP make `check` fail with kInterrupted.
+// kInvalidArgument if a stream would come from a terminal or go to one.
 Result<nlohmann::json> RunTransfer(
-    Surroundings& surroundings, const std::string& place, SnapshotAccess access, TransferUse use,
-    const std::string& command,
+    Surroundings& surroundings, const SnapshotUse& wanted, TransferUse use,
     const std::function<Result<nlohmann::json>(SnapshotPlace& store, PipedStreams& pipes,
                                                const std::function<Status()>& check)>& transfer);
 

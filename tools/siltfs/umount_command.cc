@@ -14,6 +14,7 @@
 #include "store/env/mount_table.h"
 #include "store/env/mountpoint.h"
 #include "tools/siltfs/command.h"
+#include "tools/siltfs/long_command.h"
 #include "tools/siltfs/store_place.h"
 
 namespace siltfs {
@@ -80,9 +81,16 @@ Result<Afterwards> AwaitEndOfMount(const DaemonAddress& address, const control::
 
 // The live files were unmounted, but the daemon goes on. Makes everything durable, as its end
 // would. An empty value if the daemon ends after all.
-std::optional<ExitCode> SyncAfterUnmount(const DaemonAddress& address, Surroundings& surroundings) {
-  const Status synced = control::Ask(address, "sync", control::Patience::WhileItRuns()).status();
+std::optional<ExitCode> SyncAfterUnmount(const DaemonAddress& address, Surroundings& surroundings,
+                                         const LongCommand& command) {
+  const Status synced =
+      control::Ask(address, "sync",
+                   command.WhileItRuns("it is unmounted, and its daemon goes on making everything "
+                                       "durable",
+                                       std::chrono::milliseconds(0)))
+          .status();
   if (control::IsGone(synced)) return std::nullopt;
+  if (synced.Is(StatusCode::kInterrupted)) return Fail(surroundings, synced);
   if (!synced.ok()) return Fail(surroundings, ExitCode::kFailed, synced.ToString());
   const auto daemon = control::Identify(address);
   if (!daemon.ok() || !daemon->mounts) return ExitCode::kDone;
@@ -162,6 +170,9 @@ ExitCode UnmountStore(const UmountRequest& request, Surroundings& surroundings) 
     return detached.ok() ? ExitCode::kDone : fail(detached);
   }
 
+  const auto command = LongCommand::Begin(
+      surroundings, {.command = "umount", .subject = path, .quiet = !surroundings.err_is_terminal});
+  if (!command.ok()) return fail(command.status());
   // Register as a waiter before the unmount. After the unmount the daemon may end before this
   // process could register, and could then not report to it.
   auto waiter = control::Waiter::Register(address);
@@ -180,15 +191,22 @@ ExitCode UnmountStore(const UmountRequest& request, Surroundings& surroundings) 
   if (!afterwards.ok()) return fail(afterwards.status());
   if (*afterwards == Afterwards::kDaemonGoesOn) {
     if (!served->snapshot.empty()) return ExitCode::kDone;
-    if (const auto done = SyncAfterUnmount(address, surroundings)) return *done;
+    if (const auto done = SyncAfterUnmount(address, surroundings, **command)) return *done;
   }
-  auto patience = control::Patience::WhileItRuns();
+  auto patience = (*command)->WhileItRuns(
+      fmt::format("it is unmounted, and its daemon goes on writing everything to {}; siltfs mount "
+                  "and siltfs fsck wait for its end",
+                  address.store),
+      std::chrono::milliseconds(0));
   patience.notice = [&](const std::string& sentence) {
-    surroundings.err << fmt::format("siltfs: {}, which is writing everything to {}\n", sentence,
-                                    address.store)
-                     << std::flush;
+    (*command)->Print([&] {
+      Say(surroundings,
+          fmt::format("{}, which is writing everything to {}", sentence, address.store));
+    });
   };
   const Status ended = waiter->Wait(patience);
+  (*command)->End();
+  if (ended.Is(StatusCode::kInterrupted)) return Fail(surroundings, ended);
   return ended.ok() ? ExitCode::kDone : fail(ended);
 }
 

@@ -10,6 +10,7 @@
 #include "fs/control/protocol.h"
 #include "store/env/mountpoint.h"
 #include "store/env/polled_signals.h"
+#include "tools/siltfs/long_command.h"
 #include "tools/siltfs/mounted_path.h"
 #include "tools/siltfs/progress_display.h"
 #include "tools/siltfs/store_place.h"
@@ -146,7 +147,7 @@ Result<Json> AskUsage(Surroundings& surroundings, const UsageQuestion& question)
   const auto begin = std::chrono::steady_clock::now();
   auto result = AskDaemon(surroundings, question);
   if (!result.ok()) {
-    Status failure = std::move(result).status();
+    Status failure = ExplainInterruption(std::move(result).status(), "nothing has changed");
     if (failure.path().empty()) return std::move(failure).At(question.subject);
     return failure;
   }

@@ -102,9 +102,9 @@ constexpr Column kColumns[] = {
     {"SCRUB/s", 9, [](const WatchInterval& i) { return JobCell(i.now.scrub, i.scrubbed_bytes); }},
 };
 
-std::string Duration(uint64_t milliseconds) {
-  if (milliseconds % 1000 == 0) return fmt::format("{} s", milliseconds / 1000);
-  return fmt::format("{:.1f} s", static_cast<double>(milliseconds) / 1000);
+std::string Duration(uint64_t ms) {
+  if (ms % 1000 == 0) return fmt::format("{} s", ms / 1000);
+  return fmt::format("{:.1f} s", static_cast<double>(ms) / 1000);
 }
 
 }  // namespace

@@ -64,16 +64,21 @@ struct Pipe {
   }
 };
 
-Outcome RunCommand(const std::function<void(DaemonSide)>& daemon) {
+Outcome RunCommand(const std::function<void(DaemonSide)>& daemon,
+                   const std::function<LauncherWatch()>& make_watch = {}) {
   Pipe from_launcher, from_daemon, launcher_ended;
   const pid_t command = fork();
   REQUIRE(command >= 0);
   if (command == 0) {
     launcher_ended.Close(1);
     for (int signal : {SIGABRT, SIGSEGV, SIGTERM}) std::signal(signal, SIG_DFL);
+    sigset_t termination;
+    sigemptyset(&termination);
+    sigaddset(&termination, SIGTERM);
+    if (make_watch) sigprocmask(SIG_BLOCK, &termination, nullptr);
     const rlimit no_core{0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
-    auto start = BecomeDaemon();
+    auto start = BecomeDaemon(make_watch);
     if (!start.ok()) _exit(98);
     if (start->role == DaemonRole::kLauncher) {
       Say(from_launcher.ends[1], start->message);
@@ -151,6 +156,44 @@ TEST_CASE("a message of any length is passed on, truncated to a few kilobytes") 
   });
   REQUIRE(outcome.exit_code == 3);
   REQUIRE(outcome.launcher_said == std::string(4'096, 'm'));
+}
+
+TEST_CASE("the launcher sees the progress of the start") {
+  const auto said = std::make_shared<std::string>();
+  const Outcome outcome = RunCommand(
+      [](DaemonSide daemon) {
+        daemon.report.Progress("metadata", 0, 0);
+        daemon.report.Progress("segments", 3, uint64_t{1} << 40);
+        daemon.report.Failure("failed", 5).IgnoreError("the test sees it");
+      },
+      [said] {
+        return LauncherWatch{.progress = [said](std::string_view step, uint64_t done,
+                                                uint64_t total) {
+          *said +=
+              std::string(step) + " " + std::to_string(done) + " " + std::to_string(total) + "\n";
+          // The launcher is another process than the test. It ends with this code if all is right.
+          if (*said == "metadata 0 0\nsegments 3 1099511627776\n") _exit(42);
+        }};
+      });
+  REQUIRE(outcome.exit_code == 42);
+}
+
+TEST_CASE("the launcher passes an interruption on to the daemon, and waits for its report") {
+  const Outcome outcome = RunCommand(
+      [](DaemonSide daemon) {
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        int signal = 0;
+        sigwait(&set, &signal);
+        daemon.report.Failure("interrupted", 130).IgnoreError("the test sees it");
+      },
+      [] {
+        // Blocked in the daemon from its beginning, because it inherits the mask of the test.
+        return LauncherWatch{.interrupted = [] { return true; }};
+      });
+  REQUIRE(outcome.exit_code == 130);
+  REQUIRE(outcome.launcher_said == "interrupted");
 }
 
 TEST_CASE("a daemon reports once") {
