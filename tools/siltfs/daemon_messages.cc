@@ -164,6 +164,7 @@ constexpr std::array kRows = {
                "end that process, or choose another place", true},
     MessageRow{"S1449", "another process listens there", "Another service uses the address.",
                "end that service or choose another address with --listen", true},
+    MessageRow{"S1450", "the line was not complete in time", kPeerEnded, kSeeLog, true},
     MessageRow{"S1501", "a quota needs --bytes SIZE", "The command names no limit.",
                "give --bytes SIZE, --files NUMBER, or both"},
     MessageRow{"S1502", "set the quota when it has ended", "An operation such as a clone runs.",
@@ -315,6 +316,9 @@ constexpr std::array kRows = {
                "unset the variable NOTIFY_SOCKET", true},
     MessageRow{"S1566", "the process that started the daemon is gone",
                "The command siltfs mount was killed.", "run siltfs mount again", true},
+    MessageRow{"S1567", "is in the store's own directory",
+               "The output would overwrite the store, or be lost with it.",
+               "name a file elsewhere"},
 };
 
 }  // namespace
