@@ -59,11 +59,9 @@ std::function<ExitCode()> ConfigureStat(CLI::App& app, Surroundings& surrounding
     const double now = static_cast<double>(surroundings.env.NowNanoseconds()) / 1e9;
     return FormatStatReport(statistics, StyleOfOut(surroundings), now);
   };
-  const auto show = ConfigureStatistics(app, surroundings,
-                                        {.question = "stat",
-                                         .read = ReadStats,
-                                         .format = format,
-                                         .check = CheckStats});
+  const auto show = ConfigureStatistics(
+      app, surroundings,
+      {.question = "stat", .read = ReadStats, .format = format, .check = CheckStats});
   auto interval = std::make_shared<std::string>();
   CLI::Option* const place = app.get_option(kPlace);
   place->required(false);  // `Sort` may find it elsewhere
