@@ -17,6 +17,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 LARGEST_PICTURE = 300 * 1024
+ERASED = re.compile(r"[^\n]*\r\x1b\[K")  # progress of a command, which may end before it shows any
 SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # The daemon's advice depends on the kernel.
 ADVICE = re.compile(r"siltfs: mounts are faster.*?docs/performance\.md\)\n", re.DOTALL)
@@ -37,7 +38,7 @@ CHANGING = [
 
 
 def cells_of(text):
-    text = ADVICE.sub("", FRAME.sub("", SEQUENCE.sub("", text.replace("\r", ""))))
+    text = ADVICE.sub("", FRAME.sub("", SEQUENCE.sub("", ERASED.sub("", text).replace("\r", ""))))
     cells = set()
     for line in text.splitlines():
         line = re.sub(r"[\u2581-\u2590]+", " ", line) if not line.lstrip().startswith("[") else ""

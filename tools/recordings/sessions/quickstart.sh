@@ -11,4 +11,4 @@ source tools/recordings/typing.sh
 run 'tools/quickstart'
 prompt
 pause 2
-siltfs umount /srv/siltfs-quickstart-*/mount
+siltfs umount /srv/siltfs-quickstart-*/mount 2>/dev/null # shows no progress
