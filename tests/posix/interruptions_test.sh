@@ -54,20 +54,30 @@ await() { # WHAT CONDITION...
 lines() { grep -c "^siltfs $name: .*$progress" "$work/err" || true; }
 has_lines() { (($(lines) >= $1)); }
 
+# Whether SIGINT (bit 1) still waits for the process.
+sigint_pends() {
+  local pending
+  pending=$(awk '$1 == "ShdPnd:" {print $2}' "/proc/$pid/status" 2>/dev/null) || return 1
+  ((16#${pending:-0} & 2))
+}
+
 # The command is in `command`, its process in `pid`.
 interrupt() {
   await "it reached the gate" test -e "$gate/reached"
   kill -USR1 "$pid"
   await "it showed its progress" has_lines 1
   kill -INT "$pid"
-  # A command that looks at SIGUSR1 has looked at the other signals first. Those that wait for a
-  # daemon end at once, or tell it.
+  # The command has taken SIGINT when it is no longer pending. Commands that wait for a daemon then end
+  # at once, or tell it. Of the others, one more line of progress shows that they have dealt with it.
+  for _ in $(seq 600); do sigint_pends || break; sleep 0.05; done
   if [[ $place == daemon ]]; then
     for _ in $(seq 40); do kill -0 "$pid" 2>/dev/null || break; sleep 0.05; done
   else
+    local shown
+    shown=$(lines)
     for _ in $(seq 40); do
       kill -USR1 "$pid" 2>/dev/null || break
-      has_lines 2 && break
+      has_lines $((shown + 1)) && break
       sleep 0.05
     done
   fi
