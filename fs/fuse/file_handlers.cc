@@ -54,6 +54,7 @@ void CreateFile(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t 
                 fuse_file_info* file) {
   HandlerContext& context = ContextOf(request);
   FileSystem& file_system = context.file_system;
+  mode = ModeOfNewFile(request, mode);
   const bool temporary = CurrentRequest().temporary_file;
   const Result<Attributes> created =
       temporary ? file_system.MakeTemporaryFile(parent, mode, CallerOf(request))
@@ -69,11 +70,33 @@ void CreateFile(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t 
   }
 }
 
+// Removes the set-id bits of a file that is opened for writing, if the mount does not show them.
+// When a program writes to the kernel's cache, the kernel asks for their removal only if it knows
+// of them. So the program could choose what later runs with the rights of the stored owner.
+Status DropHiddenSetIds(fuse_req_t request, InodeNumber inode) {
+  HandlerContext& context = ContextOf(request);
+  const OwnerMapping& owners = context.options.mount.owners;
+  if (!owners.any() || fuse_req_ctx(request)->uid == 0) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const Attributes stored, context.file_system.GetAttributes(inode));
+  Attributes shown = stored;
+  owners.ApplyTo(shown);
+  // Without execution by the group, set-group-ID gives no rights, and a write leaves it.
+  const mode_t rights = (stored.mode & S_IXGRP) != 0 ? S_ISUID | S_ISGID : S_ISUID;
+  if ((stored.mode & ~shown.mode & rights) == 0) return Status::Ok();
+  AttributeChange change;
+  change.kill_privileges = true;
+  SILTFS_RETURN_IF_ERROR(context.file_system.SetAttributes(inode, change).status());
+  AnnounceAttributes(context, inode);  // a bit of the other id may have been shown
+  return Status::Ok();
+}
+
 void OpenFile(fuse_req_t request, fuse_ino_t inode, fuse_file_info* file) {
   HandlerContext& context = ContextOf(request);
   Status status;
-  if ((file->flags & O_ACCMODE) != O_RDONLY)
+  if ((file->flags & O_ACCMODE) != O_RDONLY) {
     status = context.file_system.CheckOpenForWriting(inode);
+    if (status.ok()) status = DropHiddenSetIds(request, inode);
+  }
   if (status.ok()) status = context.file_system.OpenFile(inode, (file->flags & O_TRUNC) != 0);
   if (!status.ok()) return ReplyError(request, status);
   NoteOpen(context, inode, *file);

@@ -74,6 +74,10 @@ Caller CallerOf(fuse_req_t request) {
           .acls = ContextOf(request).acls};
 }
 
+uint32_t ModeOfNewFile(fuse_req_t request, uint32_t mode) {
+  return ContextOf(request).options.mount.owners.ModeOfNewFile(mode, fuse_req_ctx(request)->uid);
+}
+
 Result<Attributes> LookUpToTell(fuse_req_t request, InodeNumber parent, std::string_view name) {
   SILTFS_ASSIGN_OR_RETURN(const Attributes found, FileSystemOf(request).Lookup(parent, name));
   Result<Attributes> read = ReadToTell(request, found);

@@ -80,6 +80,8 @@ AttributeReply AttributesToReply(const HandlerContext& context, const Attributes
 
 FileSystem& FileSystemOf(fuse_req_t request);
 Caller CallerOf(fuse_req_t request);
+// OwnerMapping::ModeOfNewFile for the caller.
+uint32_t ModeOfNewFile(fuse_req_t request, uint32_t mode);
 
 // Return the attributes for the answer to `request`. For a directory, these functions note the
 // reply (attribute_reply_tracker.h) and then read the attributes.

@@ -30,7 +30,8 @@ void ForgetMany(fuse_req_t request, size_t count, fuse_forget_data* forgets) {
 
 void MakeNode(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, dev_t device) {
   ReplyNewEntry(request, parent,
-                FileSystemOf(request).MakeNode(parent, name, mode, device, CallerOf(request)));
+                FileSystemOf(request).MakeNode(parent, name, ModeOfNewFile(request, mode), device,
+                                               CallerOf(request)));
 }
 
 void MakeDirectory(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode) {

@@ -9,7 +9,8 @@
 // is not shown with `uid`, nor set-group-ID of files with `gid`, nor either of them with `umask`.
 // Nor can a user other than the superuser store these bits for an owner or a group that is
 // replaced: the shown owner of the superuser's files could make programs of them that run as the
-// superuser in another mount.
+// superuser in another mount. For the same reason, bits that are not shown are removed when another
+// user than the superuser opens the file for writing.
 //
 // Thread-safety: as for a plain value. No errors, no I/O.
 #pragma once
@@ -42,17 +43,22 @@ struct OwnerMapping {
   uint32_t ModeToStore(uint32_t mode, uint32_t user) const {
     return user == 0 ? mode : WithoutReplacedIds(mode);
   }
+  // The mode of a new file of this user, no directory. It may get the group of its directory. With
+  // `umask`, the kernel is not shown that, and does not check whether the user is in the group.
+  uint32_t ModeOfNewFile(uint32_t mode, uint32_t user) const {
+    return user != 0 && umask ? ModeToStore(mode, user) & ~kSetGid : ModeToStore(mode, user);
+  }
 
   bool operator==(const OwnerMapping&) const = default;
 
  private:
   static constexpr uint32_t kTypeMask = 0170000;
   static constexpr uint32_t kDirectoryType = 0040000;
+  static constexpr uint32_t kSetUid = 04000;
+  static constexpr uint32_t kSetGid = 02000;
 
   // A directory's set-group-ID bit gives no rights.
   uint32_t WithoutReplacedIds(uint32_t mode) const {
-    constexpr uint32_t kSetUid = 04000;
-    constexpr uint32_t kSetGid = 02000;
     if (uid) mode &= ~kSetUid;
     if (gid && (mode & kTypeMask) != kDirectoryType) mode &= ~kSetGid;
     return mode;

@@ -134,6 +134,68 @@ TEST_CASE("The shown owner cannot give a file the rights of its stored owner") {
   CHECK(stored.Named("directory").mode == (S_IFDIR | 02755));
 }
 
+// Makes a file with these bits in a directory, which passes its group on.
+int MakeOutcome(const std::string& path, mode_t mode) {
+  const bool node = path.ends_with("node");
+  if (node) return Outcome(mknod(path.c_str(), S_IFREG | mode, 0));
+  return Outcome(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, mode) < 0 ? -1 : 0);
+}
+
+TEST_CASE("A new file does not get the rights of the group that its directory passes on") {
+  Stored stored;
+  const auto made = stored.fs.MakeDirectory(kRootInode, "shared", 02777, {.uid = 12, .gid = 34});
+  REQUIRE_OK(made);
+  AttributeChange passes_on;
+  passes_on.mode = 02777;
+  REQUIRE_OK(stored.fs.SetAttributes(made->inode, passes_on));
+  OwnerMapping owners;
+  SECTION("that seems to be the user's") { owners.gid = kShownUser; }
+  SECTION("that is not seen to pass its group on") { owners.umask = 0; }
+  MountedFileSystem mount(stored.fs, Showing(owners));
+  for (const char* const name : {"file", "node"}) {
+    CAPTURE(name);
+    const std::string path = mount / "shared/" + name;
+    REQUIRE(As(kShownUser, [&] { return MakeOutcome(path, 02755); }) == 0);
+    const auto file = stored.fs.Lookup(made->inode, name);
+    REQUIRE_OK(file);
+    stored.fs.Forget(file->inode, 1);
+    CHECK(file->gid == 34);
+    CHECK(file->mode == (S_IFREG | 0755));
+    REQUIRE(MakeOutcome(path + "-of-superuser-" + name, 02755) == 0);
+    const auto trusted =
+        stored.fs.Lookup(made->inode, name + ("-of-superuser-" + std::string(name)));
+    REQUIRE_OK(trusted);
+    stored.fs.Forget(trusted->inode, 1);
+    CHECK(trusted->mode == (S_IFREG | 02755));
+  }
+}
+
+TEST_CASE("A write removes set-id bits that are not shown") {
+  Stored stored;
+  AttributeChange privileged;
+  privileged.mode = 06755;
+  OwnerMapping owners;
+  SECTION("of the owner") {
+    owners.uid = kShownUser;
+    privileged.mode = 04755;
+  }
+  SECTION("of both") { owners = {.uid = kShownUser, .gid = kShownUser, .umask = {}}; }
+  SECTION("because all bits are replaced") { owners.umask = 0; }
+  REQUIRE_OK(stored.fs.SetAttributes(stored.file, privileged));
+  MountedFileSystem mount(stored.fs, Showing(owners));
+  const std::string file = mount / "file";
+  CHECK((StatOf(file).st_mode & S_ISUID) == 0);
+  CHECK(As(kShownUser, [&] { return OpenOutcome(file, O_RDONLY); }) == 0);
+  CHECK(stored.Now(stored.file).mode == (S_IFREG | *privileged.mode));
+  const auto write = [&] {
+    const int opened = open(file.c_str(), O_WRONLY);
+    return Outcome(opened >= 0 && pwrite(opened, "evil", 4, 0) == 4 && fsync(opened) == 0 ? 0 : -1);
+  };
+  CHECK(As(kShownUser, write) == 0);
+  CHECK(stored.Now(stored.file).mode == (S_IFREG | 0755));
+  CHECK((StatOf(file).st_mode & (S_ISUID | S_ISGID)) == 0);
+}
+
 TEST_CASE("Permissions are those of the shown owners and bits") {
   Stored stored;
   AttributeChange closed;
