@@ -175,8 +175,9 @@ void Quotas::AddToCount(InodeNumber directory) {
   to_count_.push_back(directory);
 }
 
-std::vector<InodeNumber> Quotas::TakeToCount() {
+std::vector<InodeNumber> Quotas::TakeToCount(QuotaNumber quota) {
   const MutexLock lock(mutex_);
+  if (quota != counting_number_) return {};
   return std::exchange(to_count_, {});
 }
 

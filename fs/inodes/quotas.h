@@ -88,8 +88,8 @@ class Quotas {
   bool BeginCount(QuotaNumber quota, const QuotaRecord& record) SILTFS_EXCLUDES(mutex_);
   // The directory has got the number of the quota in a rename, and its entries must be counted.
   void AddToCount(InodeNumber directory) SILTFS_EXCLUDES(mutex_);
-  // Removes and returns these directories.
-  std::vector<InodeNumber> TakeToCount() SILTFS_EXCLUDES(mutex_);
+  // Removes and returns these directories; none unless this quota is being counted.
+  std::vector<InodeNumber> TakeToCount(QuotaNumber quota) SILTFS_EXCLUDES(mutex_);
   // After the records of the quota were applied: it has effect from now on.
   void EndCount(QuotaNumber quota) SILTFS_EXCLUDES(mutex_);
 

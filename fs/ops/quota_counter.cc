@@ -15,7 +15,6 @@ constexpr size_t kChildrenAtATime = 4096;
 // As many inodes get their numbers with one Pass. So a rollback or a new quota waits for
 // milliseconds at most.
 constexpr size_t kInodesAtATime = 64;
-constexpr uint32_t kDirectoryType = 0040000;
 
 }  // namespace
 
@@ -28,7 +27,7 @@ Status QuotaCounter::Count(InodeNumber directory, QuotaNumber quota,
     SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
     return EnterAll(first, count, quota);
   };
-  const Child root{.inode = directory, .is_directory = true, .cookie = 0};
+  const Child root{.inode = directory, .cookie = 0};
   SILTFS_RETURN_IF_ERROR(enter_some(&root, 1));
   return CountAll(quota, enter_some);
 }
@@ -42,7 +41,7 @@ Status QuotaCounter::CountMoved(QuotaNumber quota) {
 
 Status QuotaCounter::CountAll(QuotaNumber quota, const EnterSome& enter_some) {
   for (;;) {
-    for (const InodeNumber moved : store_.quotas().TakeToCount()) waiting_.push_back(moved);
+    for (const InodeNumber moved : store_.quotas().TakeToCount(quota)) waiting_.push_back(moved);
     if (waiting_.empty()) return CheckCounting(quota);
     const InodeNumber directory = waiting_.back();
     waiting_.pop_back();
@@ -54,10 +53,13 @@ Status QuotaCounter::CountEntries(InodeNumber directory, const EnterSome& enter_
   uint64_t cookie = kFirstCookie;
   for (bool more = true; more;) {
     SILTFS_ASSIGN_OR_RETURN(const std::vector<Child> children, NextChildren(directory, cookie));
-    for (size_t at = 0; at < children.size(); at += kInodesAtATime) {
+    // At least once, so that a run of empty directories is interrupted, too.
+    size_t at = 0;
+    do {
       const size_t count = std::min(kInodesAtATime, children.size() - at);
-      SILTFS_RETURN_IF_ERROR(enter_some(&children[at], count));
-    }
+      SILTFS_RETURN_IF_ERROR(enter_some(children.data() + at, count));
+      at += count;
+    } while (at < children.size());
     more = children.size() == kChildrenAtATime;
     if (more) cookie = children.back().cookie + 1;
   }
@@ -79,7 +81,7 @@ Result<std::vector<QuotaCounter::Child>> QuotaCounter::NextChildren(InodeNumber 
                      fmt::format("directory {} has a malformed entry; run siltfs fsck", directory));
           return false;
         }
-        children.push_back({entry->inode, entry->type == kDirectoryType, place->number});
+        children.push_back({entry->inode, place->number});
         return children.size() < kChildrenAtATime;
       });
   SILTFS_RETURN_IF_ERROR(status);
@@ -100,13 +102,13 @@ Status QuotaCounter::CheckCounting(QuotaNumber quota) const {
 }
 
 Status QuotaCounter::EnterAll(const Child* first, size_t count, QuotaNumber quota) {
+  SILTFS_RETURN_IF_ERROR(CheckCounting(quota));
   for (const Child* child = first; child < first + count; ++child) {
-    SILTFS_RETURN_IF_ERROR(CheckCounting(quota));
     const Status entered = Enter(child->inode, quota);
     // It was removed since the directory was read.
     if (entered.Is(StatusCode::kStale) || entered.Is(StatusCode::kNotFound)) continue;
     SILTFS_RETURN_IF_ERROR(entered);
-    if (child->is_directory) waiting_.push_back(child->inode);
+    SILTFS_RETURN_IF_ERROR(CheckCounting(quota));
   }
   return Status::Ok();
 }
@@ -115,8 +117,9 @@ Status QuotaCounter::Enter(InodeNumber number, QuotaNumber quota) {
   const InodePtr inode = inodes_.Get(number);
   const InodeLock lock(inode, InodeLock::Mode::kExclusive);
   SILTFS_RETURN_IF_ERROR(inodes_.LoadAndFlush(*inode));
-  // The file has another name, was made just now, or has a name below another directory with a
-  // quota. In the last case it goes on counting there.
+  // The file has another name, was made or moved just now, or has a name below another directory
+  // with a quota. In the last case it goes on counting there. A directory has no entries without
+  // the number, or is in `waiting_` already. So also in damaged metadata, each is read once.
   if (store_.quotas().Existing(inode->record.quota) != kNoQuota) return Status::Ok();
   inode->record.quota = quota;
   Change change;
@@ -126,7 +129,9 @@ Status QuotaCounter::Enter(InodeNumber number, QuotaNumber quota) {
     ++counted_;
   }
   change.Save(*inode);
-  return changes_.Apply(change);
+  SILTFS_RETURN_IF_ERROR(changes_.Apply(change));
+  if (inode->record.IsDirectory()) waiting_.push_back(number);
+  return Status::Ok();
 }
 
 }  // namespace siltfs

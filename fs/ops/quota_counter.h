@@ -43,10 +43,9 @@ class QuotaCounter {
  private:
   struct Child {
     InodeNumber inode = 0;
-    bool is_directory = false;
     uint64_t cookie = 0;
   };
-  // Gives numbers to some entries of the directory.
+  // Gives numbers to some entries of the directory, or to none.
   using EnterSome = std::function<Status(const Child* first, size_t count)>;
 
   Status CountAll(QuotaNumber quota, const EnterSome& enter_some);

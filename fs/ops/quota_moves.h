@@ -28,8 +28,8 @@ Status CheckSameQuota(const StoreContext& store, const DirectoryNames& names, co
 Status CheckLinkQuota(const StoreContext& store, const DirectoryNames& names, const Inode& inode,
                       const Inode& directory);
 // Counts an inode that gets a name in the directory, if the count has passed the directory and has
-// not yet reached the inode. Call it after the check and before the inode is saved; its content
-// must have no deferred changes.
+// not yet reached the inode. Call it after all checks and before the inode is saved; its
+// content must have no deferred changes.
 void CountMoved(const StoreContext& store, const Inode& directory, Inode& inode, Change& change);
 
 // What the inode adds to the usage of its quota.

@@ -67,10 +67,10 @@ Status RenameOps::RenameLocked(const Place& from, const Place& to, RenameMode mo
   Change change;
   change.Include({&from.directory, &to.directory, from.inode});
   if (to.inode) change.Include(*to.inode);
-  CountMoved(store_, to.directory, *from.inode, change);
-  if (mode == RenameMode::kExchange) CountMoved(store_, from.directory, *to.inode, change);
   const int64_t now = store_.Now();
   if (mode == RenameMode::kExchange) {
+    CountMoved(store_, to.directory, *from.inode, change);
+    CountMoved(store_, from.directory, *to.inode, change);
     Exchange(from, to, now, change);
   } else {
     SILTFS_RETURN_IF_ERROR(Replace(from, to, now, change));
@@ -118,6 +118,9 @@ Status RenameOps::Replace(const Place& from, const Place& to, int64_t now, Chang
     ++to.directory.record.links;
     source.record.parent = to.directory.number;
   }
+  // After all checks, because a count reads the directory that it is told of, although the rename
+  // fails. Renames that fail again and again would keep it from ending.
+  CountMoved(store_, to.directory, source, change);
   source.record.ctime = now;
   change.Save(source);
   return Status::Ok();

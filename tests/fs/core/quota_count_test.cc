@@ -7,6 +7,10 @@
 
 #include "fs/interface/entry_store.h"
 #include "fs/interface/snapshots.h"
+#include "fs/open/store_layout.h"
+#include "fs/records/directory_entry.h"
+#include "fs/records/schema.h"
+#include "fs/rocksdb/rocksdb_store.h"
 #include "tests/fs/core/quota_fixture.h"
 
 namespace siltfs::testing {
@@ -142,6 +146,71 @@ TEST_CASE_METHOD(CountFixture, "an interrupted count leaves no quota") {
   CHECK(quotas().List()->empty());
   Set(dir, 0, 1000);
   CHECK(Of(dir).files == 117);
+  CheckUsage();
+  Recount(End::kClose);
+}
+
+TEST_CASE_METHOD(QuotaFixture, "empty directories do not delay the interruption of a count") {
+  const InodeNumber dir = MakeDir(*fs, kRootInode, "dir");
+  for (int i = 0; i < 100; ++i) MakeDir(*fs, dir, std::to_string(i));
+  int calls = 0;
+  const auto counted = quotas().Set(dir, {.files = 1000}, [&] {
+    return ++calls == 50 ? Status(StatusCode::kAborted, "was interrupted") : Status::Ok();
+  });
+  REQUIRE_CODE(counted.status(), kAborted);
+  CHECK(quotas().List()->empty());
+}
+
+TEST_CASE_METHOD(CountFixture, "renames that fail do not prolong a count") {
+  int calls = 0;
+  const Status counted = Count([&](int call) {
+    calls = call;
+    if (call > 1000) return Status(StatusCode::kAborted, "goes on without end");
+    for (int i = 0; i < 10; ++i) {
+      REQUIRE_CODE(fs->Rename(Sub(i), "deep", Sub(9 - i), "deep", RenameMode::kReplace), kNotEmpty);
+    }
+    return Status::Ok();
+  });
+  REQUIRE_OK(counted);
+  CHECK(calls < 50);
+  CheckUsage();
+}
+
+TEST_CASE_METHOD(CountFixture, "a count ends although damaged directories form a cycle") {
+  const InodeNumber deep = RequireInode(*fs, "dir/0/deep");
+  const CookieEntry loop{Sub(0), 0040000, "loop"};
+  store.Close();
+  {
+    KvStoreOptions options;
+    options.path = MetadataPath(store.path());
+    options.ledger_path = LedgerPath(store.path());
+    auto kv = OpenRocksDbStore(store.env(), options);
+    REQUIRE_OK(kv);
+    REQUIRE_OK((*kv)->Write({{DirectoryCookieKey(deep, 1000), loop.Encode()}}));
+    REQUIRE_OK((*kv)->CloseCleanly());
+  }
+  fs = &store.Open();
+  const Status counted = Count([&](int call) {
+    return call < 1000 ? Status::Ok() : Status(StatusCode::kAborted, "goes on without end");
+  });
+  REQUIRE_OK(counted);
+  CHECK(Of(dir).files == 130);
+}
+
+TEST_CASE_METHOD(CountFixture, "a snapshot that is made during a count has no quota") {
+  const int at = GENERATE(0, 4, 11);
+  const Status counted = Count(
+      [&](int call) { return call == at ? fs->snapshots().Create("s").status() : Status::Ok(); });
+  REQUIRE_OK(counted);
+  CheckUsage();
+  REQUIRE_OK(TryMake(dir, "later"));
+  REQUIRE_OK(fs->snapshots().RollBack("s", "before", nullptr));
+  CHECK(quotas().List()->empty());
+  CHECK_FALSE(HasQuota(Sub(1)));
+  Recount(GENERATE(End::kClose, End::kCrash));
+  CHECK(quotas().List()->empty());
+  REQUIRE_OK(fs->snapshots().RollBack("before", "again", nullptr));
+  CHECK(quotas().List()->size() == 1);
   CheckUsage();
   Recount(End::kClose);
 }

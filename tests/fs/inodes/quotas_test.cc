@@ -65,5 +65,17 @@ TEST_CASE("one quota is counted at a time, and has no effect meanwhile") {
   REQUIRE_CODE(quotas.Reserve(kQuota, kOneFile).status(), kQuotaExceeded);
 }
 
+TEST_CASE("a count gets only directories that were moved for it") {
+  Quotas quotas;
+  REQUIRE(quotas.BeginCount(kQuota, {.directory = 2, .limits = {}}));
+  quotas.AddToCount(5);
+  // An earlier count, which a rollback has ended, may still run.
+  CHECK(quotas.TakeToCount(kQuota - 1).empty());
+  CHECK(quotas.TakeToCount(kQuota) == std::vector<InodeNumber>{5});
+  quotas.EndCount(kQuota);
+  quotas.AddToCount(6);
+  CHECK(quotas.TakeToCount(kQuota).empty());
+}
+
 }  // namespace
 }  // namespace siltfs::testing
