@@ -368,6 +368,7 @@ Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, const DaemonOptions& opt
 
 Status ServeStore(Env& env, const DaemonOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(const auto signals, TerminationSignals::Block());
+  IgnoreStatusRequests();
   SILTFS_ASSIGN_OR_RETURN(const Log log, MakeDaemonLog(options));
   const auto limit = RaiseFileLimit();
   if (!limit.ok()) log->warn("{}", limit.status().ToString());
