@@ -43,8 +43,8 @@ class CountingSource final : public ByteSource {
   uint64_t bytes_ = 0;
 };
 
-// Remembers whether the check failed. Otherwise a stream has ended too early, and nothing was
-// interrupted.
+// Remembers whether the check failed. If it did not, and does not afterwards (a stream has a check
+// of its own, which may have failed first), a stream has ended too early.
 class NotingCheck {
  public:
   explicit NotingCheck(const std::function<Status()>& check) : check_(check) {}
@@ -83,7 +83,7 @@ Result<Json> RunSend(FileSystem& file_system, const WantedSend& wanted, ByteSink
                                             .resume = wanted.resume,
                                             .answers = wanted.two_way ? answers : nullptr},
                                            counted, noting.function());
-  if (sent.status().Is(StatusCode::kInterrupted) && !noting.failed())
+  if (sent.status().Is(StatusCode::kInterrupted) && !noting.failed() && check().ok())
     return Status(StatusCode::kAborted, "the receiver's answers ended too early");
   if (!sent.ok()) return WithoutStoreCodes(std::move(sent).status());
   return Json{
@@ -100,7 +100,7 @@ Result<Json> RunReceive(FileSystem& file_system, KernelCache* cache, const Wante
   auto received = file_system.transfers().Receive(
       {.name = wanted.name, .answers = wanted.two_way ? answers : nullptr}, counted,
       noting.function());
-  if (received.status().Is(StatusCode::kInterrupted) && !noting.failed()) {
+  if (received.status().Is(StatusCode::kInterrupted) && !noting.failed() && check().ok()) {
     return Status(StatusCode::kAborted,
                   "the stream ended too early, or stalled; what has arrived is kept, and a stream "
                   "that is sent "

@@ -44,11 +44,13 @@ void TakeProgress(std::string& text, const LauncherWatch& watch) {
   }
 }
 
-// Returns the daemon's last message. Passes a request to end on to the daemon.
-std::string ReceiveReport(pid_t child, const Descriptor& fd, const LauncherWatch& watch) {
+// Returns the daemon's last message. Passes a request to end on to the daemon, and then sets
+// `told`.
+std::string ReceiveReport(pid_t child, const Descriptor& fd, const LauncherWatch& watch,
+                          bool& told) {
   std::string text;
   char bytes[1024];
-  for (bool told = false;;) {
+  while (true) {
     pollfd state{fd.get(), POLLIN, 0};
     const int ready = RetryInterrupted([&] { return poll(&state, 1, kPollMilliseconds); });
     if (!told && watch.interrupted && watch.interrupted()) {
@@ -73,14 +75,14 @@ std::string HowItEnded(int status) {
 }
 
 Result<DaemonStart> AwaitReport(pid_t child, Descriptor from_daemon, const LauncherWatch& watch) {
-  const std::string text = ReceiveReport(child, from_daemon, watch);
+  DaemonStart start;
+  start.role = DaemonRole::kLauncher;
+  const std::string text = ReceiveReport(child, from_daemon, watch, start.interrupted);
   Decoder report(AsBytes(text));
   const uint8_t kind = report.U8();
   const auto exit_code = static_cast<int>(report.U32());
   const std::string message(report.Text16());
 
-  DaemonStart start;
-  start.role = DaemonRole::kLauncher;
   if (report.Done() && kind == kReady) return start;
 
   // Wait for the failing daemon to exit, so that a retry does not find its locks still held.

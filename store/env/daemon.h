@@ -51,7 +51,8 @@ struct DaemonStart {
   DaemonRole role = DaemonRole::kDaemon;
   // For the launcher:
   int exit_code = 0;
-  std::string message;  // one sentence, empty when the daemon is ready
+  std::string message;       // one sentence, empty when the daemon is ready
+  bool interrupted = false;  // the daemon got SIGTERM, because LauncherWatch::interrupted was true
   // For the daemon, otherwise null:
   std::unique_ptr<DaemonReport> report;
 };

@@ -343,6 +343,7 @@ bool LocalStream::PeerHasLeft() const {
 }
 
 bool LocalStream::PeerHasSentMore() const {
+  if (!buffer_.empty()) return true;
   char byte = 0;
   return recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }

@@ -72,7 +72,8 @@ class LocalStream {
   // Whether the peer has closed the stream, or has ended. A peer that only finished writing has not
   // left. May be called from any thread.
   bool PeerHasLeft() const;
-  // Whether the peer has sent bytes that were not received yet. May be called from any thread.
+  // Whether the peer has sent bytes that this side has not taken yet. May be called from any thread
+  // while none reads.
   bool PeerHasSentMore() const;
   // The user of the peer process when it connected or listened.
   Result<uint32_t> PeerUid() const;

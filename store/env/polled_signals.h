@@ -3,7 +3,8 @@
 // During the object's lifetime, SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked in the thread that
 // made it and, by inheritance, in threads started later. So make the object before all other
 // threads, and destroy it on the same thread. The destructor drops pending signals; SIGUSR1 stays
-// ignored from then on. Thread-safety: all calls from any thread.
+// ignored from then on. SIGINT and SIGHUP have no effect if the process ignores them, as under
+// nohup(1). Thread-safety: all calls from any thread.
 #pragma once
 
 #include <memory>

@@ -1,20 +1,18 @@
 #include <signal.h>
 
 #include <atomic>
-#include <initializer_list>
 
 #include "store/env/polled_signals.h"
 #include "store/env/posix_error.h"
+#include "store/env/posix_signals.h"
 
 namespace siltfs {
 namespace {
 
-constexpr std::initializer_list<int> kTermination = {SIGINT, SIGTERM, SIGHUP};
-
-sigset_t SetOf(std::initializer_list<int> signals) {
+sigset_t StatusSignal() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : signals) sigaddset(&set, signal);
+  sigaddset(&set, SIGUSR1);
   return set;
 }
 
@@ -25,7 +23,8 @@ bool TakePending(const sigset_t& set) {
 
 class PosixPolledSignals final : public PolledSignals {
  public:
-  explicit PosixPolledSignals(const sigset_t& before) : before_(before) {}
+  PosixPolledSignals(const sigset_t& termination, const sigset_t& before)
+      : before_(before), termination_(termination) {}
   // Drops pending signals, which would end the process if they were delivered now.
   ~PosixPolledSignals() override {
     while (TakePending(termination_)) {
@@ -42,21 +41,22 @@ class PosixPolledSignals final : public PolledSignals {
 
  private:
   const sigset_t before_;
-  const sigset_t termination_ = SetOf(kTermination);
-  const sigset_t status_ = SetOf({SIGUSR1});
+  const sigset_t termination_;
+  const sigset_t status_ = StatusSignal();
   std::atomic<bool> requested_{false};
 };
 
 }  // namespace
 
 Result<std::unique_ptr<PolledSignals>> PolledSignals::Block() {
-  sigset_t set = SetOf(kTermination);
+  const sigset_t termination = TerminationSet();
+  sigset_t set = termination;
   sigaddset(&set, SIGUSR1);
   sigset_t before;
   if (const int error = pthread_sigmask(SIG_BLOCK, &set, &before); error != 0) {
     return PosixError("block signals", error);
   }
-  return std::unique_ptr<PolledSignals>(new PosixPolledSignals(before));
+  return std::unique_ptr<PolledSignals>(new PosixPolledSignals(termination, before));
 }
 
 }  // namespace siltfs

@@ -17,6 +17,7 @@
 
 #include "store/env/posix_descriptor.h"
 #include "store/env/posix_error.h"
+#include "store/env/posix_signals.h"
 #include "store/env/process.h"
 
 namespace siltfs {
@@ -139,6 +140,8 @@ void RunWhenIdle() {
   syscall(SYS_ioprio_set, kWhoProcess, kThisThread, kIdleClass);
 }
 
+void IgnoreStatusRequests() { signal(SIGUSR1, SIG_IGN); }
+
 bool StandardErrorIsTerminal() { return isatty(STDERR_FILENO) != 0; }
 
 Status WriteToDescriptor(int descriptor, std::string_view text) {
@@ -179,9 +182,7 @@ void PrepareForStore() {
 }
 
 Result<std::unique_ptr<TerminationSignals>> TerminationSignals::Block() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+  const sigset_t set = TerminationSet();
   Descriptor signals(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals.valid()) return PosixError("wait for signals", errno);
   Descriptor cancelled(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -44,9 +44,14 @@ void PrepareForStore();
 // system refuses.
 void RunWhenIdle();
 
-// Waits for SIGINT, SIGTERM and SIGHUP instead of being interrupted by them. During the object's
-// lifetime, these signals are blocked in the thread that made it and, by inheritance, in threads
-// started later. So make the object before all other threads, and destroy it on the same thread.
+// From now on SIGUSR1 does not end this process. Commands print their progress at this signal, so
+// users send it to all processes of the program.
+void IgnoreStatusRequests();
+
+// Waits for SIGINT, SIGTERM and SIGHUP instead of being interrupted by them. SIGINT and SIGHUP stay
+// ignored if the process ignores them (posix_signals.h). During the object's lifetime, these
+// signals are blocked in the thread that made it and, by inheritance, in threads started later. So
+// make the object before all other threads, and destroy it on the same thread.
 // Thread-safety: Wait from one thread; Request and Cancel from any.
 class TerminationSignals {
  public:

@@ -2,8 +2,8 @@
 // and knows when it stands there.
 //
 // SILTFS_TEST_GATE names a directory. While it has the file "shut", whose text is "CALL PART",
-// calls of this kind on files with this part in their paths wait: CALL is "pread" or "sync" (fsync
-// and fdatasync). The first call that waits makes the file "reached".
+// calls of this kind on files with this part in their paths wait: CALL is "pread", "sync" (fsync
+// and fdatasync) or "syncfs". The first call that waits makes the file "reached".
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/types.h>
@@ -76,6 +76,12 @@ int fsync(int file) {
 int fdatasync(int file) {
   static const auto original = Original<int (*)(int)>("fdatasync");
   Pass("sync", file);
+  return original(file);
+}
+
+int syncfs(int file) {
+  static const auto original = Original<int (*)(int)>("syncfs");
+  Pass("syncfs", file);
   return original(file);
 }
 

@@ -200,7 +200,7 @@ for enough in 1 5 10 20 30; do
 done
 import 0 "$src" "$mnt/h"
 same_trees "$src" "$mnt/h/"
-"$siltfs" import "$src" "$mnt/i" >/dev/null 2>&1 &
+env --default-signal=INT "$siltfs" import "$src" "$mnt/i" >/dev/null 2>&1 &
 client=$!
 until [[ -e $mnt/i/src ]]; do kill -0 $client 2>/dev/null || break; done
 kill -INT $client

@@ -99,9 +99,9 @@ check_row() {
   echo "$call" >"$gate/shut"
   local preload=()
   if [[ $place != daemon ]]; then preload=(LD_PRELOAD="$library" SILTFS_TEST_GATE="$gate"); fi
-  # With job control, a command in the background does not ignore SIGINT.
+  # With job control, a command in the background does not ignore SIGINT, unless this script does.
   set -m
-  eval "exec env \"\${preload[@]}\" $command" >"$work/output" 2>"$work/err" </dev/null &
+  eval "exec env --default-signal=INT \"\${preload[@]}\" $command" >"$work/output" 2>"$work/err" </dev/null &
   pid=$!
   set +m
   interrupt
@@ -132,6 +132,15 @@ while IFS= read -r row; do
 done <"$table"
 ((rows >= least_rows)) || fail "the table has only $rows rows"
 
+step "a request for the progress of all commands ends no daemon"
+rm -rf "$store" "$gate"/*
+cp -a "$template" "$store"
+siltfs mount "$store" "$mnt" -o "nogc,io_uring=off,log=$work/log" 2>/dev/null
+daemon=$(siltfs stat "$mnt" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["pid"])')
+kill -USR1 "$daemon"
+siltfs sync "$mnt" || fail "the daemon does not answer any more"
+siltfs umount "$mnt"
+
 step "the daemon completes what goes on, and nothing is lost"
 # A rollback of a mounted store goes on after the interruption of its command.
 rm -rf "$store" "$gate"/*
@@ -142,7 +151,8 @@ siltfs sync "$mnt"
 place=daemon call="sync /" name="snapshot rollback" progress=. command="siltfs snapshot rollback"
 echo "$call" >"$gate/shut"
 set -m
-siltfs snapshot rollback "$mnt" two --keep-as before >"$work/output" 2>"$work/err" </dev/null &
+env --default-signal=INT \
+  siltfs snapshot rollback "$mnt" two --keep-as before >"$work/output" 2>"$work/err" </dev/null &
 pid=$!
 set +m
 interrupt
@@ -157,7 +167,7 @@ mkfifo "$work/stream"
 sleep 1000 >"$work/stream" & # keeps the stream open, and sends nothing
 sender=$!
 set -m
-siltfs receive "$mnt" <"$work/stream" >"$work/output" 2>"$work/err" &
+env --default-signal=INT,HUP siltfs receive "$mnt" <"$work/stream" >"$work/output" 2>"$work/err" &
 pid=$!
 set +m
 name=receive progress=MiB command="siltfs receive"

@@ -10,6 +10,7 @@
 #include "fs/interface/file_system.h"
 #include "fs/open/store_layout.h"
 #include "store/env/polled_signals.h"
+#include "store/env/process.h"
 #include "store/superblock/superblock.h"
 #include "tests/support/catch.h"
 #include "tests/support/temporary_directory.h"
@@ -376,13 +377,48 @@ TEST_CASE("fsck -C writes progress in lines of four words") {
   CHECK(parts == std::set<unsigned>{1, 3, 4});  // part 2 needs segments, and there are none
 }
 
+// The signal has this action while the object exists. The test may itself have been started in the
+// background, where signals are ignored.
+class SignalAction {
+ public:
+  explicit SignalAction(int number, void (*action)(int) = SIG_DFL)
+      : number_(number), before_(signal(number, action)) {}
+  ~SignalAction() { signal(number_, before_); }
+  SignalAction(const SignalAction&) = delete;
+  SignalAction& operator=(const SignalAction&) = delete;
+
+ private:
+  const int number_;
+  void (*const before_)(int);
+};
+
+// As under nohup(1), or in the background of a shell without job control.
+TEST_CASE("Signals that the process ignores interrupt no command") {
+  const int number = GENERATE(SIGINT, SIGHUP);
+  const SignalAction action(number, SIG_IGN);
+  {
+    auto polled = PolledSignals::Block();
+    REQUIRE_OK(polled);
+    REQUIRE(raise(number) == 0);
+    CHECK_FALSE((*polled)->TerminationRequested());
+    REQUIRE(raise(SIGTERM) == 0);
+    CHECK((*polled)->TerminationRequested());
+  }
+  auto waited = TerminationSignals::Block();
+  REQUIRE_OK(waited);
+  REQUIRE(raise(number) == 0);
+  CHECK_FALSE((*waited)->Pending());
+}
+
 TEST_CASE("an interrupted fsck exits with 32, and SIGUSR1 prints its state") {
   const Store store;
+  const int signal_number = GENERATE(SIGINT, SIGTERM, SIGHUP);
+  const SignalAction action(signal_number);
   // The signal is blocked on this thread, so that it is pending for the command.
   auto signals = PolledSignals::Block();
   REQUIRE_OK(signals);
   SECTION("interrupted") {
-    REQUIRE(raise(GENERATE(SIGINT, SIGTERM, SIGHUP)) == 0);
+    REQUIRE(raise(signal_number) == 0);
     const Outcome outcome = Run({"siltfs", "fsck", store.path()});
     CHECK(outcome.code == 32);
     CHECK(outcome.out.empty());

@@ -167,6 +167,20 @@ TEST_CASE("no report and no metrics take the place of a file of the store") {
   }
   CHECK(TextOf(store + "/superblock.0") == superblock);
   CHECK(Run({"siltfs", "report", store, "-o", store + ".html"}).code == 0);
+  // The daemon of a mounted store goes on if the directory is moved, and the mount table has the
+  // old path. The files of other stores are kept, too.
+  const std::string other = directory / "other";
+  MakeStore(other);
+  const std::string kept = TextOf(other + "/superblock.0");
+  for (const std::string& file : {other + "/superblock.0", other + "/meta/page.html"}) {
+    INFO(file);
+    const Outcome report = Run({"siltfs", "report", store, "-o", file});
+    CHECK(report.code == 2);
+    CHECK(Has(report.err, "is in the store's own directory"));
+    CHECK(Run({"siltfs", "metrics", store, "--output", file}).code == 2);
+    CHECK(Run({"siltfs", "metrics", directory / "none", "--output", file}).code == 2);
+  }
+  CHECK(TextOf(other + "/superblock.0") == kept);
 }
 
 TEST_CASE("a hostile path of a store injects no markup") {

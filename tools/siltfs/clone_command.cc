@@ -115,7 +115,10 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   if (!command.ok()) return Fail(surroundings, command.status());
   const auto begin = std::chrono::steady_clock::now();
   const auto places = Resolve(arguments);
-  if (!places.ok()) return Fail(surroundings, places.status());
+  if (!places.ok()) {
+    (*command)->End();
+    return Fail(surroundings, places.status());
+  }
   Cloner cloner;
   (*command)->OnInterruption([&cloner] { cloner.Interrupt(); });
   (*command)->Observe([&cloner] { return WorkProgress{"files", cloner.files(), 0}; });

@@ -113,19 +113,21 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
   };
   const auto recompress = control::Interruptible(
       [&maintenance, &options] { return RecompressStore(maintenance, options.store); },
-      [&maintenance] { maintenance.InterruptRecompression(); });
-  const auto collect = [&maintenance, &options](bool dry_run) {
+      control::MakeInterruption([&maintenance] { maintenance.InterruptRecompression(); }));
+  const auto end_collecting =
+      control::MakeInterruption([&maintenance] { maintenance.InterruptCollecting(); });
+  const auto collect = [&maintenance, &options, end_collecting](bool dry_run) {
     return control::Interruptible(
         [&maintenance, &options, dry_run] {
           return CollectGarbageOf(maintenance, options.store, dry_run);
         },
-        [&maintenance] { maintenance.InterruptCollecting(); });
+        end_collecting);
   };
   const auto scrub = control::Interruptible(
       [&maintenance, &options] {
         return ScrubStore(maintenance, options.store, ScrubMode::kGentle);
       },
-      [&maintenance] { maintenance.InterruptScrub(); });
+      control::MakeInterruption([&maintenance] { maintenance.InterruptScrub(); }));
   const auto stop_scrub = [&maintenance]() -> Result<Json> {
     maintenance.InterruptScrub();
     return Json();
@@ -366,6 +368,7 @@ Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, const DaemonOptions& opt
 
 Status ServeStore(Env& env, const DaemonOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(const auto signals, TerminationSignals::Block());
+  IgnoreStatusRequests();
   SILTFS_ASSIGN_OR_RETURN(const Log log, MakeDaemonLog(options));
   const auto limit = RaiseFileLimit();
   if (!limit.ok()) log->warn("{}", limit.status().ToString());

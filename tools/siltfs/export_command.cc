@@ -70,7 +70,10 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   if (!command.ok()) return Fail(surroundings, command.status());
   const auto begin = std::chrono::steady_clock::now();
   auto resolved = Resolve(arguments, **command);
-  if (!resolved.ok()) return Fail(surroundings, resolved.status());
+  if (!resolved.ok()) {
+    (*command)->End();
+    return Fail(surroundings, resolved.status());
+  }
   Json errors = Json::array();
   const auto report = [&](const std::string& path, const std::string& cause) {
     (*command)->Print([&] { Say(surroundings, path + ": " + cause); });

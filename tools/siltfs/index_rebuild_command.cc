@@ -61,12 +61,12 @@ void Print(const std::string& store, const RebuiltIndex& rebuilt, bool json,
 }
 
 ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+  const Result<std::string> store = StoreAt(arguments.place);
+  if (!store.ok()) return Fail(surroundings, store.status());
   const auto command = LongCommand::Begin(
       surroundings,
       {.command = "index rebuild", .subject = arguments.place, .quiet = arguments.quiet});
   if (!command.ok()) return Fail(surroundings, command.status());
-  const Result<std::string> store = StoreAt(arguments.place);
-  if (!store.ok()) return Fail(surroundings, store.status());
   PrepareForStore();
   const auto rebuilt =
       OpenWhenFree(*store, [&] { return Rebuild(*store, surroundings, **command); });

@@ -33,12 +33,13 @@ struct Arguments {
 // Counts findings, and prints or keeps them.
 class Findings {
  public:
-  Findings(bool json, std::ostream& out) : json_(json), out_(out) {}
+  Findings(bool json, std::ostream& out, LongCommand& command)
+      : json_(json), out_(out), command_(command) {}
 
   void Add(const IndexFinding& finding) {
     ++count_;
     if (!json_) {
-      out_ << finding.code << ": " << Printable(finding.text) << "\n";
+      command_.Print([&] { out_ << finding.code << ": " << Printable(finding.text) << "\n"; });
     } else if (listed_.size() < kMostListed) {
       listed_.push_back({{"code", finding.code},
                          {"path", finding.path},
@@ -53,6 +54,7 @@ class Findings {
  private:
   const bool json_;
   std::ostream& out_;
+  LongCommand& command_;
   uint64_t count_ = 0;
   Json listed_ = Json::array();
 };
@@ -96,8 +98,11 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   });
   const Result<StoreIndex> opened =
       OpenWhenFree(*store, [&] { return OpenStoreIndexReadOnly(surroundings.env, *store); });
-  if (!opened.ok()) return Fail(surroundings, ExplainLock(opened.status(), *store));
-  Findings findings(arguments.json, surroundings.out);
+  if (!opened.ok()) {
+    (*command)->End();
+    return Fail(surroundings, ExplainLock(opened.status(), *store));
+  }
+  Findings findings(arguments.json, surroundings.out, **command);
   const Status verified = Verify(*opened, *store, findings);
   (*command)->OnInterruption({});
   (*command)->End();

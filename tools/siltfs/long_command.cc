@@ -14,6 +14,7 @@ using Json = nlohmann::json;
 
 constexpr std::chrono::milliseconds kInterval{50};  // between two looks at the signals
 constexpr int kTurnsBetweenLooks = 6;               // at the work
+constexpr int kTurnsBeforeFirst = 18;  // a command that takes less than a second shows nothing
 constexpr std::chrono::seconds kPatienceOfLook{1};
 
 // The names of steps. A daemon of another version may have others.
@@ -92,10 +93,11 @@ void LongCommand::Run() {
   for (int turns = 0; !ended_; ++turns) {
     changed_.WaitFor(mutex_, kInterval);
     if (ended_) return;
-    if (signals_->TerminationRequested()) interrupted_ = true;
+    if (signals_->TerminationRequested() && !interrupted_.exchange(true)) display_.Clear();
     if (interrupted_ && action_) action_();
     const bool asked = signals_->TakeStatusRequest();
-    if (asked || turns % kTurnsBetweenLooks == 0) Show(asked);
+    const bool due = turns >= kTurnsBeforeFirst && turns % kTurnsBetweenLooks == 0;
+    if (asked || due) Show(asked);
   }
 }
 

@@ -52,7 +52,8 @@ class LongCommand {
   // Replaces `look`. Returns when the previous one no longer runs; an empty one looks nowhere.
   void Observe(Look look) SILTFS_EXCLUDES(mutex_);
   // Replaces the action that a signal causes. The action is repeated, because what it ends may not
-  // have begun. Returns when the previous one no longer runs; an empty one does nothing.
+  // have begun. Returns when the previous one no longer runs; an empty one does nothing. No bar is
+  // shown when the action is called first, so it may print, and end the process.
   void OnInterruption(std::function<void()> action) SILTFS_EXCLUDES(mutex_);
   // Keeps the progress away while the caller prints.
   void Print(const std::function<void()>& print) SILTFS_EXCLUDES(mutex_);

@@ -34,14 +34,14 @@ Status Write(const Arguments& arguments, const std::string& text, Surroundings& 
 // monitoring system nor the log of a timer shows old values as new.
 ExitCode Print(const Arguments& arguments, Surroundings& surroundings) {
   const auto address = AddressAt(arguments.place);
-  if (arguments.output && address.ok()) {
-    const Status outside = CheckOutsideStore(*arguments.output, address->store);
+  const std::string store = address.ok() ? address->store : arguments.place;
+  if (arguments.output) {
+    const Status outside = CheckOutsideStore(*arguments.output, store);
     if (!outside.ok()) return Fail(surroundings, outside);
   }
   const Result<nlohmann::json> statistics =
       address.ok() ? ReadMonitoredStatistics(surroundings.env, *address)
                    : Result<nlohmann::json>(address.status());
-  const std::string store = address.ok() ? address->store : arguments.place;
   const Status written = Write(
       arguments,
       FormatMetrics(store, statistics.ok() ? *statistics : nlohmann::json(),

@@ -146,11 +146,8 @@ class LaunchDisplay {
                 },
             .interrupted = [this] { return command_->interrupted(); }};
   }
-  // Whether a signal has asked this process to end.
-  bool End() {
-    if (!command_) return false;
-    command_->End();
-    return command_->interrupted();
+  void End() {
+    if (command_) command_->End();
   }
 
  private:
@@ -161,19 +158,24 @@ class LaunchDisplay {
 };
 
 std::optional<ExitCode> ServeInBackground(DaemonOptions options, Surroundings& surroundings) {
+  // The terminal sends its signals to both processes. Neither may end before its report, so they
+  // are blocked from before the fork until the report was sent.
+  const auto signals = TerminationSignals::Block();
+  if (!signals.ok()) return Fail(surroundings, signals.status());
   LaunchDisplay display(options, surroundings);
   auto start = BecomeDaemon([&display] { return display.Begin(); });
   if (!start.ok()) return Fail(surroundings, ExitCode::kFailed, start.status().ToString());
   if (start->role == DaemonRole::kLauncher) {
-    const bool interrupted = display.End();
+    display.End();
     const auto code = static_cast<ExitCode>(start->exit_code);
-    if (interrupted && code == ExitCode::kDone) {
+    // A signal that came too late to be passed on has not ended the mount.
+    if (start->interrupted && code == ExitCode::kDone) {
       return Fail(surroundings,
                   Status(StatusCode::kInterrupted,
                          "was interrupted; its daemon unmounts it again, and nothing is lost")
                       .At(options.mountpoint));
     }
-    if (MayAttach(options, code)) return std::nullopt;
+    if (!start->interrupted && MayAttach(options, code)) return std::nullopt;
     if (!start->message.empty()) return Fail(surroundings, code, start->message);
     if (code == ExitCode::kDone) TellOfRings(options.mount, surroundings);
     return code;

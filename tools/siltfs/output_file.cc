@@ -1,17 +1,40 @@
 #include "tools/siltfs/output_file.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "store/env/mountpoint.h"
 
 namespace siltfs {
+namespace {
+
+// The name alone shows a store: the superblock may be damaged.
+bool HasSuperblock(const std::filesystem::path& directory) {
+  const auto has = [&directory](const char* name) {
+    std::error_code unreadable;
+    return std::filesystem::exists(directory / name, unreadable);
+  };
+  return has("superblock.0") || has("superblock.1");
+}
+
+}  // namespace
 
 Status CheckOutsideStore(const std::string& file, const std::string& store) {
   const size_t slash = file.rfind('/');
-  const auto directory = AbsolutePath(slash == std::string::npos ? "." : file.substr(0, slash + 1));
-  if (!directory.ok()) {
-    directory.status().IgnoreError("the function that writes the file reports it");
+  const auto found = AbsolutePath(slash == std::string::npos ? "." : file.substr(0, slash + 1));
+  if (!found.ok()) {
+    found.status().IgnoreError("the function that writes the file reports it");
     return Status::Ok();
   }
-  if (!(*directory + "/").starts_with(store + "/")) return Status::Ok();
+  bool inside = (*found + "/").starts_with(store + "/");
+  // The path of the store may be another one: it may be mounted at a second place, or have moved.
+  std::filesystem::path directory = *found;
+  while (!inside) {
+    inside = HasSuperblock(directory);
+    if (directory == directory.parent_path()) break;
+    directory = directory.parent_path();
+  }
+  if (!inside) return Status::Ok();
   return Status(StatusCode::kInvalidArgument,
                 "is in the store's own directory; name a file elsewhere")
       .At(file);

@@ -10,8 +10,8 @@
 namespace siltfs {
 
 // kInvalidArgument if the file is, or would be, in the store's directory (an absolute path without
-// symbolic links): it could take the place of one of the store's files. Other errors of the path
-// are left to the function that writes the file.
+// symbolic links), or in that of another store: it could take the place of one of the store's
+// files. Other errors of the path are left to the function that writes the file.
 Status CheckOutsideStore(const std::string& file, const std::string& store);
 
 }  // namespace siltfs

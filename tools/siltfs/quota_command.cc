@@ -142,6 +142,16 @@ Status SyncBefore(const Place& place) {
   return lost ? Status::Ok() : synced;
 }
 
+// Finds the directory, sets its limits, and returns the quota.
+Result<Json> SetLimits(const Arguments& arguments, Place& place, LongCommand& command) {
+  SILTFS_ASSIGN_OR_RETURN(place, Find(arguments.directory));
+  SILTFS_RETURN_IF_ERROR(SyncBefore(place));
+  SILTFS_RETURN_IF_ERROR(command.Check());
+  SILTFS_ASSIGN_OR_RETURN(Json wanted, LimitsOf(arguments, place.inode));
+  command.Observe(LookAtCount(place));
+  return Ask(place, std::move(wanted), command.WhileItRuns("its daemon ends the count soon"));
+}
+
 ExitCode Set(const Arguments& arguments, Surroundings& surroundings) {
   // A wrong limit must not depend on the directory.
   const auto valid = LimitsOf(arguments, 0);
@@ -154,22 +164,15 @@ ExitCode Set(const Arguments& arguments, Surroundings& surroundings) {
       surroundings,
       {.command = "quota set", .subject = arguments.directory, .quiet = arguments.quiet});
   if (!command.ok()) return Fail(surroundings, command.status());
-  const auto place = Find(arguments.directory);
-  if (!place.ok()) return Fail(surroundings, place.status());
-  const Status synced = SyncBefore(*place);
-  if (!synced.ok()) return FailAt(surroundings, synced, arguments.directory);
-  const auto wanted = LimitsOf(arguments, place->inode);
-  if (!wanted.ok()) return Fail(surroundings, wanted.status());
-  (*command)->Observe(LookAtCount(*place));
-  const Result<Json> quota =
-      Ask(*place, *wanted, (*command)->WhileItRuns("its daemon ends the count soon"));
+  Place place;
+  const Result<Json> quota = SetLimits(arguments, place, **command);
   (*command)->End();
   if (!quota.ok()) {
     return FailAt(surroundings,
                   ExplainInterruption(quota.status(), "the directory's quota has not changed"),
                   arguments.directory);
   }
-  return Print(surroundings, arguments, *place, *quota);
+  return Print(surroundings, arguments, place, *quota);
 }
 
 ExitCode Remove(const Arguments& arguments, Surroundings& surroundings) {

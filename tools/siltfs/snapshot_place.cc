@@ -29,6 +29,7 @@ class MountedPlace final : public SnapshotPlace {
 
   Result<Json> Run(const Json& arguments) override {
     SILTFS_RETURN_IF_ERROR(CheckSnapshotArguments(arguments));
+    SILTFS_RETURN_IF_ERROR(command_.Check());
     // A rollback cannot be interrupted: programs would find a mixture of two states.
     const auto patience =
         arguments.value("action", "") == "rollback"
@@ -100,6 +101,7 @@ class OpenedPlace final : public SnapshotPlace {
       : file_system_(file_system), command_(command) {}
 
   Result<Json> Run(const Json& arguments) override {
+    SILTFS_RETURN_IF_ERROR(command_.Check());
     return RunSnapshotCommand(file_system_, nullptr, arguments,
                               [this] { return command_.Check(); });
   }

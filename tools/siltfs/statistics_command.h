@@ -1,6 +1,6 @@
-// Code shared by `siltfs stat`, `siltfs index stat` and `siltfs settle`. If the store is mounted,
-// it asks the daemon for the command's result; otherwise this process computes the result from the
-// store's files. Then it prints the result as text or JSON.
+// Code shared by `siltfs stat` and `siltfs index stat`. If the store is mounted, it asks the daemon
+// for the command's result; otherwise this process computes the result from the store's files. Then
+// it prints the result as text or JSON.
 #pragma once
 
 #include <functional>

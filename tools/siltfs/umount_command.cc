@@ -82,7 +82,7 @@ Result<Afterwards> AwaitEndOfMount(const DaemonAddress& address, const control::
 // The live files were unmounted, but the daemon goes on. Makes everything durable, as its end
 // would. An empty value if the daemon ends after all.
 std::optional<ExitCode> SyncAfterUnmount(const DaemonAddress& address, Surroundings& surroundings,
-                                         const LongCommand& command) {
+                                         LongCommand& command) {
   const Status synced =
       control::Ask(address, "sync",
                    command.WhileItRuns("it is unmounted, and its daemon goes on making everything "
@@ -90,6 +90,7 @@ std::optional<ExitCode> SyncAfterUnmount(const DaemonAddress& address, Surroundi
                                        std::chrono::milliseconds(0)))
           .status();
   if (control::IsGone(synced)) return std::nullopt;
+  command.End();
   if (synced.Is(StatusCode::kInterrupted)) return Fail(surroundings, synced);
   if (!synced.ok()) return Fail(surroundings, ExitCode::kFailed, synced.ToString());
   const auto daemon = control::Identify(address);
@@ -155,11 +156,30 @@ ExitCode UnmountWithoutDaemon(const DaemonAddress& address, const Status& why, b
                   .At(address.mountpoint));
 }
 
+// An interruption has its own exit code, all else has the general one.
+ExitCode FailUnmount(Surroundings& surroundings, const Status& status) {
+  if (status.Is(StatusCode::kInterrupted)) return Fail(surroundings, status);
+  return Fail(surroundings, ExitCode::kFailed, status.ToString());
+}
+
+// Registers as a waiter before the unmount. After the unmount the daemon may end before this
+// process could register, and could then not report to it.
+Result<control::Waiter> Register(const DaemonAddress& address, const LongCommand& command) {
+  control::Patience patience;
+  patience.interrupted = [&command] { return command.interrupted(); };
+  patience.unwanted = std::chrono::milliseconds(0);
+  patience.afterwards = "nothing has changed";
+  auto waiter = control::Waiter::Register(address, patience);
+  // The signal may have come too late for the daemon's answer.
+  if (waiter.ok() && !command.Check().ok())
+    return Status(StatusCode::kInterrupted, "was interrupted; " + patience.afterwards)
+        .At(address.mountpoint);
+  return waiter;
+}
+
 ExitCode UnmountStore(const UmountRequest& request, Surroundings& surroundings) {
   const std::string& path = request.mountpoint;
-  const auto fail = [&](const Status& status) {
-    return Fail(surroundings, ExitCode::kFailed, status.ToString());
-  };
+  const auto fail = [&](const Status& status) { return FailUnmount(surroundings, status); };
   const auto mounted = FindMount(path);
   if (!mounted.ok()) return fail(mounted.status());
   if (!*mounted)
@@ -173,10 +193,14 @@ ExitCode UnmountStore(const UmountRequest& request, Surroundings& surroundings) 
   const auto command = LongCommand::Begin(
       surroundings, {.command = "umount", .subject = path, .quiet = !surroundings.err_is_terminal});
   if (!command.ok()) return fail(command.status());
-  // Register as a waiter before the unmount. After the unmount the daemon may end before this
-  // process could register, and could then not report to it.
-  auto waiter = control::Waiter::Register(address);
+  const auto stop = [&](const Status& status) {
+    (*command)->End();
+    return fail(status);
+  };
+  auto waiter = Register(address, **command);
   if (!waiter.ok()) {
+    (*command)->End();
+    if (waiter.status().Is(StatusCode::kInterrupted)) return fail(waiter.status());
     const bool does_not_answer =
         waiter.status().path() == address.mountpoint && waiter.status().Is(StatusCode::kIoError);
     if (does_not_answer && request.force) return AbortSilentMount(address, surroundings);
@@ -186,9 +210,9 @@ ExitCode UnmountStore(const UmountRequest& request, Surroundings& surroundings) 
   }
   const auto served = ServedMountOf(address, waiter->identity());
   const Status unmounted = UnmountFuse(address.mountpoint);
-  if (!unmounted.ok()) return fail(unmounted);
+  if (!unmounted.ok()) return stop(unmounted);
   const auto afterwards = AwaitEndOfMount(address, waiter->identity(), served);
-  if (!afterwards.ok()) return fail(afterwards.status());
+  if (!afterwards.ok()) return stop(afterwards.status());
   if (*afterwards == Afterwards::kDaemonGoesOn) {
     if (!served->snapshot.empty()) return ExitCode::kDone;
     if (const auto done = SyncAfterUnmount(address, surroundings, **command)) return *done;
@@ -205,9 +229,7 @@ ExitCode UnmountStore(const UmountRequest& request, Surroundings& surroundings) 
     });
   };
   const Status ended = waiter->Wait(patience);
-  (*command)->End();
-  if (ended.Is(StatusCode::kInterrupted)) return Fail(surroundings, ended);
-  return ended.ok() ? ExitCode::kDone : fail(ended);
+  return ended.ok() ? ExitCode::kDone : stop(ended);
 }
 
 }  // namespace

@@ -82,6 +82,7 @@ Outcome RunCommand(const std::function<void(DaemonSide)>& daemon,
     if (!start.ok()) _exit(98);
     if (start->role == DaemonRole::kLauncher) {
       Say(from_launcher.ends[1], start->message);
+      if (start->interrupted) Say(from_launcher.ends[1], " after SIGTERM");
       _exit(start->exit_code);
     }
     from_launcher.Close(1);
@@ -193,7 +194,7 @@ TEST_CASE("the launcher passes an interruption on to the daemon, and waits for i
         return LauncherWatch{.interrupted = [] { return true; }};
       });
   REQUIRE(outcome.exit_code == 130);
-  REQUIRE(outcome.launcher_said == "interrupted");
+  REQUIRE(outcome.launcher_said == "interrupted after SIGTERM");
 }
 
 TEST_CASE("a daemon reports once") {
