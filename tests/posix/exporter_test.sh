@@ -14,6 +14,7 @@ mkdir "$other_mnt"
 
 # Starts an exporter, and sets `exporter` to its process and `address` to where it listens.
 start_exporter() { # ADDRESS
+  : >"$work/exporter" # the exporter before may have written there
   "$siltfs" metrics --listen "$1" 2>"$work/exporter" &
   exporter=$!
   local i
