@@ -107,7 +107,7 @@ before=$(counts)
 interrupted=0
 for delay in 0.02 0.05 0.1 0.15 0.2 0.3; do
   code=0
-  timeout --signal=INT "$delay" "$siltfs" clone "$mnt/many" "$mnt/stopped" >"$work/out" 2>"$work/err" || code=$?
+  env --default-signal=INT timeout --signal=INT "$delay" "$siltfs" clone "$mnt/many" "$mnt/stopped" >"$work/out" 2>"$work/err" || code=$?
   if [[ -e $mnt/stopped ]]; then
     rm -r "$mnt/stopped"
   else

@@ -174,7 +174,7 @@ for command in du find-duplicates; do
     ((interrupted < 3)) || break
     delay=$(printf '0.%03d' "$milliseconds")
     code=0
-    timeout --preserve-status --signal=INT "$delay" "$siltfs" "$command" "$mnt" >"$work/out" 2>"$work/err" || code=$?
+    env --default-signal=INT timeout --preserve-status --signal=INT "$delay" "$siltfs" "$command" "$mnt" >"$work/out" 2>"$work/err" || code=$?
     case $code in
       0) ;;
       130) interrupted=$((interrupted + 1)) ;;

@@ -65,7 +65,7 @@ code=0
 for signal in INT TERM HUP; do
   for delay in 0 0.002 0.005 0.01 0.02 0.04; do
     code=0
-    timeout --signal="$signal" --kill-after=60 "0$delay" "$siltfs" report "$mnt" -o "$work/page.html" 2>"$work/err" || code=$?
+    env --default-signal=INT,HUP timeout --signal="$signal" --kill-after=60 "0$delay" "$siltfs" report "$mnt" -o "$work/page.html" 2>"$work/err" || code=$?
     # timeout ends with 124 after it has sent a signal.
     [[ $code == 0 || $code == 124 || $code == 130 ]] || fail "interrupted: $code: $(cat "$work/err")"
     [[ $(cat "$work/page.html") == old || $(tail -1 "$work/page.html") == "</html>" ]] || fail "half a page"

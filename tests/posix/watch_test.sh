@@ -12,7 +12,7 @@ watching=0
 # Runs siltfs stat --watch in the background, with its output in $work/out and $work/err.
 watch() { # ARGUMENT...
   : >"$work/out"
-  "$siltfs" stat --watch 0.2 "$@" >"$work/out" 2>"$work/err" &
+  env --default-signal=INT "$siltfs" stat --watch 0.2 "$@" >"$work/out" 2>"$work/err" &
   watching=$!
 }
 lines() { wc -l <"$work/out"; }

@@ -36,7 +36,7 @@ ExitCode Print(const Arguments& arguments, Surroundings& surroundings) {
   const auto address = AddressAt(arguments.place);
   const std::string store = address.ok() ? address->store : arguments.place;
   if (arguments.output) {
-    const Status outside = CheckOutsideStore(*arguments.output, store);
+    const Status outside = CheckOutsideStore(surroundings.env, *arguments.output, store);
     if (!outside.ok()) return Fail(surroundings, outside);
   }
   const Result<nlohmann::json> statistics =

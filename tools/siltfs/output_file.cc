@@ -1,25 +1,19 @@
 #include "tools/siltfs/output_file.h"
 
-#include <filesystem>
-#include <system_error>
-
 #include "store/env/mountpoint.h"
 
 namespace siltfs {
 namespace {
 
 // The name alone shows a store: the superblock may be damaged.
-bool HasSuperblock(const std::filesystem::path& directory) {
-  const auto has = [&directory](const char* name) {
-    std::error_code unreadable;
-    return std::filesystem::exists(directory / name, unreadable);
-  };
+bool HasSuperblock(Env& env, const std::string& directory) {
+  const auto has = [&](const char* name) { return env.GetFileInfo(directory + "/" + name).ok(); };
   return has("superblock.0") || has("superblock.1");
 }
 
 }  // namespace
 
-Status CheckOutsideStore(const std::string& file, const std::string& store) {
+Status CheckOutsideStore(Env& env, const std::string& file, const std::string& store) {
   const size_t slash = file.rfind('/');
   const auto found = AbsolutePath(slash == std::string::npos ? "." : file.substr(0, slash + 1));
   if (!found.ok()) {
@@ -28,11 +22,11 @@ Status CheckOutsideStore(const std::string& file, const std::string& store) {
   }
   bool inside = (*found + "/").starts_with(store + "/");
   // The path of the store may be another one: it may be mounted at a second place, or have moved.
-  std::filesystem::path directory = *found;
+  std::string directory = *found;
   while (!inside) {
-    inside = HasSuperblock(directory);
-    if (directory == directory.parent_path()) break;
-    directory = directory.parent_path();
+    inside = HasSuperblock(env, directory);
+    if (directory.empty()) break;  // the root directory
+    directory.resize(directory.rfind('/') == std::string::npos ? 0 : directory.rfind('/'));
   }
   if (!inside) return Status::Ok();
   return Status(StatusCode::kInvalidArgument,

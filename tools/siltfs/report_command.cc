@@ -119,7 +119,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
   if (!writable.ok()) return Fail(surroundings, ExitCode::kFailed, writable.ToString());
   const auto address = AddressAt(arguments.place);
   if (!address.ok()) return Fail(surroundings, address.status());
-  const Status outside = CheckOutsideStore(arguments.output, address->store);
+  const Status outside = CheckOutsideStore(surroundings.env, arguments.output, address->store);
   if (!outside.ok()) return Fail(surroundings, outside);
   const auto command = LongCommand::Begin(
       surroundings, {.command = "report", .subject = address->store, .quiet = arguments.quiet});
