@@ -44,16 +44,6 @@ struct CountFixture : QuotaFixture {
                       to.empty() ? dir : RequireInode(*fs, to), name + "-moved",
                       RenameMode::kReplace);
   }
-  void AddBelow(InodeNumber directory, std::set<InodeNumber>& found, uint64_t& bytes) {
-    for (const std::string& name : ListNames(*fs, directory)) {
-      const auto entry = fs->Lookup(directory, name);
-      REQUIRE_OK(entry);
-      fs->Forget(entry->inode, 1);
-      if (!found.insert(entry->inode).second) continue;
-      bytes += entry->allocated_bytes;
-      if ((entry->mode & 0170000) == 0040000) AddBelow(entry->inode, found, bytes);
-    }
-  }
   // The usage is what a walk finds, also for fsck.
   void CheckUsage() {
     std::set<InodeNumber> found;

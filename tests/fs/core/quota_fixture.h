@@ -1,6 +1,7 @@
 // A store with quotas, whose usage is counted again from metadata.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -72,6 +73,17 @@ struct QuotaFixture {
     const auto checked = CheckStore(store.env(), options);
     REQUIRE_OK(checked);
     REQUIRE(findings == "");
+  }
+  // Adds the inodes below the directory, and their bytes, as a walk through the tree finds them.
+  void AddBelow(InodeNumber directory, std::set<InodeNumber>& found, uint64_t& bytes) {
+    for (const std::string& name : ListNames(*fs, directory)) {
+      const auto entry = fs->Lookup(directory, name);
+      REQUIRE_OK(entry);
+      fs->Forget(entry->inode, 1);
+      if (!found.insert(entry->inode).second) continue;
+      bytes += entry->allocated_bytes;
+      if ((entry->mode & 0170000) == 0040000) AddBelow(entry->inode, found, bytes);
+    }
   }
 };
 

@@ -99,17 +99,6 @@ struct RaceFixture : QuotaFixture {
       }
     }
   }
-
-  void AddBelow(InodeNumber directory, std::set<InodeNumber>& found, uint64_t& bytes) {
-    for (const std::string& name : ListNames(*fs, directory)) {
-      const auto entry = fs->Lookup(directory, name);
-      REQUIRE_OK(entry);
-      fs->Forget(entry->inode, 1);
-      if (!found.insert(entry->inode).second) continue;
-      bytes += entry->allocated_bytes;
-      if ((entry->mode & 0170000) == 0040000) AddBelow(entry->inode, found, bytes);
-    }
-  }
 };
 
 TEST_CASE_METHOD(RaceFixture, "a count is exact while threads change the tree") {
