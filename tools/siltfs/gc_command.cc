@@ -3,12 +3,10 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <ostream>
 
 #include "fs/control/gc_json.h"
 #include "store/base/size_text.h"
 #include "tools/siltfs/command.h"
-#include "tools/siltfs/json_output.h"
 #include "tools/siltfs/long_command.h"
 #include "tools/siltfs/maintenance_run.h"
 #include "tools/siltfs/store_holder.h"
@@ -69,14 +67,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
       surroundings, {.command = "gc", .subject = arguments.place, .quiet = arguments.quiet});
   if (!command.ok()) return Fail(surroundings, command.status());
   const Result<Json> outcome = Collect(surroundings.env, arguments, **command);
-  (*command)->End();
-  if (!outcome.ok()) return Fail(surroundings, outcome.status());
-  if (arguments.json) {
-    PrintJson(surroundings, *outcome);
-  } else {
-    surroundings.out << Format(*outcome);
-  }
-  return ExitCode::kDone;
+  return EndRun(surroundings, **command, outcome, arguments.json, Format);
 }
 
 }  // namespace

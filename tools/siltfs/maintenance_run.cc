@@ -1,9 +1,11 @@
 #include "tools/siltfs/maintenance_run.h"
 
 #include <memory>
+#include <ostream>
 #include <utility>
 
 #include "store/env/process.h"
+#include "tools/siltfs/json_output.h"
 
 namespace siltfs {
 
@@ -23,6 +25,18 @@ Result<std::unique_ptr<FileSystem>> OpenWithProgress(Env& env, FileSystemOptions
   if (!opened.ok() || !command.interrupted()) return opened;
   SILTFS_RETURN_IF_ERROR((*opened)->Close());
   return Status(StatusCode::kInterrupted, "opening the store was interrupted").At(store);
+}
+
+ExitCode EndRun(Surroundings& surroundings, LongCommand& command, const Result<Json>& outcome,
+                bool json, const std::function<std::string(const Json&)>& format) {
+  command.End();
+  if (!outcome.ok()) return Fail(surroundings, outcome.status());
+  if (json) {
+    PrintJson(surroundings, *outcome);
+  } else {
+    surroundings.out << format(*outcome);
+  }
+  return ExitCode::kDone;
 }
 
 Result<Json> RunMounted(const control::DaemonAddress& address, const MaintenanceRun& run,

@@ -35,6 +35,11 @@ Result<nlohmann::json> RunMounted(const control::DaemonAddress& address, const M
 Result<nlohmann::json> RunUnmounted(Env& env, const std::string& store, FileSystemOptions options,
                                     const MaintenanceRun& run, LongCommand& command);
 
+// Ends the command, and prints the outcome: as a JSON document, or as `format` makes it.
+ExitCode EndRun(Surroundings& surroundings, LongCommand& command,
+                const Result<nlohmann::json>& outcome, bool json,
+                const std::function<std::string(const nlohmann::json&)>& format);
+
 // Opens the store with progress. A signal ends the opening, with kInterrupted.
 Result<std::unique_ptr<FileSystem>> OpenWithProgress(Env& env, FileSystemOptions options,
                                                      LongCommand& command);

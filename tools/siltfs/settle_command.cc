@@ -3,13 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <ostream>
 
 #include "fs/control/client.h"
 #include "fs/control/recompression_json.h"
 #include "store/base/size_text.h"
 #include "tools/siltfs/command.h"
-#include "tools/siltfs/json_output.h"
 #include "tools/siltfs/long_command.h"
 #include "tools/siltfs/maintenance_run.h"
 #include "tools/siltfs/store_holder.h"
@@ -76,14 +74,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
       surroundings, {.command = "settle", .subject = arguments.place, .quiet = arguments.quiet});
   if (!command.ok()) return Fail(surroundings, command.status());
   const Result<Json> outcome = Settle(arguments, surroundings.env, **command);
-  (*command)->End();
-  if (!outcome.ok()) return Fail(surroundings, outcome.status());
-  if (arguments.json) {
-    PrintJson(surroundings, *outcome);
-  } else {
-    surroundings.out << Format(*outcome);
-  }
-  return ExitCode::kDone;
+  return EndRun(surroundings, **command, outcome, arguments.json, Format);
 }
 
 }  // namespace
