@@ -147,7 +147,7 @@ UsageReport Measure(FileSystem& fs, const std::vector<UsagePath>& paths) {
 
 TEST_CASE("a removal of paths and a collection free exactly the exclusive bytes") {
   int rounds = 0;
-  for (const uint64_t seed : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}) {
+  for (uint64_t seed = 1; seed <= 12; seed += SanitizedStep()) {
     UsedStore store(seed);
     for (int step = 0; step < 70; ++step) store.Step();
     for (int round = 0; round < 4; ++round) {
@@ -168,7 +168,7 @@ TEST_CASE("a removal of paths and a collection free exactly the exclusive bytes"
       if (usage.exclusive_bytes > 0) ++rounds;
     }
   }
-  CHECK(rounds >= 5);
+  CHECK(rounds >= (SanitizedStep() == 1 ? 5 : 1));
 }
 
 TEST_CASE("bytes that a program has just written are counted") {
