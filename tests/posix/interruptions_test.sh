@@ -111,9 +111,12 @@ check_row() {
   if [[ $name == scrub && -z $sentence ]]; then sentence=$(tail -n 1 "$work/output"); fi
   [[ $sentence =~ $expected ]] || fail "$command does not say \"$expected\": $(cat "$work/err")"
   (($(wc -l <<<"$sentence") == 1)) || fail "$command says more than one sentence: $sentence"
-  if mounted; then siltfs umount "$mnt"; fi
   local checked=$store
   if [[ $command == *crashed* ]]; then checked=$crashed; fi
+  if [[ $sentence == *"its daemon unmounts it again"* ]]; then
+    flock --wait 60 "$checked/lock" true || fail "after $command: the daemon still has the store"
+  fi
+  if mounted; then siltfs umount "$mnt"; fi
   # The index is not complete, as the sentence says, until it is rebuilt.
   if [[ $name == "index rebuild" ]]; then siltfs index rebuild "$store" >/dev/null; fi
   siltfs fsck -n "$checked" >"$work/fsck" 2>&1 || fail "after $command: $(cat "$work/fsck")"

@@ -15,6 +15,7 @@
 #include "store/base/random.h"
 #include "tests/fs/core/garbage_store.h"
 #include "tests/support/catch.h"
+#include "tests/support/crash_points.h"
 
 namespace siltfs::testing {
 namespace {
