@@ -140,6 +140,10 @@ HttpResult HttpClient::Perform(const HttpRequest& request, const HttpSink& sink)
     exchange.Fail(HttpFailure::kUnusable, "libcurl does not accept the request");
   } else {
     Run(*channel, exchange, request.timeout);
+    long request_bytes = 0;
+    const bool known =
+        curl_easy_getinfo(channel->easy(), CURLINFO_REQUEST_SIZE, &request_bytes) == CURLE_OK;
+    exchange.result().sent = !known || request_bytes > 0;
     curl_multi_remove_handle(channel->multi(), channel->easy());
   }
   ReturnChannel(std::move(channel));

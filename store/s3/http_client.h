@@ -34,6 +34,8 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> headers;
   const ReadableFile* body = nullptr;  // for PUT; read in order, perhaps from the begin again
   uint64_t body_size = 0;
+  // libcurl repeats no request on a connection that is new.
+  bool new_connection = false;
   // For the whole request. A second more is granted for each kSlowestBytesPerSecond transferred.
   std::chrono::nanoseconds timeout{};
 };
@@ -71,6 +73,8 @@ struct HttpResult {
   Status source_error;      // for kSource
   HttpReply reply;          // complete only with kNone
   uint64_t sent_bytes = 0;  // of the body
+  bool sent = false;        // the service may have got the request
+  bool repeated = false;    // libcurl sent the body again on another connection
 };
 
 // Seconds since 1970; nullopt if the text is no date of HTTP.

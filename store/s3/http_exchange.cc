@@ -49,6 +49,7 @@ bool HttpClient::Exchange::Prepare(CURL* easy, const Options& options) {
       set(CURLOPT_TCP_KEEPALIVE, 1L),
       set(CURLOPT_BUFFERSIZE, kTransferBufferBytes),
       set(CURLOPT_USERAGENT, "siltfs"),
+      set(CURLOPT_FRESH_CONNECT, request_.new_connection ? 1L : 0L),
       set(CURLOPT_SSL_VERIFYPEER, 1L),
       set(CURLOPT_SSL_VERIFYHOST, 2L),
       set(CURLOPT_CONNECTTIMEOUT_MS, MillisecondsOf(options.connect_timeout)),
@@ -100,7 +101,6 @@ void HttpClient::Exchange::Finish(CURLcode code) {
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_ISSUER_ERROR:
       return Fail(HttpFailure::kUntrusted, text);
-    case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_URL_MALFORMAT:
     case CURLE_NOT_BUILT_IN:
       return Fail(HttpFailure::kUnusable, text);
@@ -194,6 +194,7 @@ int HttpClient::Exchange::OnSeek(void* exchange, curl_off_t offset, int origin) 
   if (origin != SEEK_SET || offset < 0 || static_cast<uint64_t>(offset) > self.request_.body_size) {
     return CURL_SEEKFUNC_FAIL;
   }
+  self.result_.repeated = self.result_.repeated || self.offset_ > 0;
   self.offset_ = static_cast<uint64_t>(offset);
   return CURL_SEEKFUNC_OK;
 }

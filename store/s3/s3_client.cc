@@ -161,6 +161,8 @@ HttpRequest S3Client::Sign(const S3Request& request, const Credentials& credenti
   http.headers.emplace_back("expect", "");
   http.body = request.content;
   http.body_size = request.content_size;
+  // HttpResult::repeated does not show that an empty body was sent again.
+  http.new_connection = request.conditional && request.content_size == 0;
   return http;
 }
 
@@ -219,32 +221,39 @@ S3Verdict S3Client::Judge(const S3Request& request, HttpResult& result, const Re
                       request.conflict);
 }
 
-Status S3Client::Perform(const S3Request& request, ReplyBody* body, const S3Judge& judge) {
+S3Outcome S3Client::Perform(const S3Request& request, ReplyBody* body, const S3Judge& judge) {
   Attempts attempts(*this);
+  bool uncertain = false;
   int renewals = 0;
   int wrong = 0;
   while (true) {
-    if (http_.interrupted()) return Status(StatusCode::kInterrupted, "the call was interrupted");
+    if (http_.interrupted()) {
+      return {Status(StatusCode::kInterrupted, "the call was interrupted"), uncertain};
+    }
     attempts.Begin();
     const std::shared_ptr<const Credentials> credentials = credentials_->Current();
     HttpResult result = Send(request, *credentials, body, attempts.Left());
     attempts.AddTransferred(result);
     S3Verdict verdict = Judge(request, result, body, judge);
-    if (verdict.kind == S3Verdict::Kind::kFinal) return verdict.status;
+    uncertain = uncertain || result.repeated;
+    if (verdict.kind == S3Verdict::Kind::kFinal) return {std::move(verdict.status), uncertain};
+    // A refusal with a status of 4xx had no effect.
+    const bool refused = result.reply.status >= 400 && result.reply.status < 500;
+    uncertain = uncertain || (result.sent && !refused);
     if (verdict.kind == S3Verdict::Kind::kWrongBytes && ++wrong == kAttemptsForWrongBytes) {
-      return verdict.status;
+      return {std::move(verdict.status), uncertain};
     }
     if (verdict.kind == S3Verdict::Kind::kRenew) {
-      const auto renewed = credentials_->Renew(*credentials);
-      if (!renewed.ok()) return renewed.status();
-      if (!*renewed || renewals++ == kMaxRenewals) return verdict.status;
+      auto renewed = credentials_->Renew(*credentials);
+      if (!renewed.ok()) return {std::move(renewed).status(), uncertain};
+      if (!*renewed || renewals++ == kMaxRenewals) return {std::move(verdict.status), uncertain};
       verdict.status.IgnoreError("the new credentials may be accepted");
       continue;
     }
-    verdict.status.IgnoreError("another attempt may succeed");
     if (!attempts.WaitForNext(RetryAfter(result.reply, env_.NowNanoseconds()))) {
-      return attempts.GivenUp(verdict.status);
+      return {attempts.GivenUp(verdict.status), uncertain};
     }
+    verdict.status.IgnoreError("another attempt may succeed");
   }
 }
 

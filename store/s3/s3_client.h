@@ -58,8 +58,16 @@ struct S3Request {
   const ReadableFile* content = nullptr;
   uint64_t content_size = 0;
   std::string content_sha256;  // hexadecimal
+  bool conditional = false;
   // What a reply of 412 means.
   StatusCode conflict = StatusCode::kStale;
+};
+
+// The outcome of a request.
+struct S3Outcome {
+  Status status;  // without a place
+  // Whether an attempt whose answer was lost may have taken effect.
+  bool uncertain = false;
 };
 
 // Judges a reply. If its status is 2xx, its body is in the ReplyBody, and is complete unless that
@@ -71,9 +79,13 @@ class S3Client {
   // `env` must outlive the client. Errors: those of the credentials.
   static Result<std::unique_ptr<S3Client>> Open(Env& env, S3Options options);
 
-  // Performs the request. `body` may be null if the replies have no body of interest. The Status
-  // has no place. kIoError after the deadline; kInterrupted.
-  Status Perform(const S3Request& request, ReplyBody* body, const S3Judge& judge);
+  // Performs the request. `body` may be null if the replies have no body of interest. kIoError
+  // after the deadline; kInterrupted.
+  S3Outcome Perform(const S3Request& request, ReplyBody* body, const S3Judge& judge);
+  // The same for requests that may be repeated without harm.
+  Status Ask(const S3Request& request, ReplyBody* body, const S3Judge& judge) {
+    return Perform(request, body, judge).status;
+  }
   void Interrupt() SILTFS_EXCLUDES(mutex_);
 
   Env& env() { return env_; }

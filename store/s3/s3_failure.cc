@@ -84,20 +84,20 @@ bool IsFull(int status, std::string_view code) {
                         "XMinioAdminQuotaExceeded", "InsufficientStorage"});
 }
 
-bool IsTransient(int status, std::string_view code) {
-  return status == 307 || status == 408 || status == 425 || status == 429 ||
-         (status >= 500 && status != 501 && status != 505) ||
-         IsOneOf(code, {"RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable",
-                        "OperationAborted", "ConditionalRequestConflict", "IncompleteBody",
-                        "TooManyRequests"});
-}
-
 // The service found that a body was changed on its way.
 bool IsDamaged(std::string_view code) {
   return IsOneOf(code, {"BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch"});
 }
 
 }  // namespace
+
+bool IsTransient(int status, std::string_view code) {
+  return status == 307 || status == 408 || status == 425 || status == 429 ||
+         (status >= 500 && status != 501 && status != 505 && status != 507) ||
+         IsOneOf(code, {"RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable",
+                        "OperationAborted", "ConditionalRequestConflict", "IncompleteBody",
+                        "TooManyRequests"});
+}
 
 S3Verdict S3Verdict::Final(StatusCode code, std::string cause) {
   return {Kind::kFinal, Status(code, std::move(cause))};

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "store/base/status.h"
 #include "store/s3/http_client.h"
@@ -17,7 +18,7 @@ struct S3Verdict {
   enum class Kind : uint8_t {
     kFinal,       // the status is the outcome, OK included
     kRetry,       // another attempt may succeed, until the deadline
-    kWrongBytes,  // the same, but after a few attempts the bytes are wrong in the bucket
+    kWrongBytes,  // the same, but after a few attempts the status is the outcome
     kRenew,       // new credentials may help; without them the status is the outcome
   };
   Kind kind = Kind::kFinal;
@@ -41,6 +42,10 @@ struct S3FailureContext {
 // For replies with a status other than 2xx. `conflict` is the code for an unfulfilled condition.
 S3Verdict JudgeFailure(const HttpReply& reply, const S3FailureContext& context,
                        StatusCode conflict);
+
+// Whether a reply with this status, and with this code in its error document, may differ at the
+// next attempt.
+bool IsTransient(int status, std::string_view code);
 
 // The code in the error document ("NoSuchKey"), or nothing.
 std::string S3ErrorCode(const HttpReply& reply);

@@ -61,27 +61,27 @@ Result<S3ObjectStore::Head> S3ObjectStore::FindHead(const std::string& key) {
   for (int i = 0; i < kMaxHeads; ++i) {
     Head head;
     bool unexplained = false;
-    Status status =
-        client_->Perform(request, nullptr, [&](const HttpReply& reply) -> std::optional<S3Verdict> {
-          if (!reply.Successful()) {
-            // Without a body, the reply does not say why.
-            unexplained = reply.status >= 300 && reply.status < 500 && reply.status != 408 &&
-                          reply.status != 429;
-            if (unexplained) return S3Verdict::Done();
-            return {};
-          }
-          auto etag = ParseEtag(reply.Header("etag"));
-          const auto size = ParseDecimal(reply.Header("content-length"));
-          if (!etag || !size) return S3Verdict::Retry("an answer came without ETag and size");
-          head = {.info = {.key = key, .size = *size, .version = std::move(*etag)},
-                  .put = std::string(reply.Header(kPutHeader))};
-          return S3Verdict::Done();
-        });
-    SILTFS_RETURN_IF_ERROR(std::move(status));
+    const auto judge = [&](const HttpReply& reply) -> std::optional<S3Verdict> {
+      if (reply.Successful()) return JudgeHead(reply, key, head);
+      // The reply has no body that says why.
+      unexplained = !IsTransient(reply.status, "");
+      if (unexplained) return S3Verdict::Done();
+      return {};
+    };
+    SILTFS_RETURN_IF_ERROR(client_->Ask(request, nullptr, judge));
     if (!unexplained) return head;
     SILTFS_RETURN_IF_ERROR(ExplainHead(key));
   }
   return Status(StatusCode::kIoError, "the service describes the object in some answers only");
+}
+
+S3Verdict S3ObjectStore::JudgeHead(const HttpReply& reply, const std::string& key, Head& head) {
+  auto etag = ParseEtag(reply.Header("etag"));
+  const auto size = ParseDecimal(reply.Header("content-length"));
+  if (!etag || !size) return S3Verdict::Retry("an answer came without ETag and size");
+  head = {.info = {.key = key, .size = *size, .version = std::move(*etag)},
+          .put = std::string(reply.Header(kPutHeader))};
+  return S3Verdict::Done();
 }
 
 // Asks for one byte of an object for which HEAD was refused, because the reply to a GET has the
@@ -92,7 +92,7 @@ Status S3ObjectStore::ExplainHead(const std::string& key) {
   request.headers = {{"range", "bytes=0-0"}};
   uint8_t byte[1] = {};
   ReplyBody body{MutableByteView(byte)};
-  return client_->Perform(request, &body, [](const HttpReply& reply) -> std::optional<S3Verdict> {
+  return client_->Ask(request, &body, [](const HttpReply& reply) -> std::optional<S3Verdict> {
     if (reply.Successful() || reply.status == 416) return S3Verdict::Done();
     return {};
   });
@@ -102,13 +102,13 @@ Status S3ObjectStore::Remove(const std::string& key) {
   S3Request request;
   request.operation = S3Operation::kRemove;
   request.key = key_prefix_ + key;
-  Status status =
-      client_->Perform(request, nullptr, [](const HttpReply& reply) -> std::optional<S3Verdict> {
-        if (reply.status == 200 || reply.status == 204) return S3Verdict::Done();
-        if (reply.Successful()) return S3Verdict::Retry("a removal got a wrong answer");
-        if (reply.status == 404 && S3ErrorCode(reply) == "NoSuchKey") return S3Verdict::Done();
-        return {};
-      });
+  const auto judge = [](const HttpReply& reply) -> std::optional<S3Verdict> {
+    if (reply.status == 200 || reply.status == 204) return S3Verdict::Done();
+    if (reply.Successful()) return S3Verdict::Retry("a removal got a wrong answer");
+    if (reply.status == 404 && S3ErrorCode(reply) == "NoSuchKey") return S3Verdict::Done();
+    return {};
+  };
+  Status status = client_->Ask(request, nullptr, judge);
   return status.ok() ? status : Failed(std::move(status), key);
 }
 
@@ -139,11 +139,11 @@ Result<ObjectPage> S3ObjectStore::ListOnce(const std::string& prefix, const std:
       request.query.emplace_back("continuation-token", listing.next_token);
     }
     ReplyBody body{uint64_t{kMaxListingBytes}};
-    SILTFS_RETURN_IF_ERROR(
-        client_->Perform(request, &body, [&](const HttpReply& reply) -> std::optional<S3Verdict> {
-          if (!reply.Successful()) return {};
-          return JudgePage(reply, body, wanted, listing);
-        }));
+    const auto judge = [&](const HttpReply& reply) -> std::optional<S3Verdict> {
+      if (!reply.Successful()) return {};
+      return JudgePage(reply, body, wanted, listing);
+    };
+    SILTFS_RETURN_IF_ERROR(client_->Ask(request, &body, judge));
   } while (listing.objects.empty() && listing.truncated);
   ObjectPage page;
   page.more = listing.truncated;

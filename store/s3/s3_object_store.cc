@@ -27,6 +27,34 @@ bool IsMissingKey(const HttpReply& reply) {
 
 S3Verdict NoEtag() { return S3Verdict::Retry("an answer came without a usable ETag"); }
 
+// A whole object.
+S3Verdict JudgeObject(const HttpReply& reply, const ReplyBody& body, std::string& version) {
+  auto etag = ParseEtag(reply.Header("etag"));
+  if (!etag || reply.status != 200) return NoEtag();
+  if (body.overflowed()) {
+    return S3Verdict::WrongBytes(StatusCode::kFileTooLarge,
+                                 fmt::format("the object has more than {} bytes", body.limit()));
+  }
+  const auto length = ParseDecimal(reply.Header("content-length"));
+  if (!length || *length != body.size()) {
+    return S3Verdict::Retry("an object came without its length");
+  }
+  const std::string_view checksum = reply.Header(kChecksumHeader);
+  if (!checksum.empty() && checksum != fmt::format("{:016x}", Checksum(body.bytes()))) {
+    return S3Verdict::WrongBytes(StatusCode::kCorruption,
+                                 "the object differs from its stored checksum");
+  }
+  version = std::move(*etag);
+  return S3Verdict::Done();
+}
+
+S3Verdict JudgeRange(const HttpReply& reply, const ReplyBody& body, const WantedRange& wanted) {
+  std::string fault = body.overflowed() ? "more bytes came than were asked for"
+                                        : FaultOfRange(reply, wanted, body.size());
+  if (fault.empty()) return S3Verdict::Done();
+  return S3Verdict::WrongBytes(StatusCode::kIoError, std::move(fault));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<S3ObjectStore>> S3ObjectStore::Open(Env& env, S3Options options) {
@@ -90,12 +118,14 @@ Result<std::string> S3ObjectStore::PutOnce(const std::string& key, const Readabl
                      {kPutHeader, put}};
   if (condition.kind == PutCondition::Kind::kIfAbsent) {
     request.headers.emplace_back("if-none-match", "*");
+    request.conditional = true;
     request.conflict = StatusCode::kAlreadyExists;
   } else if (condition.kind == PutCondition::Kind::kIfVersion) {
     request.headers.emplace_back("if-match", QuotedEtag(condition.version));
+    request.conditional = true;
   }
   std::string version;
-  Status status =
+  S3Outcome outcome =
       client_->Perform(request, nullptr, [&](const HttpReply& reply) -> std::optional<S3Verdict> {
         if (IsMissingKey(reply)) return S3Verdict::Final(StatusCode::kStale, "the object is gone");
         if (!reply.Successful()) return {};
@@ -104,21 +134,26 @@ Result<std::string> S3ObjectStore::PutOnce(const std::string& key, const Readabl
         version = std::move(*etag);
         return S3Verdict::Done();
       });
-  if (status.ok()) return version;
-  const bool refused = status.Is(StatusCode::kAlreadyExists) || status.Is(StatusCode::kStale);
-  if (refused) return Resolve(key, put, std::move(status));
-  return status;
+  if (outcome.status.ok()) return version;
+  const bool refused =
+      outcome.status.Is(StatusCode::kAlreadyExists) || outcome.status.Is(StatusCode::kStale);
+  if (refused && outcome.uncertain) return Resolve(key, put, std::move(outcome.status));
+  return std::move(outcome.status);
 }
 
-// A conditional Put was refused. It may have been refused because of itself: the answer to an
-// earlier attempt was lost, or libcurl repeated the request.
+// A conditional Put was refused after an attempt whose answer was lost. That attempt may be the
+// reason for the refusal.
 Result<std::string> S3ObjectStore::Resolve(const std::string& key, const std::string& put,
                                            Status refusal) {
   auto head = FindHead(key);
   if (head.ok() && head->put == put) return std::move(head->info.version);
-  // If the object cannot be examined, the outcome is unknown.
-  if (!head.ok() && !head.status().Is(StatusCode::kNotFound)) return std::move(head).status();
-  return refusal;
+  if (head.ok() && refusal.Is(StatusCode::kAlreadyExists)) return refusal;
+  const std::string found = head.ok() ? "another object is there" : head.status().ToString();
+  return Status(
+      StatusCode::kIoError,
+      fmt::format("it is unknown whether the object was put: an answer was lost, then {}, "
+                  "and now: {}",
+                  refusal.ToString(), found));
 }
 
 Result<Bytes> S3ObjectStore::Get(const std::string& key, uint64_t limit, std::string* version) {
@@ -132,28 +167,13 @@ Result<Bytes> S3ObjectStore::GetOnce(const std::string& key, uint64_t limit, std
   request.operation = S3Operation::kGet;
   request.key = key_prefix_ + key;
   ReplyBody body(limit);
-  Status status =
-      client_->Perform(request, &body, [&](const HttpReply& reply) -> std::optional<S3Verdict> {
+  std::string found;
+  SILTFS_RETURN_IF_ERROR(
+      client_->Ask(request, &body, [&](const HttpReply& reply) -> std::optional<S3Verdict> {
         if (!reply.Successful()) return {};
-        auto etag = ParseEtag(reply.Header("etag"));
-        if (!etag || reply.status != 200) return NoEtag();
-        if (body.overflowed()) {
-          return S3Verdict::Final(StatusCode::kFileTooLarge,
-                                  fmt::format("has more than {} bytes", limit));
-        }
-        const auto length = ParseDecimal(reply.Header("content-length"));
-        if (!length || *length != body.size()) {
-          return S3Verdict::Retry("an object came without its length");
-        }
-        const std::string_view checksum = reply.Header(kChecksumHeader);
-        if (!checksum.empty() && checksum != fmt::format("{:016x}", Checksum(body.bytes()))) {
-          return S3Verdict::WrongBytes(StatusCode::kCorruption,
-                                       "the object differs from its stored checksum");
-        }
-        if (version != nullptr) *version = std::move(*etag);
-        return S3Verdict::Done();
-      });
-  if (!status.ok()) return status;
+        return JudgeObject(reply, body, found);
+      }));
+  if (version != nullptr) *version = std::move(found);
   return body.Release();
 }
 
@@ -178,15 +198,12 @@ Result<size_t> S3ObjectStore::ReadOnce(const std::string& key, std::string_view 
   ReplyBody body(out);
   const WantedRange wanted{.version = version, .offset = offset, .size = out.size()};
   SILTFS_RETURN_IF_ERROR(
-      client_->Perform(request, &body, [&](const HttpReply& reply) -> std::optional<S3Verdict> {
+      client_->Ask(request, &body, [&](const HttpReply& reply) -> std::optional<S3Verdict> {
         if (!version.empty() && IsMissingKey(reply)) {
           return S3Verdict::Final(StatusCode::kStale, "the object is gone");
         }
         if (!reply.Successful() && reply.status != kRangeNotSatisfiable) return {};
-        std::string fault = body.overflowed() ? "more bytes came than were asked for"
-                                              : FaultOfRange(reply, wanted, body.size());
-        if (fault.empty()) return S3Verdict::Done();
-        return S3Verdict::WrongBytes(StatusCode::kIoError, std::move(fault));
+        return JudgeRange(reply, body, wanted);
       }));
   return static_cast<size_t>(body.size());
 }

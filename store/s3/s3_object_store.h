@@ -14,9 +14,10 @@
 //                                may have succeeded.
 //
 // Limits: an attempt whose answer was lost may take effect late, after a later Put of the same key.
-// Only conditional Puts are safe from this. If the answer to a conditional Put was lost and another
-// client replaced the object before the next attempt, the call returns kStale or kAlreadyExists,
-// although it took effect for a while.
+// Only conditional Puts are safe from this. If the answer to a Put with kIfVersion was lost and the
+// object has yet another version now, another client may have replaced it after this Put: the call
+// returns kIoError, because the outcome is unknown. A Put with kIfAbsent returns kAlreadyExists
+// then.
 //
 // A call is repeated until its deadline after failures that may pass: broken connections, stalls,
 // 5xx, 429, malformed replies. Other refusals are final. If the service refuses the credentials,
@@ -70,6 +71,7 @@ class S3ObjectStore final : public ObjectStore {
   Result<size_t> ReadOnce(const std::string& key, std::string_view version, uint64_t offset,
                           MutableByteView out);
   Result<Head> FindHead(const std::string& key);
+  static S3Verdict JudgeHead(const HttpReply& reply, const std::string& key, Head& head);
   Status ExplainHead(const std::string& key);
   Result<std::string> Resolve(const std::string& key, const std::string& put, Status refusal);
   Status RemoveOnce(const std::string& key);

@@ -20,16 +20,17 @@ Commands:
   {"clock": SECONDS}            the server's clock is ahead by so much
   {"token": TOKEN} {"secret": SECRET} {"bucket": NAME}    what is accepted from now on
   {"corrupt": KEY}              changes a byte of the object, but not its metadata
-  {"log": true}                 the requests so far: [[METHOD, KEY, QUERY, STATUS, PORT_OF_CLIENT]]
+  {"log": true}                 the requests so far: [[METHOD, KEY, QUERY, STATUS, PORT_OF_CLIENT]],
+                                with status 0 while a request stalls
 
 Kinds of faults; with "effect": true the request takes effect before:
   status     answers "status" with the error "code"; "retry_after" is a header
   reset      resets the connection
   truncate   closes the connection in the middle of the body
   long       sends more bytes than the range has, with a fitting Content-Length
-  flip       flips a bit of the body
+  flip       flips a bit of the body, but not of ranges, which only their readers can verify
   range      sends a wrong Content-Range
-  etag       sends a wrong ETag
+  etag       sends a wrong ETag, if the request has If-Match
   html       answers 200 with an HTML page
   stall      sends nothing until the client closes the connection
   slow       sends the body byte by byte, until the client closes the connection
@@ -350,6 +351,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif kind == "reset":
             self.reset()
         elif kind == "stall":
+            with self.state.lock:
+                self.state.log.append([self.command, self.key, self.query, 0, self.client_address[1]])
             self.wait_for_close()
         elif kind == "empty":
             self.send(self.listing([], True, self.query.get("start-after", "")))
@@ -372,12 +375,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             if kind == "long":
                 body += b"surplus"
-            elif kind == "flip" and body:
+            elif kind == "flip" and body and reply.status != 206:
                 body = body[:-1] + bytes([body[-1] ^ 1])
             elif kind == "range" and "Content-Range" in reply.headers:
                 first, rest = reply.headers["Content-Range"][6:].split("-", 1)
                 reply.headers["Content-Range"] = f"bytes {int(first) + 1}-{rest}"
-            elif kind == "etag" and "ETag" in reply.headers and self.command == "GET":
+            elif kind == "etag" and "ETag" in reply.headers and "if-match" in self.headers and self.command == "GET":
                 reply.headers["ETag"] = '"another"'
             self.send(Reply(reply.status, body, reply.headers))
 

@@ -314,25 +314,31 @@ void RaceOfReplacements(ObjectStore& store) {
   CHECK(GetText(store, "counter") == std::to_string(kThreads * kIncrements));
 }
 
-void ManyThreads(ObjectStore& store) {
-  std::atomic<int> failures = 0;
-  InThreads(8, [&](int thread) {
-    for (int i = 0; i < 10; ++i) {
-      const std::string key = "thread-" + std::to_string(thread) + "/" + std::to_string(i);
-      const Bytes content = BytesOfSeed(static_cast<uint64_t>(thread * 100 + i), 20'000);
-      const auto put = store.Put(key, content, PutCondition::IfAbsent());
-      Bytes out(5'000);
-      bool good = put.ok();
-      if (good) {
-        const auto got = store.Read(key, *put, 10'000, out);
-        good = got.ok() && *got == out.size() &&
-               std::equal(out.begin(), out.end(), content.begin() + 10'000);
-      }
-      if (good && i % 2 == 1) good = store.Remove(key).ok();
-      if (!good) ++failures;
+// Puts, reads and removes objects of one thread. Returns the first failure.
+std::string UseAlone(ObjectStore& store, int thread) {
+  for (int i = 0; i < 10; ++i) {
+    const std::string key = "thread-" + std::to_string(thread) + "/" + std::to_string(i);
+    const Bytes content = BytesOfSeed(static_cast<uint64_t>(thread * 100 + i), 20'000);
+    const auto put = store.Put(key, content, PutCondition::IfAbsent());
+    if (!put.ok()) return put.status().ToString();
+    Bytes out(5'000);
+    const auto got = store.Read(key, *put, 10'000, out);
+    if (!got.ok()) return got.status().ToString();
+    if (*got != out.size() || !std::equal(out.begin(), out.end(), content.begin() + 10'000)) {
+      return key + " has wrong bytes";
     }
-  });
-  CHECK(failures == 0);
+    if (i % 2 == 0) continue;
+    const Status removed = store.Remove(key);
+    if (!removed.ok()) return removed.ToString();
+  }
+  return "";
+}
+
+void ManyThreads(ObjectStore& store) {
+  std::vector<std::string> failures(8);
+  InThreads(8,
+            [&](int thread) { failures[static_cast<size_t>(thread)] = UseAlone(store, thread); });
+  for (const std::string& failure : failures) CHECK(failure == "");
   auto page = store.List("thread-", "", 1000);
   REQUIRE_OK(page);
   CHECK(page->objects.size() == 8 * 5);

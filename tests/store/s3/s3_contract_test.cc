@@ -1,0 +1,147 @@
+// The contract of object stores, on the server of tests/support/s3_server.py.
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/store/object/object_store_contract.h"
+#include "tests/store/s3/s3_test_support.h"
+
+namespace siltfs::testing {
+namespace {
+
+TEST_CASE("S3ObjectStore keeps the contract of object stores") {
+  ClockEnv env;
+  for (const ObjectStoreCheck& check : ObjectStoreContract()) {
+    DYNAMIC_SECTION(check.name) {
+      S3Server server;
+      check.run(*OpenStore(env, TestOptions(env, server)));
+    }
+  }
+}
+
+TEST_CASE("S3ObjectStore keeps the contract without a prefix, and with the bucket in the host") {
+  ClockEnv env;
+  for (const ObjectStoreCheck& check : ObjectStoreContract()) {
+    // These checks differ most in the addresses that they use.
+    if (std::string_view(check.name).find("list") == std::string_view::npos) continue;
+    DYNAMIC_SECTION(check.name) {
+      S3Server server;
+      S3Options options = TestOptions(env, server);
+      options.address.prefix = "";
+      options.endpoint->host = "localhost";
+      options.place = BucketPlace::kHost;
+      check.run(*OpenStore(env, options));
+      CHECK(server.CountRequests("\"PUT\"") > 0);
+    }
+  }
+}
+
+TEST_CASE("S3ObjectStore keeps the contract on a service that fails every fourth request") {
+  ClockEnv env;
+  // Faults change the counters, and leave some conditional puts with an unknown outcome, which the
+  // test below examines.
+  const std::set<std::string_view> left_out = {
+      "calls and bytes are counted", "a put if version replaces only this version",
+      "one of several first puts succeeds", "replacements lose no update"};
+  for (const ObjectStoreCheck& check : ObjectStoreContract()) {
+    if (left_out.contains(check.name)) continue;
+    DYNAMIC_SECTION(check.name) {
+      for (const int seed : {1, 2, 3}) {
+        S3Server server;
+        S3Options options = TestOptions(env, server);
+        // Time passes only in waits. No call may give up because the server is slow.
+        options.deadline = std::chrono::hours(10);
+        auto store = OpenStore(env, options);
+        server.Control("{\"random\": " + std::to_string(seed) + ", \"rate\": 0.25}");
+        check.run(*store);
+      }
+    }
+  }
+}
+
+// Each thread appends words of its own to one object. After an unknown outcome it looks whether its
+// word is there, as every client must.
+TEST_CASE("racing replacements with lost answers lose no update and repeat none") {
+  constexpr int kThreads = 4;
+  constexpr int kWords = 6;
+  for (const int seed : {1, 2, 3, 4}) {
+    S3Server server;
+    ClockEnv env;
+    S3Options options = TestOptions(env, server);
+    options.deadline = std::chrono::hours(10);
+    auto store = OpenStore(env, options);
+    REQUIRE_OK(store->Put("words", {}, PutCondition::IfAbsent()));
+    server.Control("{\"random\": " + std::to_string(seed) + ", \"rate\": 0.3}");
+    std::atomic<int> errors = 0;
+    const auto append = [&](const std::string& word) {
+      bool unknown = false;
+      while (true) {
+        std::string version;
+        auto text = store->Get("words", 1 << 20, &version);
+        if (!text.ok()) return ++errors;
+        if (unknown && AsText(*text).find(word) != std::string_view::npos) return 0;
+        const std::string longer = std::string(AsText(*text)) + word;
+        auto put = store->Put("words", AsBytes(longer), PutCondition::IfVersion(version));
+        if (put.ok()) return 0;
+        unknown = put.status().Is(StatusCode::kIoError);
+        if (!unknown && !put.status().Is(StatusCode::kStale)) return ++errors;
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&, thread] {
+        for (int i = 0; i < kWords; ++i) {
+          append(" " + std::to_string(thread) + "." + std::to_string(i) + ";");
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    server.Control(R"({"heal": true})");
+    CHECK(errors == 0);
+    auto text = store->Get("words", 1 << 20, nullptr);
+    REQUIRE_OK(text);
+    CHECK(std::ranges::count(*text, ';') == kThreads * kWords);
+  }
+}
+
+// Of several clients that put an object if it is absent, the service may accept one. Its own client
+// must learn this, also if the answer was lost.
+TEST_CASE("racing first puts with lost answers have one winner, which knows it") {
+  for (const int seed : {1, 2, 3, 4, 5, 6}) {
+    S3Server server;
+    ClockEnv env;
+    S3Options options = TestOptions(env, server);
+    options.deadline = std::chrono::hours(10);
+    auto store = OpenStore(env, options);
+    server.Control("{\"random\": " + std::to_string(seed) + ", \"rate\": 0.4}");
+    std::atomic<int> winners = 0;
+    std::atomic<int> winner = -1;
+    std::atomic<int> errors = 0;
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 8; ++thread) {
+      threads.emplace_back([&, thread] {
+        auto put = store->Put("epoch", AsBytes(std::to_string(thread)), PutCondition::IfAbsent());
+        if (put.ok()) {
+          ++winners;
+          winner = thread;
+        } else if (!put.status().Is(StatusCode::kAlreadyExists) &&
+                   !put.status().Is(StatusCode::kIoError)) {
+          ++errors;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    server.Control(R"({"heal": true})");
+    CHECK(errors == 0);
+    CHECK(winners == 1);
+    auto text = store->Get("epoch", 100, nullptr);
+    REQUIRE_OK(text);
+    CHECK(AsText(*text) == std::to_string(winner));
+  }
+}
+
+}  // namespace
+}  // namespace siltfs::testing

@@ -1,0 +1,486 @@
+// Failures of the service and of the way to it: which are repeated, which are final, and what the
+// user reads.
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "store/env/files.h"
+#include "tests/store/object/object_store_contract.h"
+#include "tests/store/s3/s3_test_support.h"
+#include "tests/support/temporary_directory.h"
+
+namespace siltfs::testing {
+namespace {
+
+const PutCondition kAlways = PutCondition::Always();
+
+bool Mentions(const Status& status, std::string_view part) {
+  INFO(status.ToString());
+  CHECK(status.ToString().find(part) != std::string::npos);
+  return status.ToString().find(part) != std::string::npos;
+}
+
+// A server, and a store on it with the object "a", whose content is `content`.
+struct Fixture {
+  explicit Fixture(const std::vector<std::string>& arguments = {}) : server(arguments) {
+    S3Options options = TestOptions(env, server);
+    options.wait = [this](std::chrono::nanoseconds time) {
+      waits.push_back(time);
+      env.Advance(time);
+    };
+    Open(options);
+  }
+
+  void Open(const S3Options& options) {
+    store = OpenStore(env, options);
+    auto put = store->Put("a", content, kAlways);
+    REQUIRE_OK(put);
+    version = *put;
+  }
+
+  std::string Fault(const std::string& command) { return server.Control(command); }
+  uint64_t Retries() const { return store->Counters().retries; }
+
+  S3Server server;
+  ClockEnv env;
+  std::vector<std::chrono::nanoseconds> waits;
+  std::unique_ptr<S3ObjectStore> store;
+  const Bytes content = BytesOfSeed(1, 10'000);
+  std::string version;
+};
+
+TEST_CASE("failures that may pass are repeated") {
+  Fixture fixture;
+  ObjectStore& store = *fixture.store;
+  for (const char* fault :
+       {R"("status", "status": 500, "code": "InternalError")",
+        R"("status", "status": 503, "code": "SlowDown")",
+        R"("status", "status": 429, "code": "TooManyRequests")",
+        R"("status", "status": 400, "code": "RequestTimeout")",
+        R"("status", "status": 409, "code": "ConditionalRequestConflict")", R"("reset")",
+        R"("reset", "effect": true)", R"("html")", R"("truncate", "on": "GET")",
+        R"("etag", "on": "GET")", R"("range", "on": "GET")", R"("long", "on": "GET")",
+        R"("body", "on": "LIST", "text": "<ListBucketResult>")",
+        R"("body", "on": "LIST", "text": "<Error><Code>InternalError</Code></Error>")"}) {
+    for (const bool get : {true, false}) {
+      INFO(fault << (get ? ", read" : ", list"));
+      const bool listing = std::string_view(fault).find("LIST") != std::string_view::npos;
+      const bool reading = std::string_view(fault).find("GET") != std::string_view::npos;
+      if ((get && listing) || (!get && reading)) continue;
+      const uint64_t before = fixture.Retries();
+      fixture.Fault(std::string(R"({"times": 2, "fault": )") + fault + "}");
+      if (get) {
+        Bytes out(100);
+        auto got = store.Read("a", fixture.version, 50, out);
+        REQUIRE_OK(got);
+        CHECK(std::equal(out.begin(), out.end(), fixture.content.begin() + 50));
+      } else {
+        auto page = store.List("", "", 10);
+        REQUIRE_OK(page);
+        CHECK(page->objects.size() == 1);
+      }
+      // libcurl itself repeats one request on a connection that was reset.
+      const bool reset = std::string_view(fault).find("reset") != std::string_view::npos;
+      CHECK(fixture.Retries() <= before + 2);
+      CHECK(fixture.Retries() >= before + (reset ? 1 : 2));
+    }
+  }
+  CHECK(store.Counters().failures == 0);
+}
+
+TEST_CASE("a damaged object is read again, and reported if it stays damaged") {
+  Fixture fixture;
+  for (const char* fault : {"flip", "long", "truncate"}) {
+    fixture.Fault(std::string(R"({"times": 2, "on": "GET", "fault": ")") + fault + "\"}");
+    auto got = fixture.store->Get("a", 1 << 20, nullptr);
+    REQUIRE_OK(got);
+    CHECK((*got == fixture.content));
+  }
+  CHECK(fixture.Retries() == 6);
+  fixture.Fault("{\"corrupt\": \"a prefix/\\u00e4+%&/a\"}");
+  const auto got = fixture.store->Get("a", 1 << 20, nullptr);
+  REQUIRE_CODE(got, kCorruption);
+  CHECK(Mentions(got.status(), "s3://bucket/a prefix/\xC3\xA4+%&/a: the object differs"));
+  CHECK(fixture.Retries() == 9);
+  CHECK(fixture.store->Counters().failures == 1);
+}
+
+TEST_CASE("a range that stays wrong is an error with its offset") {
+  Fixture fixture;
+  fixture.Fault(R"({"times": 100, "on": "GET", "fault": "range"})");
+  Bytes out(100);
+  const auto got = fixture.store->Read("a", fixture.version, 50, out);
+  REQUIRE_CODE(got, kIoError);
+  CHECK(Mentions(got.status(), "/a: the range 51-150 came instead of 50-150 at offset 50"));
+}
+
+TEST_CASE("a body that was changed on its way is sent again") {
+  Fixture fixture;
+  fixture.Fault(R"({"fault": "status", "status": 400, "code": "XAmzContentSHA256Mismatch"})");
+  fixture.Fault(R"({"fault": "status", "status": 400, "code": "BadDigest"})");
+  REQUIRE_OK(fixture.store->Put("b", fixture.content, PutCondition::IfAbsent()));
+  CHECK(fixture.Retries() == 2);
+}
+
+TEST_CASE("the service verifies the signed hash of the body") {
+  // The file changes after its hash was computed, but its size does not.
+  class ChangingFile : public BytesFile {
+   public:
+    ChangingFile() : BytesFile(BytesOfSeed(1, 1000)) {}
+    Result<size_t> Read(uint64_t offset, MutableByteView out) const override {
+      auto got = BytesFile::Read(offset, out);
+      if (reads_++ > 0) out[0] ^= 1;
+      return got;
+    }
+
+   private:
+    mutable int reads_ = 0;
+  };
+  Fixture fixture;
+  const auto put = fixture.store->PutFile("b", ChangingFile(), kAlways);
+  REQUIRE_CODE(put, kIoError);
+  CHECK(Mentions(put.status(), "a file of a test: was changed"));
+  REQUIRE_CODE(fixture.store->Stat("b"), kNotFound);
+}
+
+TEST_CASE("a call gives up at its deadline and names the last cause") {
+  Fixture fixture;
+  fixture.Fault(R"({"times": 10000, "fault": "status", "status": 503, "code": "SlowDown"})");
+  const auto got = fixture.store->Get("a", 1 << 20, nullptr);
+  REQUIRE_CODE(got, kIoError);
+  CHECK(Mentions(got.status(), "no usable answer from http://127.0.0.1:"));
+  CHECK(Mentions(got.status(), "within 60 seconds"));
+  CHECK(Mentions(got.status(), "the service answered 503 SlowDown"));
+  CHECK(fixture.store->Counters().failures == 1);
+  // Full jitter: each wait is below a bound that doubles up to 10 seconds.
+  std::chrono::nanoseconds bound = std::chrono::milliseconds(100);
+  for (const auto wait : fixture.waits) {
+    CHECK(wait <= bound);
+    bound = std::min<std::chrono::nanoseconds>(bound * 2, std::chrono::seconds(10));
+  }
+  CHECK(fixture.waits.size() > 7);
+}
+
+TEST_CASE("Retry-After is obeyed up to the deadline") {
+  Fixture fixture;
+  fixture.Fault(R"({"fault": "status", "status": 503, "code": "SlowDown", "retry_after": 7})");
+  REQUIRE_OK(fixture.store->Stat("a"));
+  REQUIRE(fixture.waits.size() == 1);
+  CHECK(fixture.waits[0] == std::chrono::seconds(7));
+  fixture.Fault(R"({"fault": "status", "status": 503, "code": "SlowDown", "retry_after": 600})");
+  REQUIRE_CODE(fixture.store->Stat("a"), kIoError);
+  CHECK(fixture.waits.size() == 1);
+}
+
+TEST_CASE("final refusals are not repeated, and say what to do") {
+  struct Refusal {
+    const char* reply;
+    StatusCode code;
+    const char* sentence;
+  };
+  const Refusal refusals[] = {
+      {R"("status": 403, "code": "AccessDenied")", StatusCode::kAccessDenied,
+       "lack the permission"},
+      {R"("status": 403, "code": "InvalidAccessKeyId")", StatusCode::kAccessDenied,
+       "does not know the access key"},
+      {R"("status": 403, "code": "SignatureDoesNotMatch")", StatusCode::kAccessDenied,
+       "the secret access key does not belong to the access key id"},
+      {R"("status": 400, "code": "ExpiredToken")", StatusCode::kAccessDenied,
+       "the session token has expired; get new credentials"},
+      {R"("status": 400, "code": "AuthorizationHeaderMalformed")", StatusCode::kAccessDenied,
+       "not in the region us-east-1; set AWS_REGION"},
+      {R"("status": 507, "code": "XMinioStorageFull")", StatusCode::kNoSpace, "the bucket is full"},
+      {R"("status": 403, "code": "QuotaExceeded")", StatusCode::kNoSpace, "the bucket is full"},
+      {R"("status": 400, "code": "InvalidArgument", "message": "no such thing")",
+       StatusCode::kIoError, "refused the request: 400 InvalidArgument: no such thing"},
+      {R"("status": 501, "code": "NotImplemented")", StatusCode::kIoError,
+       "refused the request: 501 NotImplemented"},
+      {R"("status": 404, "code": "NoSuchBucket")", StatusCode::kNotFound,
+       "there is no bucket \"bucket\" at http://127.0.0.1:"},
+  };
+  Fixture fixture;
+  for (const Refusal& refusal : refusals) {
+    INFO(refusal.reply);
+    fixture.Fault(std::string(R"({"times": 2, "fault": "status", )") + refusal.reply + "}");
+    const auto put = fixture.store->Put("b", fixture.content, kAlways);
+    REQUIRE(put.status().code() == refusal.code);
+    CHECK(Mentions(put.status(), refusal.sentence));
+    CHECK(put.status().ToString().find("test-secret") == std::string::npos);
+    // HEAD has no body that says why, so Stat asks again with GET.
+    fixture.Fault(R"({"heal": true})");
+    fixture.Fault(std::string(R"({"times": 2, "fault": "status", )") + refusal.reply + "}");
+    const auto stat = fixture.store->Stat("b");
+    if (stat.status().Is(StatusCode::kIoError)) {
+      fixture.Fault(R"({"heal": true})");
+      continue;
+    }
+    CHECK(stat.status().code() == refusal.code);
+    fixture.Fault(R"({"heal": true})");
+  }
+  CHECK(fixture.waits.size() <= 4);  // of HEAD with 5xx, which has no cause
+}
+
+TEST_CASE("a wrong clock is named with its skew") {
+  Fixture fixture;
+  fixture.server.Control(R"({"clock": 3600})");
+  const auto stat = fixture.store->Stat("a");
+  REQUIRE_CODE(stat, kAccessDenied);
+  const std::string text = stat.status().ToString();
+  // The two clocks may tick between the reply and its examination.
+  const bool exact = text.find("3600 seconds behind") != std::string::npos ||
+                     text.find("3599 seconds behind") != std::string::npos ||
+                     text.find("3601 seconds behind") != std::string::npos;
+  INFO(text);
+  CHECK(exact);
+  CHECK(Mentions(stat.status(), "the clock of this machine is"));
+  fixture.server.Control(R"({"clock": -3600})");
+  const auto put = fixture.store->Put("b", {}, kAlways);
+  REQUIRE_CODE(put, kAccessDenied);
+  CHECK(Mentions(put.status(), "seconds ahead of that of http://127.0.0.1:"));
+}
+
+TEST_CASE("a missing bucket is told from a missing object") {
+  Fixture fixture;
+  fixture.server.Control(R"({"bucket": "another"})");
+  Bytes out(10);
+  const Status failures[] = {fixture.store->Stat("a").status(),
+                             fixture.store->Get("a", 100, nullptr).status(),
+                             fixture.store->Read("a", fixture.version, 0, out).status(),
+                             fixture.store->List("", "", 10).status(),
+                             fixture.store->Remove("a"),
+                             fixture.store->Put("a", {}, PutCondition::IfVersion("x")).status()};
+  for (const Status& failure : failures) {
+    CHECK(failure.code() == StatusCode::kNotFound);
+    CHECK(Mentions(failure, "there is no bucket \"bucket\""));
+  }
+}
+
+TEST_CASE("a wrong secret is refused by the service") {
+  Fixture fixture;
+  fixture.server.Control(R"({"secret": "another"})");
+  const auto put = fixture.store->Put("b", {}, kAlways);
+  REQUIRE_CODE(put, kAccessDenied);
+  CHECK(Mentions(put.status(), "the secret access key does not belong"));
+  CHECK(Mentions(put.status(), "AWS_SECRET_ACCESS_KEY"));
+}
+
+TEST_CASE("expired credentials are read again from their file, once") {
+  Fixture fixture;
+  const TemporaryDirectory directory;
+  const std::string file = directory / "credentials";
+  const auto write = [&](const std::string& token) {
+    REQUIRE_OK(ReplaceFile(fixture.env, file,
+                           AsBytes("[default]\naws_access_key_id=test-key\n"
+                                   "aws_secret_access_key=test-secret\naws_session_token=" +
+                                   token + "\n")));
+    std::ignore = std::system(("chmod 600 " + file).c_str());
+  };
+  write("first");
+  fixture.server.Control(R"({"token": "first"})");
+  S3Options options = TestOptions(fixture.env, fixture.server);
+  options.credentials_file = file;
+  fixture.Open(options);
+  fixture.server.Control(R"({"token": "second"})");
+  const auto refused = fixture.store->Put("b", {}, kAlways);
+  REQUIRE_CODE(refused, kAccessDenied);
+  CHECK(Mentions(refused.status(), "the session token has expired"));
+  CHECK(Mentions(refused.status(), file));
+  write("second");
+  REQUIRE_OK(fixture.store->Put("b", {}, PutCondition::IfAbsent()));
+  REQUIRE_OK(fixture.store->Stat("b"));
+}
+
+TEST_CASE("a conditional put whose answer was lost succeeds if its object is there") {
+  Fixture fixture;
+  int number = 0;
+  for (const char* fault :
+       {R"("reset", "effect": true)", R"("html", "effect": true)",
+        R"("status", "status": 500, "code": "InternalError", "effect": true)"}) {
+    INFO(fault);
+    const std::string key = "key-" + std::to_string(++number);
+    fixture.Fault(std::string(R"({"on": "PUT", "fault": )") + fault + "}");
+    auto put = fixture.store->Put(key, AsBytes("mine"), PutCondition::IfAbsent());
+    REQUIRE_OK(put);
+    std::string version;
+    REQUIRE_OK(fixture.store->Get(key, 100, &version));
+    CHECK(*put == version);
+    fixture.Fault(std::string(R"({"on": "PUT", "fault": )") + fault + "}");
+    put = fixture.store->Put(key, AsBytes("mine, again"), PutCondition::IfVersion(version));
+    REQUIRE_OK(put);
+    REQUIRE_OK(fixture.store->Get(key, 100, &version));
+    CHECK(*put == version);
+  }
+}
+
+TEST_CASE("a conditional put whose answer was lost does not take another object for its own") {
+  Fixture fixture;
+  // The same content, by another call.
+  const auto first = fixture.store->Put("b", AsBytes("content"), PutCondition::IfAbsent());
+  REQUIRE_OK(first);
+  fixture.Fault(R"({"on": "PUT", "fault": "reset"})");
+  REQUIRE_CODE(fixture.store->Put("b", AsBytes("content"), PutCondition::IfAbsent()),
+               kAlreadyExists);
+  fixture.Fault(R"({"on": "PUT", "fault": "reset"})");
+  const auto put = fixture.store->Put("b", AsBytes("content"), PutCondition::IfVersion("another"));
+  REQUIRE_CODE(put, kIoError);
+  CHECK(Mentions(put.status(), "it is unknown whether the object was put"));
+}
+
+TEST_CASE("a connection that was closed while it was idle costs no retry") {
+  Fixture fixture;
+  for (int i = 0; i < 3; ++i) REQUIRE_OK(fixture.store->Stat("a"));
+  // All requests came from one port: the connection was kept.
+  const std::string log = fixture.server.Control(R"({"log": true})");
+  const size_t end = log.rfind(']', log.rfind(']', log.size() - 3));
+  const std::string port = log.substr(log.rfind(' ', end), end - log.rfind(' ', end));
+  CHECK(fixture.server.CountRequests(port + "]") == 4);
+}
+
+TEST_CASE("requests that stall or trickle end after the stall timeout") {
+  Fixture fixture;
+  S3Options options = TestOptions(fixture.env, fixture.server);
+  options.stall_timeout = std::chrono::milliseconds(200);
+  auto store = OpenStore(fixture.env, options);
+  for (const char* fault : {"stall", "slow"}) {
+    fixture.Fault(std::string(R"({"on": "GET", "fault": ")") + fault + "\"}");
+    auto got = store->Get("a", 20 << 20, nullptr);
+    REQUIRE_OK(got);
+    CHECK((*got == fixture.content));
+  }
+  CHECK(store->Counters().retries == 2);
+}
+
+TEST_CASE("a service that never answers is given up at the deadline") {
+  Fixture fixture;
+  S3Options options = TestOptions(fixture.env, fixture.server);
+  options.deadline = std::chrono::milliseconds(300);
+  auto store = OpenStore(fixture.env, options);
+  fixture.Fault(R"({"times": 100, "fault": "stall"})");
+  const auto stat = store->Stat("a");
+  REQUIRE_CODE(stat, kIoError);
+  CHECK(Mentions(stat.status(), "no usable answer"));
+}
+
+TEST_CASE("a service that is gone is tried until the deadline") {
+  Fixture fixture;
+  fixture.server.Stop();
+  const auto put = fixture.store->Put("b", {}, PutCondition::IfAbsent());
+  REQUIRE_CODE(put, kIoError);
+  CHECK(Mentions(put.status(), "no usable answer"));
+  CHECK(Mentions(put.status(), "onnect"));
+  CHECK(fixture.waits.size() > 5);
+}
+
+TEST_CASE("an interruption ends calls that wait for an answer or for the next attempt") {
+  for (const bool waits : {false, true}) {
+    Fixture fixture;
+    S3Options options = TestOptions(fixture.env, fixture.server);
+    if (waits) options.wait = nullptr;
+    auto store = OpenStore(fixture.env, options);
+    fixture.Fault(waits ? R"({"times": 9, "fault": "status", "status": 503, "code": "SlowDown", )"
+                          R"("retry_after": 50})"
+                        : R"({"times": 9, "fault": "stall"})");
+    Status outcome;
+    std::thread caller([&] { outcome = store->Stat("a").status(); });
+    while (fixture.server.CountRequests("\"HEAD\"") == 0) std::this_thread::yield();
+    store->Interrupt();
+    caller.join();
+    REQUIRE_CODE(outcome, kInterrupted);
+  }
+}
+
+TEST_CASE("pages without objects are skipped, and wrong pages are refused") {
+  Fixture fixture;
+  REQUIRE_OK(fixture.store->Put("b", {}, kAlways));
+  fixture.Fault(R"({"on": "LIST", "fault": "empty"})");
+  auto page = fixture.store->List("", "a", 10);
+  REQUIRE_OK(page);
+  REQUIRE(page->objects.size() == 1);
+  CHECK(page->objects[0].key == "b");
+
+  const auto listing = [](const std::string& key) {
+    return "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>" + key +
+           "</Key><ETag>e</ETag><Size>1</Size></Contents></ListBucketResult>";
+  };
+  const struct {
+    std::string text;
+    const char* sentence;
+  } cases[] = {{listing("elsewhere/c"), "keys with another prefix"},
+               {listing("a prefix/\\u00e4+%&amp;/a"), "not in the order of its keys"}};
+  for (const auto& item : cases) {
+    fixture.Fault(R"({"times": 10, "on": "LIST", "fault": "body", "text": ")" + item.text + "\"}");
+    const auto wrong = fixture.store->List("", "a", 10);
+    REQUIRE_CODE(wrong, kIoError);
+    CHECK(Mentions(wrong.status(), item.sentence));
+    fixture.Fault(R"({"heal": true})");
+  }
+}
+
+TEST_CASE("keys with special characters are stored and listed") {
+  Fixture fixture;
+  const std::vector<std::string> keys = {" ",
+                                         "%41",
+                                         "&amp;",
+                                         "+",
+                                         "a/../b",
+                                         "a//b",
+                                         "b?c=d",
+                                         "c#d",
+                                         "d\"<>'",
+                                         "e\\f",
+                                         "f\xC3\xA4\xF0\x9F\x98\x80",
+                                         "~!*()"};
+  for (const std::string& key : keys) REQUIRE_OK(fixture.store->Put(key, AsBytes(key), kAlways));
+  REQUIRE_OK(fixture.store->Remove("a"));
+  auto page = fixture.store->List("", "", 100);
+  REQUIRE_OK(page);
+  std::vector<std::string> found;
+  for (const ObjectInfo& object : page->objects) found.push_back(object.key);
+  CHECK(found == keys);
+  for (const std::string& key : keys) {
+    auto got = fixture.store->Get(key, 100, nullptr);
+    REQUIRE_OK(got);
+    CHECK(AsText(*got) == key);
+  }
+}
+
+TEST_CASE("an untrusted certificate is refused, and a trusted one accepted") {
+  const TemporaryDirectory directory;
+  const std::string certificate = directory / "certificate.pem";
+  const std::string command =
+      "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test "
+      "-addext subjectAltName=IP:127.0.0.1 -keyout " +
+      certificate + ".key -out " + certificate + ".crt 2>/dev/null && cat " + certificate +
+      ".key " + certificate + ".crt >" + certificate;
+  REQUIRE(std::system(command.c_str()) == 0);
+  S3Server server({"--certificate", certificate});
+  ClockEnv env;
+  S3Options options = TestOptions(env, server);
+  options.endpoint->tls = true;
+  const auto refused = OpenStore(env, options)->Put("a", {}, kAlways);
+  REQUIRE_CODE(refused, kIoError);
+  CHECK(Mentions(refused.status(), "the certificate of https://127.0.0.1:"));
+  CHECK(refused.status().ToString().find("attempts") == std::string::npos);
+  options.ca_file = certificate + ".crt";
+  auto store = OpenStore(env, options);
+  REQUIRE_OK(store->Put("a", {}, kAlways));
+  REQUIRE_OK(store->Stat("a"));
+}
+
+TEST_CASE("options that cannot work are refused") {
+  ClockEnv env;
+  S3Options options;
+  options.address.bucket = "bucket";
+  options.variables = LookupIn({});
+  REQUIRE_CODE(S3ObjectStore::Open(env, options), kAccessDenied);
+  options.variables = LookupIn(TestVariables());
+  options.region = "eu\r\nx: y";
+  REQUIRE_CODE(S3ObjectStore::Open(env, options), kInvalidArgument);
+  options.region = "";
+  options.endpoint = Endpoint{.tls = false, .host = "[::1]", .port = 9000};
+  options.place = BucketPlace::kHost;
+  REQUIRE_CODE(S3ObjectStore::Open(env, options), kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace siltfs::testing
