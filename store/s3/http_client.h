@@ -69,12 +69,12 @@ enum class HttpFailure : uint8_t {
 
 struct HttpResult {
   HttpFailure failure = HttpFailure::kNone;
-  std::string cause;        // for users
-  Status source_error;      // for kSource
-  HttpReply reply;          // complete only with kNone
-  uint64_t sent_bytes = 0;  // of the body
-  bool sent = false;        // the service may have got the request
-  bool repeated = false;    // libcurl sent the body again on another connection
+  std::string cause;                   // for users
+  std::optional<Status> source_error;  // for kSource
+  HttpReply reply;                     // complete only with kNone
+  uint64_t sent_bytes = 0;             // of the body
+  bool sent = false;                   // the service may have got the request
+  bool repeated = false;               // libcurl sent the body again on another connection
 };
 
 // Seconds since 1970; nullopt if the text is no date of HTTP.

@@ -189,7 +189,7 @@ S3Verdict S3Client::JudgeTransport(HttpResult& result) {
     case HttpFailure::kInterrupted:
       return S3Verdict::Final(StatusCode::kInterrupted, result.cause);
     case HttpFailure::kSource:
-      return {S3Verdict::Kind::kFinal, std::move(result.source_error)};
+      return {S3Verdict::Kind::kFinal, std::move(*result.source_error)};
     case HttpFailure::kUnusable:
       return S3Verdict::Final(StatusCode::kIoError, origin_ + " cannot be used: " + result.cause);
     case HttpFailure::kUntrusted:

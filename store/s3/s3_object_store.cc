@@ -146,7 +146,10 @@ Result<std::string> S3ObjectStore::PutOnce(const std::string& key, const Readabl
 Result<std::string> S3ObjectStore::Resolve(const std::string& key, const std::string& put,
                                            Status refusal) {
   auto head = FindHead(key);
-  if (head.ok() && head->put == put) return std::move(head->info.version);
+  if (head.ok() && head->put == put) {
+    refusal.IgnoreError("the object that is there is the one that was put");
+    return std::move(head->info.version);
+  }
   if (head.ok() && refusal.Is(StatusCode::kAlreadyExists)) return refusal;
   const std::string found = head.ok() ? "another object is there" : head.status().ToString();
   return Status(

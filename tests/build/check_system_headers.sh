@@ -3,7 +3,7 @@
 #
 # Checks that external interfaces are used in few places only. libfuse is included only in
 # fs/fuse, in its tests and in the block device of tests/crash/block. RocksDB is included only in
-# fs/rocksdb and its tests. Headers of the operating system's files, processes and sockets are included
+# fs/rocksdb and its tests, libcurl and Expat only in store/s3. Headers of the operating system's files, processes and sockets are included
 # only in store/env and in fs/rings, whose subject is a kernel interface; fs/fuse may include those with
 # constants of the kernel.
 set -u
@@ -36,6 +36,8 @@ only_in() { # WHAT PATTERN ALLOWED-PREFIXES FOLDER...
 product=(store chunker index fs tools)
 only_in libfuse '(fuse3/)?(cuse|fuse)(_[a-z]+)?\.h' 'fs/fuse|tests/fs/fuse|tests/crash/block' "${product[@]}" tests
 only_in RocksDB 'rocksdb/[^>"]*' 'fs/rocksdb|tests/fs/rocksdb' "${product[@]}" tests
+only_in 'libcurl' 'curl/[^>"]*' 'store/s3' "${product[@]}" tests
+only_in 'Expat' 'expat(_[a-z]+)?\.h' 'store/s3' "${product[@]}" tests
 only_in 'the operating system' \
   'unistd\.h|fcntl\.h|dirent\.h|poll\.h|spawn\.h|mntent\.h|liburing[^>"]*|sys/(file|mount|socket|un|wait|mman|random|resource|statvfs|eventfd)\.h|filesystem|fstream' \
   'store/env|fs/fuse|fs/rings' "${product[@]}"

@@ -143,5 +143,33 @@ TEST_CASE("racing first puts with lost answers have one winner, which knows it")
   }
 }
 
+// For other services; tests/store/s3/check_services.sh runs it. The variables SILTFS_TEST_BUCKET
+// and SILTFS_TEST_ENDPOINT have the addresses, and credentials come from the usual variables. All
+// objects under the prefix are removed.
+TEST_CASE("a service keeps the contract of object stores", "[.service]") {
+  auto address = ParseBucketUrl(VariableOfProcess("SILTFS_TEST_BUCKET"));
+  auto endpoint = ParseEndpoint(VariableOfProcess("SILTFS_TEST_ENDPOINT"));
+  REQUIRE_OK(address);
+  REQUIRE_OK(endpoint);
+  ClockEnv env;
+  for (const ObjectStoreCheck& check : ObjectStoreContract()) {
+    DYNAMIC_SECTION(check.name) {
+      S3Options options;
+      options.address = *address;
+      options.endpoint = *endpoint;
+      auto store = OpenStore(env, options);
+      const auto remove_all = [&] {
+        auto page = store->List("", "", 1000);
+        REQUIRE_OK(page);
+        for (const ObjectInfo& object : page->objects) REQUIRE_OK(store->Remove(object.key));
+      };
+      remove_all();
+      check.run(*store);
+      store = OpenStore(env, options);  // the check may have interrupted the store
+      remove_all();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace siltfs::testing

@@ -5,9 +5,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "store/env/posix_env.h"
 #include "store/s3/s3_object_store.h"
+#include "tests/store/object/object_store_contract.h"
 #include "tests/support/catch.h"
 #include "tests/support/fault_env.h"
 #include "tests/support/s3_server.h"
@@ -56,5 +59,42 @@ inline std::unique_ptr<S3ObjectStore> OpenStore(Env& env, S3Options options) {
   REQUIRE_OK(store);
   return std::move(*store);
 }
+
+inline const PutCondition kAlways = PutCondition::Always();
+
+// The text of a failure must have this part.
+inline void CheckText(const Status& status, std::string_view part) {
+  INFO(status.ToString());
+  CHECK(status.ToString().find(part) != std::string::npos);
+}
+
+// A server, and a store on it with the object "a", whose content is `content`.
+struct Fixture {
+  explicit Fixture(const std::vector<std::string>& arguments = {}) : server(arguments) {
+    S3Options options = TestOptions(env, server);
+    options.wait = [this](std::chrono::nanoseconds time) {
+      waits.push_back(time);
+      env.Advance(time);
+    };
+    Open(options);
+  }
+
+  void Open(const S3Options& options) {
+    store = OpenStore(env, options);
+    auto put = store->Put("a", content, kAlways);
+    REQUIRE_OK(put);
+    version = *put;
+  }
+
+  std::string Fault(const std::string& command) { return server.Control(command); }
+  uint64_t Retries() const { return store->Counters().retries; }
+
+  S3Server server;
+  ClockEnv env;
+  std::vector<std::chrono::nanoseconds> waits;
+  std::unique_ptr<S3ObjectStore> store;
+  const Bytes content = BytesOfSeed(1, 10'000);
+  std::string version;
+};
 
 }  // namespace siltfs::testing
