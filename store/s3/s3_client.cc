@@ -40,6 +40,13 @@ Status CheckRegion(std::string_view region) {
                 "the region of the bucket has only letters, digits and \"-\"");
 }
 
+// Whether the reply is a page of HTML. Proxies and portals answer any request with a page. An empty
+// body is no page, although some services declare it as one.
+bool IsPage(const S3Request& request, const HttpReply& reply) {
+  return reply.Header("content-type").starts_with("text/html") &&
+         (reply.received_bytes > 0 || request.operation == S3Operation::kStat);
+}
+
 double SecondsOf(std::chrono::nanoseconds time) {
   return std::chrono::duration<double>(time).count();
 }
@@ -207,8 +214,7 @@ S3Verdict S3Client::Judge(const S3Request& request, HttpResult& result, const Re
                           const S3Judge& judge) {
   const bool overflowed = body != nullptr && body->overflowed();
   if (result.failure != HttpFailure::kNone && !overflowed) return JudgeTransport(result);
-  // Proxies and portals answer any request with a page.
-  if (result.reply.Successful() && result.reply.Header("content-type").starts_with("text/html")) {
+  if (result.reply.Successful() && IsPage(request, result.reply)) {
     return S3Verdict::Retry("an HTML page came instead of an answer of the service");
   }
   if (auto verdict = judge(result.reply)) return std::move(*verdict);
