@@ -12,13 +12,19 @@
 namespace siltfs::testing {
 namespace {
 
+// The options with a prefix that no other check uses, so that all checks can use one server.
+S3Options WithOwnPrefix(S3Options options) {
+  static int number = 0;
+  options.address.prefix += "/" + std::to_string(++number);
+  return options;
+}
+
 TEST_CASE("S3ObjectStore keeps the contract of object stores") {
+  S3Server server;
   ClockEnv env;
   for (const ObjectStoreCheck& check : ObjectStoreContract()) {
-    DYNAMIC_SECTION(check.name) {
-      S3Server server;
-      check.run(*OpenStore(env, TestOptions(env, server)));
-    }
+    INFO(check.name);
+    check.run(*OpenStore(env, WithOwnPrefix(TestOptions(env, server))));
   }
 }
 
@@ -27,37 +33,35 @@ TEST_CASE("S3ObjectStore keeps the contract without a prefix, and with the bucke
   for (const ObjectStoreCheck& check : ObjectStoreContract()) {
     // These checks differ most in the addresses that they use.
     if (std::string_view(check.name).find("list") == std::string_view::npos) continue;
-    DYNAMIC_SECTION(check.name) {
-      S3Server server;
-      S3Options options = TestOptions(env, server);
-      options.address.prefix = "";
-      options.endpoint->host = "localhost";
-      options.place = BucketPlace::kHost;
-      check.run(*OpenStore(env, options));
-      CHECK(server.CountRequests("\"PUT\"") > 0);
-    }
+    INFO(check.name);
+    S3Server server;
+    S3Options options = TestOptions(env, server);
+    options.address.prefix = "";
+    options.endpoint->host = "localhost";
+    options.place = BucketPlace::kHost;
+    check.run(*OpenStore(env, options));
+    CHECK(server.CountRequests("\"PUT\"") > 0);
   }
 }
 
 TEST_CASE("S3ObjectStore keeps the contract on a service that fails every fourth request") {
-  ClockEnv env;
   // Faults change the counters, and leave some conditional puts with an unknown outcome, which the
-  // test below examines.
+  // tests below examine.
   const std::set<std::string_view> left_out = {
       "calls and bytes are counted", "a put if version replaces only this version",
       "one of several first puts succeeds", "replacements lose no update"};
+  S3Server server;
+  ClockEnv env;
   for (const ObjectStoreCheck& check : ObjectStoreContract()) {
     if (left_out.contains(check.name)) continue;
-    DYNAMIC_SECTION(check.name) {
-      for (const int seed : {1, 2, 3}) {
-        S3Server server;
-        S3Options options = TestOptions(env, server);
-        // Time passes only in waits. No call may give up because the server is slow.
-        options.deadline = std::chrono::hours(10);
-        auto store = OpenStore(env, options);
-        server.Control("{\"random\": " + std::to_string(seed) + ", \"rate\": 0.25}");
-        check.run(*store);
-      }
+    for (const int seed : {1, 2, 3}) {
+      INFO(check.name << ", seed " << seed);
+      S3Options options = WithOwnPrefix(TestOptions(env, server));
+      // Time passes only in waits. No call may give up because the server is slow.
+      options.deadline = std::chrono::hours(10);
+      auto store = OpenStore(env, options);
+      server.Control("{\"random\": " + std::to_string(seed) + ", \"rate\": 0.25}");
+      check.run(*store);
     }
   }
 }
