@@ -1,5 +1,6 @@
 // The keys that this program gives to objects. They contain only characters that no service and no
-// tool encodes or treats specially.
+// tool encodes or treats specially. If "a" is the key of an object, "a/b" must not be one: MinIO
+// stores both, but does not list the second.
 //
 // Thread-safety: pure functions.
 #pragma once

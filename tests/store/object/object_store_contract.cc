@@ -182,11 +182,11 @@ void LimitOfGet(ObjectStore& store) {
 
 void Removal(ObjectStore& store) {
   PutText(store, "a", "content");
-  PutText(store, "a/b", "content");
+  PutText(store, "ab", "content");
   REQUIRE_OK(store.Remove("a"));
   REQUIRE_CODE(store.Get("a", kLimit, nullptr), kNotFound);
   REQUIRE_OK(store.Remove("a"));
-  CHECK(GetText(store, "a/b") == "content");
+  CHECK(GetText(store, "ab") == "content");
 }
 
 void ListInOrder(ObjectStore& store) {
@@ -194,8 +194,8 @@ void ListInOrder(ObjectStore& store) {
   CHECK(ListKeys(store, "", "", 10, &more).empty());
   CHECK_FALSE(more);
   // In the order of bytes: "-" < "." < "/" < "0" < "A" < "_" < "a".
-  const std::vector<std::string> keys = {"a",   "a-b", "a.b", "a/b", "a/b/c", "a0",
-                                         "aA0", "a_b", "aa",  "b",   "b/a"};
+  const std::vector<std::string> keys = {"a-b", "a.b", "a/b", "a/c/d", "a0",
+                                         "aA0", "a_b", "aa",  "b",     "c/a"};
   for (size_t i = 0; i < keys.size(); ++i) {
     PutText(store, keys[keys.size() - 1 - i], std::string(keys.size() - 1 - i, 'x'));
   }
@@ -203,6 +203,7 @@ void ListInOrder(ObjectStore& store) {
   CHECK_FALSE(more);
   auto page = store.List("", "", 100);
   REQUIRE_OK(page);
+  REQUIRE(page->objects.size() == keys.size());
   for (size_t i = 0; i < keys.size(); ++i) {
     CHECK(page->objects[i].size == i);
     auto info = store.Stat(keys[i]);
@@ -212,16 +213,18 @@ void ListInOrder(ObjectStore& store) {
 }
 
 void ListPrefixes(ObjectStore& store) {
-  for (const char* key : {"a", "a/b", "a/b/c", "a/c", "ab", "b/a"}) PutText(store, key, "content");
+  for (const char* key : {"a/b", "a/c/d", "a/ce", "a/d", "ab", "b/a"}) {
+    PutText(store, key, "content");
+  }
   bool more = true;
   using Expected = std::vector<std::string>;
-  CHECK(ListKeys(store, "a/", "", 100, &more) == Expected{"a/b", "a/b/c", "a/c"});
-  CHECK(ListKeys(store, "a/b", "", 100, &more) == Expected{"a/b", "a/b/c"});
+  CHECK(ListKeys(store, "a/", "", 100, &more) == Expected{"a/b", "a/c/d", "a/ce", "a/d"});
+  CHECK(ListKeys(store, "a/c", "", 100, &more) == Expected{"a/c/d", "a/ce"});
   CHECK(ListKeys(store, "b", "", 100, &more) == Expected{"b/a"});
   CHECK(ListKeys(store, "c", "", 100, &more).empty());
-  CHECK(ListKeys(store, "a/", "a/b", 100, &more) == Expected{"a/b/c", "a/c"});
-  CHECK(ListKeys(store, "a/", "a/bb", 100, &more) == Expected{"a/c"});
-  CHECK(ListKeys(store, "a/", "Z", 100, &more) == Expected{"a/b", "a/b/c", "a/c"});
+  CHECK(ListKeys(store, "a/", "a/b", 100, &more) == Expected{"a/c/d", "a/ce", "a/d"});
+  CHECK(ListKeys(store, "a/", "a/cd", 100, &more) == Expected{"a/ce", "a/d"});
+  CHECK(ListKeys(store, "a/", "Z", 100, &more) == Expected{"a/b", "a/c/d", "a/ce", "a/d"});
   CHECK(ListKeys(store, "a/", "b", 100, &more).empty());
   CHECK_FALSE(more);
 }

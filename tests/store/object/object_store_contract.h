@@ -11,7 +11,7 @@
 //   }
 //
 // Each check needs a store of its own without objects. The checks use keys that IsObjectKey allows,
-// and objects of at most 3 MiB.
+// never one key as a directory of another, and objects of at most 3 MiB.
 #pragma once
 
 #include <span>
