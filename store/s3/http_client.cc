@@ -112,14 +112,14 @@ std::unique_ptr<HttpClient::Channel> HttpClient::TakeChannel() {
   return channel;
 }
 
-void HttpClient::ReturnChannel(std::unique_ptr<Channel> channel) {
+void HttpClient::ReturnChannel(std::unique_ptr<Channel> channel, bool reusable) {
   curl_easy_reset(channel->easy());
   {
     MutexLock lock(mutex_);
     std::erase(busy_, channel.get());
-    if (idle_.size() < kMaxIdleChannels) idle_.push_back(std::move(channel));
+    if (reusable && idle_.size() < kMaxIdleChannels) idle_.push_back(std::move(channel));
   }
-  // Closes a connection that is too many without the lock.
+  // Otherwise the channel is destroyed here, without the lock.
 }
 
 void HttpClient::Interrupt() {
@@ -146,7 +146,9 @@ HttpResult HttpClient::Perform(const HttpRequest& request, const HttpSink& sink)
     exchange.result().sent = !known || request_bytes > 0;
     curl_multi_remove_handle(channel->multi(), channel->easy());
   }
-  ReturnChannel(std::move(channel));
+  // After a failure the connection is closed anyway, and libcurl 7.88 refuses CURLOPT_BUFFERSIZE
+  // for a handle that could not resolve a name.
+  ReturnChannel(std::move(channel), exchange.result().failure == HttpFailure::kNone);
   return std::move(exchange.result());
 }
 

@@ -104,7 +104,7 @@ class HttpClient {
   class Exchange;
 
   std::unique_ptr<Channel> TakeChannel() SILTFS_EXCLUDES(mutex_);
-  void ReturnChannel(std::unique_ptr<Channel> channel) SILTFS_EXCLUDES(mutex_);
+  void ReturnChannel(std::unique_ptr<Channel> channel, bool reusable) SILTFS_EXCLUDES(mutex_);
   void Run(Channel& channel, Exchange& exchange, std::chrono::nanoseconds timeout);
 
   Env& env_;

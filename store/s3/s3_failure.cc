@@ -44,7 +44,14 @@ S3Verdict JudgeAccess(const HttpReply& reply, const S3Error& error,
                       context.credentials + ")",
                   S3Verdict::Kind::kRenew);
   }
-  if (IsOneOf(error.code, {"InvalidAccessKeyId", "InvalidToken", "InvalidClientTokenId"})) {
+  if (IsOneOf(error.code, {"InvalidToken", "InvalidTokenId"})) {
+    return denied(
+        "the service does not accept the session token; get new credentials (they come "
+        "from " +
+            context.credentials + ")",
+        S3Verdict::Kind::kRenew);
+  }
+  if (IsOneOf(error.code, {"InvalidAccessKeyId", "InvalidClientTokenId"})) {
     return denied(
         "the service does not know the access key; check the credentials (they come "
         "from " +
@@ -71,11 +78,12 @@ S3Verdict JudgeAccess(const HttpReply& reply, const S3Error& error,
 
 bool ConcernsAccess(int status, std::string_view code) {
   return status == 401 || status == 403 || status == 301 ||
-         IsOneOf(code, {"RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture",
-                        "ExpiredToken", "TokenRefreshRequired", "ExpiredTokenException",
-                        "InvalidAccessKeyId", "InvalidToken", "InvalidClientTokenId",
-                        "SignatureDoesNotMatch", "AuthorizationHeaderMalformed",
-                        "PermanentRedirect", "IllegalLocationConstraintException", "AccessDenied"});
+         IsOneOf(code,
+                 {"RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture", "ExpiredToken",
+                  "TokenRefreshRequired", "ExpiredTokenException", "InvalidAccessKeyId",
+                  "InvalidToken", "InvalidTokenId", "InvalidClientTokenId", "SignatureDoesNotMatch",
+                  "AuthorizationHeaderMalformed", "PermanentRedirect",
+                  "IllegalLocationConstraintException", "AccessDenied"});
 }
 
 bool IsFull(int status, std::string_view code) {

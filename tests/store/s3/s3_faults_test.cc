@@ -211,6 +211,19 @@ TEST_CASE("a service that is gone is tried until the deadline") {
   CHECK(fixture.waits.size() > 5);
 }
 
+TEST_CASE("a service whose name is not known is tried until the deadline") {
+  ClockEnv env;
+  S3Options options;
+  options.address.bucket = "bucket";
+  options.endpoint = Endpoint{.tls = false, .host = "no.such.host.invalid", .port = 0};
+  options.variables = LookupIn(TestVariables());
+  options.wait = [&env](std::chrono::nanoseconds time) { env.Advance(time); };
+  const auto put = OpenStore(env, options)->Put("b", {}, PutCondition::IfAbsent());
+  REQUIRE_CODE(put, kIoError);
+  CheckText(put.status(), "no usable answer from http://no.such.host.invalid");
+  CheckText(put.status(), "no.such.host.invalid");
+}
+
 TEST_CASE("an interruption ends calls that wait for an answer or for the next attempt") {
   for (const bool waits : {false, true}) {
     Fixture fixture;

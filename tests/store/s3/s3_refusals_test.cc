@@ -25,6 +25,8 @@ TEST_CASE("final refusals are not repeated, and say what to do") {
        "the secret access key does not belong to the access key id"},
       {R"("status": 400, "code": "ExpiredToken")", StatusCode::kAccessDenied,
        "the session token has expired; get new credentials"},
+      {R"("status": 403, "code": "InvalidTokenId")", StatusCode::kAccessDenied,
+       "does not accept the session token"},
       {R"("status": 400, "code": "AuthorizationHeaderMalformed")", StatusCode::kAccessDenied,
        "not in the region us-east-1; set AWS_REGION"},
       {R"("status": 507, "code": "XMinioStorageFull")", StatusCode::kNoSpace, "the bucket is full"},
