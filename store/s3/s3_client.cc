@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "store/s3/backoff.h"
+#include "store/s3/object_headers.h"
 #include "store/s3/sha256.h"
 
 namespace siltfs {
@@ -59,6 +60,11 @@ void ReplyBody::Reset() {
   overflowed_ = false;
 }
 
+void ReplyBody::Reserve(uint64_t bytes) {
+  constexpr uint64_t kMaxReserved = 64 << 20;
+  if (out_.data() == nullptr) own_.reserve(std::min({bytes, limit_, kMaxReserved}));
+}
+
 bool ReplyBody::Take(ByteView piece) {
   overflowed_ = overflowed_ || piece.size() > limit_ - size_;
   if (overflowed_) return false;
@@ -87,8 +93,10 @@ class S3Client::Attempts {
     return time_ + std::chrono::seconds(transferred_ / kSlowestBytesPerSecond) -
            std::chrono::nanoseconds(client_.env_.MonotonicNanoseconds() - begin_);
   }
-  void AddTransferred(const HttpResult& result) {
-    transferred_ += result.sent_bytes + result.reply.received_bytes;
+  // More time is granted for the largest attempt only, so that a service which breaks off each
+  // transfer does not extend the deadline for ever.
+  void NoteTransferred(const HttpResult& result) {
+    transferred_ = std::max(transferred_, result.sent_bytes + result.reply.received_bytes);
   }
   // Waits before the next attempt. False if that one would begin after the deadline.
   bool WaitForNext(std::chrono::nanoseconds at_least) {
@@ -178,8 +186,12 @@ HttpResult S3Client::Send(const S3Request& request, const Credentials& credentia
   HttpRequest http = Sign(request, credentials);
   http.timeout = timeout;
   if (body != nullptr) body->Reset();
-  HttpResult result = http_.Perform(http, [body](const HttpReply&, ByteView piece) {
-    return body == nullptr || body->Take(piece);
+  HttpResult result = http_.Perform(http, [body](const HttpReply& head, ByteView piece) {
+    if (body == nullptr) return true;
+    if (body->size() == 0) {
+      body->Reserve(ParseDecimal(head.Header("content-length")).value_or(0));
+    }
+    return body->Take(piece);
   });
   Count(request, result);
   return result;
@@ -239,7 +251,7 @@ S3Outcome S3Client::Perform(const S3Request& request, ReplyBody* body, const S3J
     attempts.Begin();
     const std::shared_ptr<const Credentials> credentials = credentials_->Current();
     HttpResult result = Send(request, *credentials, body, attempts.Left());
-    attempts.AddTransferred(result);
+    attempts.NoteTransferred(result);
     S3Verdict verdict = Judge(request, result, body, judge);
     uncertain = uncertain || result.repeated;
     if (verdict.kind == S3Verdict::Kind::kFinal) return {std::move(verdict.status), uncertain};

@@ -32,6 +32,8 @@ class ReplyBody {
   explicit ReplyBody(uint64_t limit) : limit_(limit) {}
 
   void Reset();
+  // So many bytes are announced.
+  void Reserve(uint64_t bytes);
   bool Take(ByteView piece);
 
   uint64_t size() const { return size_; }

@@ -149,7 +149,7 @@ S3Verdict JudgeFailure(const HttpReply& reply, const S3FailureContext& context,
     return S3Verdict::Retry("the service answered " + description);
   }
   // Such a reply comes from a proxy or another server.
-  if (error.code.empty() && reply.status != 401 && reply.status != 403 && reply.status != 301) {
+  if (error.code.empty() && reply.status != 401 && reply.status != 403) {
     return S3Verdict::Retry(
         fmt::format("{} answered {}, but not in the way of S3", context.origin, description));
   }

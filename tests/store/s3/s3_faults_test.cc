@@ -119,6 +119,15 @@ TEST_CASE("a call gives up at its deadline and names the last cause") {
   CHECK(fixture.waits.size() > 7);
 }
 
+TEST_CASE("transfers that are always broken off do not extend the deadline for ever") {
+  Fixture fixture;
+  REQUIRE_OK(fixture.store->Put("b", BytesOfSeed(1, 4 << 20), kAlways));
+  fixture.Fault(R"({"times": 10000, "on": "GET", "fault": "truncate"})");
+  const auto got = fixture.store->Get("b", 8 << 20, nullptr);
+  REQUIRE_CODE(got, kIoError);
+  CheckText(got.status(), "no usable answer");
+}
+
 TEST_CASE("Retry-After is obeyed up to the deadline") {
   Fixture fixture;
   fixture.Fault(R"({"fault": "status", "status": 503, "code": "SlowDown", "retry_after": 7})");
