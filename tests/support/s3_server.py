@@ -2,7 +2,7 @@
 """A small service with the protocol of S3, for tests, with faults on demand.
 
 usage: s3_server.py [--bucket NAME] [--key-id ID] [--secret SECRET] [--token TOKEN]
-                    [--certificate PEM_FILE] [--port PORT]
+                    [--certificate PEM_FILE] [--port PORT] [--bucket-in-host]
 
 It keeps one bucket in memory. It implements GET (with ranges and If-Match), HEAD, PUT (with
 If-None-Match and If-Match), DELETE and ListObjectsV2, and verifies signatures (AWS Signature
@@ -85,6 +85,7 @@ class State:
         self.key_id = options.key_id
         self.secret = options.secret
         self.token = options.token
+        self.bucket_in_host = options.bucket_in_host
         self.objects = {}
         self.faults = []
         self.random = None
@@ -234,6 +235,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         host = self.headers.get("host", "").rsplit(":", 1)[0]
         if host.endswith(".localhost"):
             return host[: -len(".localhost")], path[1:], query
+        if self.state.bucket_in_host:
+            return "", path[1:], query
         bucket, _, key = path[1:].partition("/")
         return bucket, key, query
 
@@ -418,6 +421,7 @@ def main():
     parser.add_argument("--secret", default="test-secret")
     parser.add_argument("--token", default="")
     parser.add_argument("--certificate")
+    parser.add_argument("--bucket-in-host", action="store_true", help="find no bucket in paths")
     parser.add_argument("--port", type=int, default=0)
     options = parser.parse_args()
     state = State(options)

@@ -34,7 +34,7 @@ TEST_CASE("S3ObjectStore keeps the contract without a prefix, and with the bucke
     // These checks differ most in the addresses that they use.
     if (std::string_view(check.name).find("list") == std::string_view::npos) continue;
     INFO(check.name);
-    S3Server server;
+    S3Server server({"--bucket-in-host"});
     S3Options options = TestOptions(env, server);
     options.address.prefix = "";
     options.endpoint->host = "localhost";
