@@ -45,6 +45,8 @@ bool HttpClient::Exchange::Prepare(CURL* easy, const Options& options) {
       set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1)),
       set(CURLOPT_FOLLOWLOCATION, 0L),
       set(CURLOPT_NOSIGNAL, 1L),
+      // The end of a request does not wait for a thread that resolves a name.
+      set(CURLOPT_QUICK_EXIT, 1L),
       set(CURLOPT_NOPROGRESS, 1L),
       set(CURLOPT_TCP_KEEPALIVE, 1L),
       set(CURLOPT_BUFFERSIZE, kTransferBufferBytes),

@@ -22,7 +22,8 @@
 // 5xx, 429, malformed replies. Other refusals are final. If the service refuses the credentials,
 // they are read again from their file.
 //
-// Thread-safety: every call from any thread.
+// Thread-safety: every call from any thread. A process must not fork while a store is open in it,
+// except to start another program.
 #pragma once
 
 #include <memory>
