@@ -17,6 +17,10 @@ bool IsOneOf(std::string_view code, std::initializer_list<std::string_view> code
   return std::ranges::find(codes, code) != codes.end();
 }
 
+bool IsRegionCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+}
+
 // "403 AccessDenied".
 std::string Describe(const HttpReply& reply, const std::string& code) {
   return fmt::format("{}{}{}", reply.status, code.empty() ? "" : " ", code);
@@ -69,6 +73,7 @@ S3Verdict JudgeAccess(const HttpReply& reply, const S3Error& error,
                            "IllegalLocationConstraintException"})) {
     std::string_view region = reply.Header("x-amz-bucket-region");
     if (region.empty()) region = error.region;
+    if (!std::ranges::all_of(region, IsRegionCharacter) || region.size() > 64) region = {};
     return denied(fmt::format("the bucket is not in the region {}{}{}; set AWS_REGION",
                               context.region, region.empty() ? "" : " but in ", region));
   }

@@ -40,6 +40,7 @@ void RunReply(int status, std::string_view text) {
   reply.error_body = text;
   reply.headers["retry-after"] = text.substr(0, 40);
   reply.headers["date"] = text.substr(0, 40);
+  reply.headers["x-amz-bucket-region"] = text.substr(0, 40);
   const S3FailureContext context{.bucket = "bucket",
                                  .origin = "http://host",
                                  .region = "region",

@@ -8,6 +8,7 @@
 
 #include "tests/store/object/object_store_contract.h"
 #include "tests/store/s3/s3_test_support.h"
+#include "tests/support/test_scale.h"
 
 namespace siltfs::testing {
 namespace {
@@ -54,7 +55,7 @@ TEST_CASE("S3ObjectStore keeps the contract on a service that fails every fourth
   ClockEnv env;
   for (const ObjectStoreCheck& check : ObjectStoreContract()) {
     if (left_out.contains(check.name)) continue;
-    for (const int seed : {1, 2, 3}) {
+    for (uint64_t seed = 1; seed <= Share(30); ++seed) {
       INFO(check.name << ", seed " << seed);
       S3Options options = WithOwnPrefix(TestOptions(env, server));
       // Time passes only in waits. No call may give up because the server is slow.
@@ -71,7 +72,7 @@ TEST_CASE("S3ObjectStore keeps the contract on a service that fails every fourth
 TEST_CASE("racing replacements with lost answers lose no update and repeat none") {
   constexpr int kThreads = 4;
   constexpr int kWords = 6;
-  for (const int seed : {1, 2, 3, 4}) {
+  for (uint64_t seed = 1; seed <= Share(30); ++seed) {
     S3Server server;
     ClockEnv env;
     S3Options options = TestOptions(env, server);
@@ -114,7 +115,7 @@ TEST_CASE("racing replacements with lost answers lose no update and repeat none"
 // Of several clients that put an object if it is absent, the service may accept one. Its own client
 // must learn this, also if the answer was lost.
 TEST_CASE("racing first puts with lost answers have one winner, which knows it") {
-  for (const int seed : {1, 2, 3, 4, 5, 6}) {
+  for (uint64_t seed = 1; seed <= Share(50); ++seed) {
     S3Server server;
     ClockEnv env;
     S3Options options = TestOptions(env, server);
