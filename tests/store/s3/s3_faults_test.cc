@@ -237,10 +237,14 @@ TEST_CASE("an interruption ends calls that wait for an answer or for the next at
   for (const bool waits : {false, true}) {
     Fixture fixture;
     S3Options options = TestOptions(fixture.env, fixture.server);
-    if (waits) options.wait = nullptr;
+    if (waits) {
+      // Without the interruption, the test would not end in its time.
+      options.wait = nullptr;
+      options.deadline = std::chrono::hours(2);
+    }
     auto store = OpenStore(fixture.env, options);
     fixture.Fault(waits ? R"({"times": 9, "fault": "status", "status": 503, "code": "SlowDown", )"
-                          R"("retry_after": 50})"
+                          R"("retry_after": 3000})"
                         : R"({"times": 9, "fault": "stall"})");
     Status outcome;
     std::thread caller([&] { outcome = store->Stat("a").status(); });
