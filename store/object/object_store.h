@@ -26,13 +26,17 @@
 // it guarantees only that they come from the version asked for; callers verify the bytes.
 //
 // Errors: a Status with the key and the cause, for reads also with the offset.
+// clang-format off
 //   kNotFound        there is no such object, or (with a sentence of its own) no such bucket
 //   kAlreadyExists   Put with kIfAbsent: the object exists
-//   kStale           Put with kIfVersion, Read with a version: the object has another version, or
-//   is gone kNoSpace         the bucket is full; nothing was changed kAccessDenied    the
-//   credentials are wrong, have expired, or lack a permission; the clock is wrong kInterrupted
-//   Interrupt was called kCorruption      a whole object does not have the checksum that was stored
-//   with it kIoError         no usable answer before the deadline, with the last cause
+//   kStale           Put with kIfVersion, Read with a version: the object has another version, or is
+//                    gone
+//   kNoSpace         the bucket is full; nothing was changed
+//   kAccessDenied    the credentials are wrong, have expired, or lack a permission; the clock is wrong
+//   kInterrupted     Interrupt was called
+//   kCorruption      a whole object does not have the checksum that was stored with it
+//   kIoError         no usable answer before the deadline, with the last cause
+// clang-format on
 // After kIoError and kInterrupted, a Put or Remove may have taken effect, or may still do so.
 //
 // Ownership: sources and outputs are the caller's, and must outlive the call.
