@@ -210,6 +210,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send(Reply(200, json.dumps(self.state.control(json.loads(command))).encode()))
 
     def serve(self):
+        # Clients name the host in the path if they take this server for a proxy.
+        self.path = re.sub(r"^http://[^/]+", "", self.path)
         self.body = self.rfile.read(int(self.headers.get("content-length", 0)))
         self.bucket, self.key, self.query = self.split_path()
         self.kind = "LIST" if self.command == "GET" and not self.key else self.command

@@ -181,6 +181,22 @@ TEST_CASE("an untrusted certificate is refused, and a trusted one accepted") {
   REQUIRE_OK(store->Stat("a"));
 }
 
+TEST_CASE("a proxy is used if the environment names one, except for the hosts in no_proxy") {
+  S3Server server;
+  ClockEnv env;
+  S3Options options = TestOptions(env, server);
+  options.endpoint = Endpoint{.tls = false, .host = "behind.a.proxy.invalid", .port = 0};
+  auto store = OpenStore(env, options);
+  REQUIRE(setenv("http_proxy", ("http://" + server.authority()).c_str(), 1) == 0);
+  const auto through_proxy = store->Put("a", AsBytes("content"), kAlways);
+  REQUIRE(setenv("no_proxy", "behind.a.proxy.invalid", 1) == 0);
+  const auto directly = store->Stat("a");
+  REQUIRE(unsetenv("http_proxy") == 0);
+  REQUIRE(unsetenv("no_proxy") == 0);
+  REQUIRE_OK(through_proxy);
+  REQUIRE_CODE(directly, kIoError);
+}
+
 TEST_CASE("options that cannot work are refused") {
   ClockEnv env;
   S3Options options;
