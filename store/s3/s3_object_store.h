@@ -1,5 +1,6 @@
 // An ObjectStore on a service that speaks the protocol of S3: Amazon S3, MinIO, Ceph RGW and
-// others. The service must support conditional PUTs (If-None-Match, If-Match).
+// others. The service must support conditional PUTs (If-None-Match, If-Match);
+// ProbeObjectStore finds out whether it does.
 //
 // Requests are signed (store/s3/signature.h). A body is sent with its SHA-256, which is part of the
 // signature and which services verify, and is read twice for it: it is never in memory as a whole.

@@ -3,6 +3,7 @@
 
 usage: s3_server.py [--bucket NAME] [--key-id ID] [--secret SECRET] [--token TOKEN]
                     [--certificate PEM_FILE] [--port PORT] [--bucket-in-host]
+                    [--ignore HEADER]
 
 It keeps one bucket in memory. It implements GET (with ranges and If-Match), HEAD, PUT (with
 If-None-Match and If-Match), DELETE and ListObjectsV2, and verifies signatures (AWS Signature
@@ -85,6 +86,7 @@ class State:
         self.key_id = options.key_id
         self.secret = options.secret
         self.token = options.token
+        self.ignored = options.ignore
         self.bucket_in_host = options.bucket_in_host
         self.objects = {}
         self.faults = []
@@ -261,9 +263,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         metadata = {name.lower(): value for name, value in self.headers.items() if name.lower().startswith("x-amz-meta-")}
         with self.state.lock:
             stored = self.state.objects.get(self.key)
-            if self.headers.get("if-none-match") == "*" and stored:
+            if self.headers.get("if-none-match") == "*" and stored and self.state.ignored != "if-none-match":
                 raise S3Failure(412, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold")
-            wanted = self.headers.get("if-match")
+            wanted = self.headers.get("if-match") if self.state.ignored != "if-match" else None
             if wanted is not None and not stored:
                 raise S3Failure(404, "NoSuchKey", "The specified key does not exist.")
             if wanted is not None and wanted != stored["etag"]:
@@ -425,6 +427,7 @@ def main():
     parser.add_argument("--secret", default="test-secret")
     parser.add_argument("--token", default="")
     parser.add_argument("--certificate")
+    parser.add_argument("--ignore", default="", help="a condition of PUT that is ignored")
     parser.add_argument("--bucket-in-host", action="store_true", help="find no bucket in paths")
     parser.add_argument("--port", type=int, default=0)
     options = parser.parse_args()

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "store/base/random.h"
+#include "store/object/object_store_probe.h"
 #include "tests/support/catch.h"
 
 namespace siltfs::testing {
@@ -368,6 +369,11 @@ void Counts(ObjectStore& store) {
   CHECK(after.failures == before.failures);
 }
 
+void Probe(ObjectStore& store) {
+  REQUIRE_OK(ProbeObjectStore(store, "probe"));
+  REQUIRE_CODE(store.Stat("probe"), kNotFound);
+}
+
 void Interruption(ObjectStore& store) {
   PutText(store, "a", "content");
   store.Interrupt();
@@ -401,6 +407,7 @@ constexpr ObjectStoreCheck kChecks[] = {
     {"replacements lose no update", RaceOfReplacements},
     {"any thread may call", ManyThreads},
     {"calls and bytes are counted", Counts},
+    {"the probe finds no fault", Probe},
     {"nothing works after an interruption", Interruption},
 };
 

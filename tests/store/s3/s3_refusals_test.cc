@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "store/env/files.h"
+#include "store/object/object_store_probe.h"
 #include "tests/store/s3/s3_test_support.h"
 #include "tests/support/temporary_directory.h"
 
@@ -179,6 +180,27 @@ TEST_CASE("an untrusted certificate is refused, and a trusted one accepted") {
   auto store = OpenStore(env, options);
   REQUIRE_OK(store->Put("a", {}, kAlways));
   REQUIRE_OK(store->Stat("a"));
+}
+
+TEST_CASE("services that ignore conditions are recognised") {
+  ClockEnv env;
+  const auto probe = [&](const std::vector<std::string>& arguments) {
+    S3Server server(arguments);
+    return ProbeObjectStore(*OpenStore(env, TestOptions(env, server)), "probe");
+  };
+  REQUIRE_OK(probe({}));
+  for (const char* header : {"if-none-match", "if-match"}) {
+    const Status ignored = probe({"--ignore", header});
+    REQUIRE_CODE(ignored, kUnsupported);
+    CheckText(ignored, "although If-");
+    CheckText(ignored, "s3://bucket/");
+  }
+  // An object that exists is not touched.
+  Fixture fixture;
+  REQUIRE_CODE(ProbeObjectStore(*fixture.store, "a"), kAlreadyExists);
+  auto content = fixture.store->Get("a", 1 << 20, nullptr);
+  REQUIRE_OK(content);
+  CHECK((*content == fixture.content));
 }
 
 TEST_CASE("a proxy is used if the environment names one, except for the hosts in no_proxy") {
