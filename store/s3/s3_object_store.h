@@ -23,6 +23,9 @@
 // 5xx, 429, malformed replies. Other refusals are final. If the service refuses the credentials,
 // they are read again from their file.
 //
+// Memory: about 1 MiB for each call that runs at the same time, whatever the size of the object;
+// Get also has the object.
+//
 // Thread-safety: every call from any thread. A process must not fork while a store is open in it,
 // except to start another program.
 #pragma once
