@@ -6,6 +6,7 @@
 //   DirectorySegmentStore                STORE/segments       STORE/segments
 //   StagedSegmentStore                   another store        STORE/segments
 //   MemorySegmentStore                   memory               (none)
+//   BucketSegmentStore (store/bucket)    a bucket             (none)
 // clang-format on
 //
 // Segments are built in local files: SegmentWriter appends blocks to the file of an open segment,
@@ -92,8 +93,9 @@ class SegmentStore {
 
   // Call when the store is opened for writing. Puts the segments that are sealed in their local
   // files, but were not put because an earlier mount ended before the Put. kNoSpace may be ignored,
-  // because Open also finds such a segment in its local file. If sealed segments stay in the files
-  // in which they were built, this does nothing.
+  // because Open also finds such a segment in its local file. An implementation that finishes
+  // changes in the background goes on with those of earlier mounts. If sealed segments stay in the
+  // files in which they were built, this does nothing.
   virtual Status FinishPuts(const std::function<bool(SegmentId)>& /*is_sealed*/) {
     return Status::Ok();
   }

@@ -87,7 +87,7 @@ Status StagedSegmentStore::FinishPuts(const std::function<bool(SegmentId)>& is_s
     if (!is_sealed(id)) continue;
     SILTFS_RETURN_IF_ERROR(sealed_.Put(id, BuiltSegment(env_, store_, id)));
   }
-  return Status::Ok();
+  return sealed_.FinishPuts(is_sealed);
 }
 
 std::unique_ptr<SegmentStore> OpenSegmentStore(Env& env, const std::string& store,

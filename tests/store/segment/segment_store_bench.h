@@ -7,16 +7,20 @@
 #include <string>
 #include <vector>
 
+#include "store/bucket/bucket_segment_store.h"
+#include "store/object/memory_object_store.h"
 #include "store/segment/memory_segment_store.h"
 #include "store/segment/segment_store.h"
 #include "tests/store/segment/segment_test_support.h"
 
 namespace siltfs::testing {
 
-enum class StoreKind : uint8_t { kDirectory, kMemory, kStaged };
+// kBucketWaiting: no segment is ever uploaded. kBucket: each segment is uploaded at once, and the
+// cache has room for some of them only.
+enum class StoreKind : uint8_t { kDirectory, kMemory, kStaged, kBucketWaiting, kBucket };
 
 inline const char* NameOfKind(StoreKind kind) {
-  constexpr const char* kNames[] = {"directory", "memory", "staged"};
+  constexpr const char* kNames[] = {"directory", "memory", "staged", "bucket, waiting", "bucket"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -38,6 +42,9 @@ class SegmentStoreBench {
   // Holds the sealed segments of the kinds kMemory and kStaged.
   MemorySegmentStore& memory() { return memory_; }
   StoreKind kind() const { return kind_; }
+  bool in_bucket() const {
+    return kind_ == StoreKind::kBucketWaiting || kind_ == StoreKind::kBucket;
+  }
 
   // Makes a synced file with this content, which is no segment yet.
   SegmentSource Source(const std::string& content) {
@@ -58,9 +65,11 @@ class SegmentStoreBench {
   }
   void Put(SegmentId id, const std::string& content) {
     REQUIRE_OK(store().Put(id, Source(content)));
+    FinishChange();
   }
   void Replace(SegmentId id, const std::string& content) {
     REQUIRE_OK(store().Replace(id, Replacement(id, content)));
+    FinishChange();
   }
 
   Result<std::string> Read(SegmentId id) {
@@ -79,6 +88,16 @@ class SegmentStoreBench {
   void Reopen() {
     if (kind_ == StoreKind::kMemory) {
       store_ = std::make_unique<Borrowed>(memory_);
+    } else if (in_bucket()) {
+      store_ = nullptr;
+      bucket_ = std::make_unique<BucketSegmentStore>(
+          device_.env, objects_,
+          BucketOptions{.directory = device_.path,
+                        .cache_bytes = uint64_t{kind_ == StoreKind::kBucket ? 40U : 1024U} << 10,
+                        .upload_threads = 0,
+                        .fetch_threads = 0,
+                        .bucket_timeout = std::chrono::nanoseconds(0)});
+      store_ = OpenSegmentStore(device_.env, device_.path, bucket_.get());
     } else {
       store_ = OpenSegmentStore(device_.env, device_.path,
                                 kind_ == StoreKind::kStaged ? &memory_ : nullptr);
@@ -91,7 +110,12 @@ class SegmentStoreBench {
   }
   // From now on, reads of segments that were put fail.
   void FailReads() {
-    if (kind_ == StoreKind::kDirectory) {
+    if (kind_ == StoreKind::kBucket) {
+      device_.env.FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = "files/"});
+      objects_.FailCall({.call = ObjectCall::kGet, .permanent = true});
+    } else if (kind_ == StoreKind::kBucketWaiting) {
+      device_.env.FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = ".put"});
+    } else if (kind_ == StoreKind::kDirectory) {
       device_.env.FailCall({.calls = SimCall::kRead, .sticky = true, .path_part = ".seg"});
     } else {
       memory_.FailCall({.call = SegmentCall::kRead, .permanent = true});
@@ -119,9 +143,15 @@ class SegmentStoreBench {
     SegmentStore& to_;
   };
 
+  void FinishChange() {
+    if (kind_ == StoreKind::kBucket) REQUIRE_OK(bucket_->RunBackground());
+  }
+
   const StoreKind kind_;
   TestStore device_;
   MemorySegmentStore memory_;
+  MemoryObjectStore objects_;
+  std::unique_ptr<BucketSegmentStore> bucket_;
   std::unique_ptr<SegmentStore> store_;
   int sources_ = 0;
 };

@@ -11,7 +11,8 @@ using namespace siltfs::testing;
 namespace {
 
 StoreKind AnyKind() {
-  const StoreKind kind = GENERATE(StoreKind::kDirectory, StoreKind::kMemory, StoreKind::kStaged);
+  const StoreKind kind = GENERATE(StoreKind::kDirectory, StoreKind::kMemory, StoreKind::kStaged,
+                                  StoreKind::kBucketWaiting, StoreKind::kBucket);
   UNSCOPED_INFO("kind: " << NameOfKind(kind));
   return kind;
 }
@@ -206,7 +207,8 @@ TEST_CASE("SegmentStore: concurrent readers see the old or the new content, neve
 }
 
 TEST_CASE("SegmentStore: after a power cut at any call, a segment has the old or the new content") {
-  const StoreKind kind = GENERATE(StoreKind::kDirectory, StoreKind::kStaged);
+  const StoreKind kind = GENERATE(StoreKind::kDirectory, StoreKind::kStaged,
+                                  StoreKind::kBucketWaiting, StoreKind::kBucket);
   const auto unsynced = GENERATE(CrashPolicy::Unsynced::kDrop, CrashPolicy::Unsynced::kKeep,
                                  CrashPolicy::Unsynced::kSubset);
   enum class Change { kPut, kPutBuilt, kReplace, kRemove };
@@ -266,7 +268,8 @@ TEST_CASE("SegmentStore: after a power cut at any call, a segment has the old or
 }
 
 TEST_CASE("SegmentStore: Recover removes unfinished replacements, and may be repeated") {
-  SegmentStoreBench bench(GENERATE(StoreKind::kDirectory, StoreKind::kStaged));
+  SegmentStoreBench bench(GENERATE(StoreKind::kDirectory, StoreKind::kStaged,
+                                   StoreKind::kBucketWaiting, StoreKind::kBucket));
   bench.Put(1, ContentOf(1, 10));
   bench.Replacement(1, ContentOf(2, 10));
   CHECK(Must(bench.store().List()).temporaries.size() == 1);

@@ -1,0 +1,62 @@
+#include "store/bucket/bucket_segment_store.h"
+
+#include <utility>
+
+#include "store/bucket/bucket_core.h"
+#include "store/bucket/bucket_reader.h"
+
+namespace siltfs {
+
+BucketSegmentStore::BucketSegmentStore(Env& env, ObjectStore& objects, BucketOptions options)
+    : core_(std::make_shared<BucketCore>(env, objects, std::move(options))) {}
+
+BucketSegmentStore::~BucketSegmentStore() { core_->Close(); }
+
+const std::string& BucketSegmentStore::name() const { return core_->name(); }
+
+std::string BucketSegmentStore::NameOf(SegmentId id) const { return core_->NameOf(id); }
+
+std::optional<SegmentId> BucketSegmentStore::IdOf(std::string_view name) const {
+  return ParseSegmentStem(name.substr(name.rfind('/') + 1));
+}
+
+Result<std::unique_ptr<const ReadableFile>> BucketSegmentStore::Open(SegmentId id) {
+  SILTFS_ASSIGN_OR_RETURN(const SegmentContent content, core_->AddReader(id));
+  return std::unique_ptr<const ReadableFile>(std::make_unique<BucketReader>(core_, content));
+}
+
+Status BucketSegmentStore::Put(SegmentId id, const SegmentSource& source) {
+  return core_->Put(id, source, /*must_match=*/true);
+}
+
+Status BucketSegmentStore::Replace(SegmentId id, const SegmentSource& source) {
+  return core_->Put(id, source, /*must_match=*/false);
+}
+
+Status BucketSegmentStore::Remove(SegmentId id) { return core_->Remove(id); }
+
+Result<SegmentListing> BucketSegmentStore::List() { return core_->List(); }
+
+Result<SegmentListing> BucketSegmentStore::Recover() {
+  SILTFS_ASSIGN_OR_RETURN(SegmentListing listing, core_->List());
+  SILTFS_RETURN_IF_ERROR(core_->Resume());
+  return listing;
+}
+
+Status BucketSegmentStore::FinishPuts(const std::function<bool(SegmentId)>& /*is_sealed*/) {
+  return core_->Resume();
+}
+
+Status BucketSegmentStore::WaitForUploads(std::chrono::nanoseconds timeout) {
+  return core_->WaitForUploads(timeout);
+}
+
+void BucketSegmentStore::GateMoved() { core_->GateMoved(); }
+
+Status BucketSegmentStore::RunBackground() { return core_->RunBackground(); }
+
+void BucketSegmentStore::Interrupt() { core_->Interrupt(); }
+
+BucketStatus BucketSegmentStore::GetStatus() const { return core_->GetStatus(); }
+
+}  // namespace siltfs
