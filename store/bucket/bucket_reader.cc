@@ -63,7 +63,10 @@ Result<size_t> BucketReader::ReadSome(uint64_t offset, MutableByteView out) cons
     core_->cache().MarkVerified(content_.id, block, false);
   }
   if (!again) ReadAhead(block, streak);
-  SILTFS_ASSIGN_OR_RETURN(const auto blocks, core_->fetcher().Fetch(content_, block, streak + 1));
+  SILTFS_ASSIGN_OR_RETURN(
+      const auto blocks,
+      core_->fetcher().Fetch(content_, block, streak < kLeastStreak ? 1 : streak + 1));
+  if (!again) core_->cache().NoteUse(content_.id, block);
   const uint64_t from = uint64_t{block - blocks->first} * kObjectBlockBytes + in_block;
   const size_t size = std::min<uint64_t>(out.size(), blocks->bytes.size() - from);
   std::memcpy(out.data(), blocks->bytes.data() + from, size);

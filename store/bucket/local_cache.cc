@@ -300,8 +300,13 @@ Result<LocalCache::Hit> LocalCache::Use(const SegmentContent& content, uint32_t 
   }
   const Hit hit = HitOf(*unit, block);
   ++(hit.presence == Presence::kPresent ? counters_.hits : counters_.misses);
-  if (!again) Touch(*unit, block);
+  if (!again && hit.presence == Presence::kPresent) Touch(*unit, block);
   return hit;
+}
+
+void LocalCache::NoteUse(const ContentId& id, uint32_t block) {
+  MutexLock lock(mutex_);
+  if (Unit* const unit = FindUnit(id)) Touch(*unit, block);
 }
 
 LocalCache::Hit LocalCache::Find(const SegmentContent& content, uint32_t block) {

@@ -98,7 +98,9 @@ class LocalCache {
   // --- Blocks.
   // For a reader. `again`: this reader has just read the same block, so it is no second use.
   Result<Hit> Use(const SegmentContent& content, uint32_t block, bool again);
-  // The same, but not counted as a use. Never fails.
+  // Notes a use of a block that Use did not find, after it was fetched.
+  void NoteUse(const ContentId& id, uint32_t block);
+  // The same as Use, but not counted as a use. Never fails.
   Hit Find(const SegmentContent& content, uint32_t block);
   // After a block of kind kUnverified was read and compared with its checksum.
   void MarkVerified(const ContentId& id, uint32_t block, bool intact);
