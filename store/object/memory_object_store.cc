@@ -140,9 +140,11 @@ Result<size_t> MemoryObjectStore::Read(const std::string& key, std::string_view 
   const auto fault = FaultOf(ObjectCall::kGet, key);
   if (fault && fault->effect == ObjectFault::Effect::kNone) return FailureOf(*fault, key);
   const auto found = objects_.find(key);
-  if (found == objects_.end()) return NotFound(key);
-  if (!version.empty() && version != found->second.version)
-    return Status(StatusCode::kStale, "the object has another version").At(key, offset);
+  const bool there = found != objects_.end();
+  if (!version.empty() && (!there || version != found->second.version)) {
+    return Status(StatusCode::kStale, "the object has another version, or is gone").At(key, offset);
+  }
+  if (!there) return NotFound(key);
   const std::string& content = *found->second.content;
   if (offset >= content.size()) return size_t{0};
   size_t size = std::min<uint64_t>(out.size(), content.size() - offset);

@@ -1,13 +1,15 @@
-// What MemoryObjectStore adds to the contract of ObjectStore: faults, latency, capacity and forks.
+// MemoryObjectStore: the contract of ObjectStore, and faults, latency, capacity and forks.
 #include "store/object/memory_object_store.h"
 
 #include <atomic>
 #include <thread>
 
 #include "store/env/sim_env.h"
+#include "tests/store/object/object_store_contract.h"
 #include "tests/support/catch.h"
 
 using namespace siltfs;
+using namespace siltfs::testing;
 
 namespace {
 
@@ -25,6 +27,15 @@ Result<std::string> ReadText(ObjectStore& store, const std::string& key, uint64_
 }
 
 }  // namespace
+
+TEST_CASE("MemoryObjectStore keeps the contract of object stores") {
+  for (const ObjectStoreCheck& check : ObjectStoreContract()) {
+    DYNAMIC_SECTION(check.name) {
+      MemoryObjectStore store;
+      check.run(store);
+    }
+  }
+}
 
 TEST_CASE("MemoryObjectStore: the chosen call fails, and has no effect") {
   MemoryObjectStore store;
