@@ -19,7 +19,11 @@ Status Moved(const Status& status, const std::string& name) {
   return Status(status.code(), std::string(status.cause())).At(name);
 }
 
-std::string ParentOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
+std::string ParentOf(const std::string& path) {
+  const size_t end = path.rfind('/');
+  if (end == std::string::npos) return ".";
+  return end == 0 ? "/" : path.substr(0, end);
+}
 
 }  // namespace
 
@@ -77,6 +81,8 @@ Status BucketCore::Resume() {
   if (resumed_) return Status::Ok();
   const std::string files = FilesDirectory(options_.directory);
   const std::string removed = RemovedDirectory(options_.directory);
+  SILTFS_RETURN_IF_ERROR(
+      CreateDirectoryDurably(env_, ParentOf(options_.directory), options_.directory));
   SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(env_, options_.directory, files));
   SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(env_, options_.directory, removed));
   // The contents and tombstones that were found must not disappear again after older contents have

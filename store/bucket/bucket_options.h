@@ -11,7 +11,7 @@ namespace siltfs {
 
 struct BucketOptions {
   // A local directory for segments and tombstones, in the same file system as the store, because
-  // Put renames files into it. It must exist.
+  // Put renames files into it. Its parent must exist; the first change makes the directory.
   std::string directory;
   // The most bytes of that directory (local_cache.h).
   uint64_t cache_bytes = uint64_t{2} << 30;

@@ -223,6 +223,11 @@ void SimEnv::CutAtCall(uint64_t nth) {
   disk_->calls_until_cut = nth;
 }
 
+uint64_t SimEnv::PowerCuts() const {
+  MutexLock lock(disk_->mutex);
+  return disk_->generation();
+}
+
 bool SimEnv::PowerIsOn() const {
   MutexLock lock(disk_->mutex);
   return disk_->power_is_on;

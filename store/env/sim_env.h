@@ -119,6 +119,8 @@ class SimEnv : public Env {
   // (kIoError) until Reboot.
   void CutAtCall(uint64_t nth);
   bool PowerIsOn() const;
+  // Number of power cuts so far.
+  uint64_t PowerCuts() const;
   // Restores the power after a cut by CutAtCall. If no such cut has happened, acts like PowerCut
   // and disarms the cut.
   void Reboot(CrashPolicy policy = {});

@@ -11,6 +11,7 @@
 #include "store/base/thread_annotations.h"
 #include "store/env/files.h"
 #include "store/segment/segment_files.h"
+#include "tests/support/bucket_device.h"
 #include "tests/support/catch.h"
 #include "tests/support/fault_env.h"
 
@@ -21,10 +22,11 @@ namespace {
 // memory have it in their names, too, so that tests can choose calls on segments by one text.
 constexpr const char* kName = "segments/000000";
 
-// A change of a segment in memory. The device's trace has a mark with the number of the change, so
-// that a replay of the trace can repeat the change at this place.
+// A change of a segment in memory, or of an object. The device's trace has a mark with the number
+// of the change, so that a replay of the trace can repeat the change at this place.
 struct Change {
   SegmentId id = kNoSegment;
+  std::string key;                     // of an object; then there is no id
   std::optional<std::string> content;  // empty: removed
 };
 
@@ -42,11 +44,11 @@ std::vector<Change>& Changes() {
   return changes;
 }
 
-void Record(Env& device, SegmentId id, std::optional<std::string> content) {
+void Record(Env& device, Change change) {
   auto* const sim = dynamic_cast<SimEnv*>(&device);
   if (sim == nullptr) return;
   MutexLock lock(LogMutex());
-  Changes().push_back({id, std::move(content)});
+  Changes().push_back(std::move(change));
   sim->Mark(AsBytes(Encoder().U64(Changes().size()).Take()));
 }
 
@@ -92,7 +94,7 @@ class SegmentsThroughEnv final : public SegmentStore {
   }
   Status Remove(SegmentId id) override {
     SILTFS_RETURN_IF_ERROR(memory_.Remove(id));
-    Record(device_, id, std::nullopt);
+    Record(device_, {.id = id, .key = {}, .content = std::nullopt});
     return Status::Ok();
   }
   Result<SegmentListing> List() override { return memory_.List(); }
@@ -104,7 +106,7 @@ class SegmentsThroughEnv final : public SegmentStore {
   Status Change(SegmentId id, const SegmentSource& source,
                 Status (MemorySegmentStore::*change)(SegmentId, const SegmentSource&)) {
     SILTFS_ASSIGN_OR_RETURN(std::string content, source.Read());
-    Record(device_, id, std::move(content));
+    Record(device_, {.id = id, .key = {}, .content = std::move(content)});
     return (memory_.*change)(id, source);
   }
 
@@ -113,9 +115,53 @@ class SegmentsThroughEnv final : public SegmentStore {
   MemorySegmentStore& memory_;
 };
 
+// The same for segments in a bucket. The changes of objects are recorded by the BucketDevice.
+class BucketThroughEnv final : public SegmentStore {
+ public:
+  BucketThroughEnv(Env& env, std::shared_ptr<BucketDevice> bucket)
+      : notes_(dynamic_cast<FaultEnv*>(&env)),
+        bucket_(std::move(bucket)),
+        name_("bucket:/segments") {}
+
+  const std::string& name() const override { return name_; }
+  std::string NameOf(SegmentId id) const override { return bucket_->Store()->NameOf(id); }
+  std::optional<SegmentId> IdOf(std::string_view name) const override {
+    return bucket_->Store()->IdOf(name);
+  }
+  Result<std::unique_ptr<const ReadableFile>> Open(SegmentId id) override {
+    SILTFS_ASSIGN_OR_RETURN(auto file, bucket_->Store()->Open(id));
+    if (notes_ == nullptr) return file;
+    return std::unique_ptr<const ReadableFile>(
+        std::make_unique<NotedFile>(notes_, std::move(file)));
+  }
+  Status Put(SegmentId id, const SegmentSource& source) override {
+    return Finish(bucket_->Store()->Put(id, source));
+  }
+  Status Replace(SegmentId id, const SegmentSource& source) override {
+    return Finish(bucket_->Store()->Replace(id, source));
+  }
+  Status Remove(SegmentId id) override { return Finish(bucket_->Store()->Remove(id)); }
+  Result<SegmentListing> List() override { return bucket_->Store()->List(); }
+  Result<SegmentListing> Recover() override { return bucket_->Store()->Recover(); }
+  Status FinishPuts(const std::function<bool(SegmentId)>& is_sealed) override {
+    return Finish(bucket_->Store()->FinishPuts(is_sealed));
+  }
+
+ private:
+  Status Finish(Status changed) {
+    bucket_->Work();
+    return changed;
+  }
+
+  const FaultEnv* const notes_;
+  const std::shared_ptr<BucketDevice> bucket_;
+  const std::string name_;
+};
+
 struct Device {
   std::shared_ptr<MemorySegmentStore> memory;
-  std::map<const Env*, std::unique_ptr<SegmentsThroughEnv>> through;
+  std::shared_ptr<BucketDevice> bucket;
+  std::map<const Env*, std::unique_ptr<SegmentStore>> through;
 };
 
 Mutex& RegistryMutex() {
@@ -137,14 +183,40 @@ std::shared_ptr<MemorySegmentStore> MemoryOf(Env& env, const std::string& store 
   return device.memory;
 }
 
-}  // namespace
-
-bool KeepsSegmentsInMemory() {
-  const char* const wanted = std::getenv("SILTFS_TEST_SEGMENT_STORE");
-  return wanted != nullptr && std::strcmp(wanted, "memory") == 0;
+BucketDevice::Changed RecordObjectsOf(Env& device) {
+  return [&device](const std::string& key, std::optional<std::string> content) {
+    Record(device, {.id = kNoSegment, .key = key, .content = std::move(content)});
+  };
 }
 
+std::shared_ptr<BucketDevice> BucketOf(Env& env, const std::string& store = "/store") {
+  Env& on = DeviceOf(env);
+  MutexLock lock(RegistryMutex());
+  Device& device = Registry()[&on];
+  if (!device.bucket) {
+    device.bucket = std::make_shared<BucketDevice>(on, store, RecordObjectsOf(on));
+  }
+  return device.bucket;
+}
+
+bool Wants(const char* kind) {
+  const char* const wanted = std::getenv("SILTFS_TEST_SEGMENT_STORE");
+  return wanted != nullptr && std::strcmp(wanted, kind) == 0;
+}
+
+}  // namespace
+
+bool KeepsSegmentsInMemory() { return Wants("memory"); }
+bool KeepsSegmentsInBucket() { return Wants("bucket"); }
+
 SegmentStore* SealedSegments(Env& env) {
+  if (KeepsSegmentsInBucket()) {
+    auto bucket = BucketOf(env);
+    MutexLock lock(RegistryMutex());
+    auto& through = Registry()[&DeviceOf(env)].through[&env];
+    if (!through) through = std::make_unique<BucketThroughEnv>(env, std::move(bucket));
+    return through.get();
+  }
   if (!KeepsSegmentsInMemory()) return nullptr;
   const auto memory = MemoryOf(env);
   MutexLock lock(RegistryMutex());
@@ -162,31 +234,50 @@ std::unique_ptr<SegmentStore> SegmentsOf(Env& env, const std::string& store) {
 }
 
 void ForgetSegments(Env& env, const std::string& store) {
-  if (!KeepsSegmentsInMemory()) return;
+  if (!KeepsSegmentsInMemory() && !KeepsSegmentsInBucket()) return;
+  Device forgotten;  // destroyed without the lock
   {
     MutexLock lock(RegistryMutex());
+    forgotten = std::move(Registry()[&DeviceOf(env)]);
     Registry().erase(&DeviceOf(env));
   }
-  MemoryOf(env, store);
+  if (KeepsSegmentsInBucket()) {
+    BucketOf(env, store)->Clear();
+  } else {
+    MemoryOf(env, store);
+  }
 }
 
 std::unique_ptr<SimEnv> ForkDevice(SimEnv& device) {
   std::unique_ptr<SimEnv> fork = device.Fork();
+  if (KeepsSegmentsInBucket()) {
+    auto bucket = BucketOf(device)->Fork(*fork, RecordObjectsOf(*fork));
+    MutexLock lock(RegistryMutex());
+    Registry()[fork.get()] = {nullptr, std::move(bucket), {}};
+    return fork;
+  }
   if (!KeepsSegmentsInMemory()) return fork;
   const auto memory = MemoryOf(device);
   MutexLock lock(RegistryMutex());
-  Registry()[fork.get()] = {memory->Fork(), {}};
+  Registry()[fork.get()] = {memory->Fork(), nullptr, {}};
   return fork;
 }
 
 Status ReplayRecord(SimEnv& device, const SimRecord& record) {
   SILTFS_RETURN_IF_ERROR(device.Replay(record));
-  if (!KeepsSegmentsInMemory() || record.kind != SimRecord::Kind::kMark) return Status::Ok();
+  const bool in_bucket = KeepsSegmentsInBucket();
+  if ((!in_bucket && !KeepsSegmentsInMemory()) || record.kind != SimRecord::Kind::kMark)
+    return Status::Ok();
   Decoder in(record.data);
   const uint64_t number = in.U64();
-  const auto memory = MemoryOf(device);
+  const auto memory = in_bucket ? nullptr : MemoryOf(device);
+  const auto bucket = in_bucket ? BucketOf(device) : nullptr;
   MutexLock lock(LogMutex());
   const Change& change = Changes().at(number - 1);
+  if (in_bucket) {
+    bucket->Apply(change.key, change.content);
+    return Status::Ok();
+  }
   if (!change.content) return memory->Remove(change.id);
   memory->SetContent(change.id, *change.content);
   return Status::Ok();
@@ -209,6 +300,13 @@ void ChangeSegment(Env& env, const std::string& store, SegmentId id,
   if (MemorySegmentStore* const memory = MemorySegments(env);
       memory != nullptr && memory->Content(id).ok()) {
     memory->SetContent(id, std::move(content));
+    return;
+  }
+  if (KeepsSegmentsInBucket() && SealedSegments(env)->Open(id).ok()) {
+    // An object is immutable and verified, so damage comes with a content of its own.
+    const std::string path = SegmentPath(store, id) + ".changed";
+    REQUIRE_OK(ReplaceFile(env, path, AsBytes(content)));
+    REQUIRE_OK(SealedSegments(env)->Replace(id, {env, path}));
     return;
   }
   const auto file = env.OpenFile(SegmentPath(store, id), {.mode = OpenMode::kReadWrite});

@@ -19,6 +19,9 @@
 namespace siltfs::testing {
 
 bool KeepsSegmentsInMemory();
+// With SILTFS_TEST_SEGMENT_STORE=bucket: sealed segments are in a bucket in memory, with a small
+// cache on the device (bucket_device.h).
+bool KeepsSegmentsInBucket();
 
 // The value of `segments` in the options of file systems, checks and repairs on this device: null,
 // or a store in memory. If `env` is a FaultEnv, it notes the reads of segments like those of files.
