@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <list>
 #include <memory>
 #include <unordered_map>
@@ -14,7 +13,7 @@
 
 namespace siltfs {
 
-template <typename Key, typename Value, typename Hash = std::hash<Key>>
+template <typename Key, typename Value>
 class LruCache {
  public:
   // `capacity` is in the unit of Put's costs.
@@ -64,7 +63,7 @@ class LruCache {
   const size_t capacity_;
   Mutex mutex_;
   std::list<Entry> entries_ SILTFS_GUARDED_BY(mutex_);  // most recently used first
-  std::unordered_map<Key, Position, Hash> by_key_ SILTFS_GUARDED_BY(mutex_);
+  std::unordered_map<Key, Position> by_key_ SILTFS_GUARDED_BY(mutex_);
   size_t cost_ SILTFS_GUARDED_BY(mutex_) = 0;
 };
 

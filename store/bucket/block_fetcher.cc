@@ -35,7 +35,7 @@ Status BlockFetcher::Get(const BlockChecksums& checksums, MutableByteView bytes,
   const SegmentContent& content = checksums.content();
   const uint64_t offset = uint64_t{first} * kObjectBlockBytes;
   SILTFS_ASSIGN_OR_RETURN(const size_t got,
-                          objects_.Read(SegmentKey(content.id), {}, offset, bytes));
+                          objects_.Read(SegmentObjectKey(content.id), {}, offset, bytes));
   if (got != bytes.size())
     return Status(StatusCode::kCorruption, "the bucket has sent too few bytes of the object");
   for (uint32_t block = first; block * uint64_t{kObjectBlockBytes} < offset + got; ++block) {
@@ -52,7 +52,7 @@ Status BlockFetcher::Get(const BlockChecksums& checksums, MutableByteView bytes,
 Result<BlockChecksums> BlockFetcher::ReadChecksums(const SegmentContent& content) {
   Bytes trailer(TrailerBytes(content.size));
   SILTFS_ASSIGN_OR_RETURN(const size_t got,
-                          objects_.Read(SegmentKey(content.id), {}, content.size, trailer));
+                          objects_.Read(SegmentObjectKey(content.id), {}, content.size, trailer));
   trailer.resize(got);
   return BlockChecksums::Decode(content, trailer);
 }

@@ -92,7 +92,7 @@ class BlockFetcher {
   LocalCache& cache_;
   StopSignal& stop_;
   const Options options_;
-  LruCache<ContentId, const BlockChecksums, ContentIdHash> tables_;
+  LruCache<ContentId, const BlockChecksums> tables_;
 
   Mutex mutex_;
   CondVar changed_;

@@ -102,7 +102,7 @@ class Loader {
   }
 
   void AddObject(const ObjectInfo& object) {
-    const auto id = ParseSegmentKey(object.key);
+    const auto id = ParseSegmentObjectKey(object.key);
     const auto size = SegmentBytes(object.size);
     if (!id || !size) {
       AddStray(objects_.name() + "/" + object.key);

@@ -42,7 +42,7 @@ BucketCore::BucketCore(Env& env, ObjectStore& objects, BucketOptions options)
                [this](const ContentId& id) { return InUse(id); }) {}
 
 std::string BucketCore::NameOf(SegmentId id) const {
-  return objects_.name() + "/" + SegmentKeyStem(id);
+  return objects_.name() + "/" + SegmentObjectStem(id);
 }
 
 uint64_t BucketCore::Position() const {

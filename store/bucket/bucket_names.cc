@@ -53,7 +53,7 @@ std::string ContentName(const ContentId& id) {
 
 }  // namespace
 
-std::string SegmentKeyStem(SegmentId id) {
+std::string SegmentObjectStem(SegmentId id) {
   return fmt::format("{}{:02x}/{:08x}", kSegmentKeyPrefix, id & 0xff, id);
 }
 
@@ -64,11 +64,11 @@ std::optional<SegmentId> ParseSegmentStem(std::string_view last_part) {
   return id;
 }
 
-std::string SegmentKey(const ContentId& id) {
-  return fmt::format("{}-{:016x}", SegmentKeyStem(id.segment), id.generation);
+std::string SegmentObjectKey(const ContentId& id) {
+  return fmt::format("{}-{:016x}", SegmentObjectStem(id.segment), id.generation);
 }
 
-std::optional<ContentId> ParseSegmentKey(std::string_view key) {
+std::optional<ContentId> ParseSegmentObjectKey(std::string_view key) {
   NameParser parser(key);
   parser.Text(kSegmentKeyPrefix);
   const uint64_t part = parser.Hex(2);

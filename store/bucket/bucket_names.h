@@ -22,12 +22,12 @@ namespace siltfs {
 
 inline constexpr std::string_view kSegmentKeyPrefix = "segments/";
 
-std::string SegmentKey(const ContentId& id);
-std::optional<ContentId> ParseSegmentKey(std::string_view key);
+std::string SegmentObjectKey(const ContentId& id);
+std::optional<ContentId> ParseSegmentObjectKey(std::string_view key);
 
 // The part of the keys of a segment that all its contents share, without the "-" behind it.
-std::string SegmentKeyStem(SegmentId id);
-// The segment whose SegmentKeyStem ends with this last part of a name.
+std::string SegmentObjectStem(SegmentId id);
+// The segment whose SegmentObjectStem ends with this last part of a name.
 std::optional<SegmentId> ParseSegmentStem(std::string_view last_part);
 
 std::string FilesDirectory(const std::string& directory);

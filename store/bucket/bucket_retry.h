@@ -29,8 +29,8 @@ Status RepeatRequest(StopSignal& stop, std::chrono::nanoseconds timeout, const R
   constexpr std::chrono::seconds kLongestPause(5);
   constexpr int kMostWrongAnswers = 4;
   const auto end = std::chrono::steady_clock::now() + timeout;
-  Backoff backoff(kFirstPause, kLongestPause,
-                  static_cast<uint64_t>(end.time_since_epoch().count()));
+  RetryPauses backoff(kFirstPause, kLongestPause,
+                      static_cast<uint64_t>(end.time_since_epoch().count()));
   for (int wrong = 0;;) {
     Status status = request();
     if (status.ok() || status.Is(StatusCode::kNeedsNewer)) return status;

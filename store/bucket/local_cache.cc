@@ -1,10 +1,9 @@
 #include "store/bucket/local_cache.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
-#include "store/bucket/block_set.h"
+#include "store/bucket/local_cache_unit.h"
 
 namespace siltfs {
 namespace {
@@ -12,22 +11,6 @@ namespace {
 constexpr size_t kMostOpenFiles = 128;
 
 }  // namespace
-
-struct LocalCache::Unit {
-  SegmentContent content;
-  State state = State::kImage;
-  bool is_listed = false;  // in probation_ or protected_
-  bool is_protected = false;
-  bool has_trailer = false;
-  uint32_t fills = 0;  // running ones; the unit is not evicted meanwhile
-  uint64_t bytes = 0;  // that are counted for it
-  BlockSet intact;
-  BlockSet unverified;
-  BlockSet touched;            // read once since they came
-  std::shared_ptr<File> file;  // null while it is closed
-  Order::iterator place;       // if is_listed
-  Order::iterator open_place;  // if `file`, and not detached
-};
 
 LocalCache::LocalCache(Env& env, std::string directory, Limits limits)
     : env_(env), directory_(std::move(directory)), limits_(limits) {
@@ -106,69 +89,6 @@ Status LocalCache::RemoveUnit(Unit& unit) {
   return removed.Is(StatusCode::kNotFound) ? Status::Ok() : removed;
 }
 
-// --- The order of eviction.
-
-void LocalCache::Enter(Unit& unit, bool is_protected) {
-  Order& order = is_protected ? protected_ : probation_;
-  order.push_front(&unit);
-  unit.place = order.begin();
-  unit.is_listed = true;
-  unit.is_protected = is_protected;
-  if (is_protected) protected_bytes_ += unit.bytes;
-}
-
-void LocalCache::Leave(Unit& unit) {
-  if (!unit.is_listed) return;
-  (unit.is_protected ? protected_ : probation_).erase(unit.place);
-  if (unit.is_protected) protected_bytes_ -= unit.bytes;
-  unit.is_listed = false;
-}
-
-void LocalCache::Touch(Unit& unit, uint32_t block) {
-  const bool second = unit.touched.Contains(block);
-  unit.touched.Add(block);
-  if (!unit.is_listed) return;
-  const bool promoted = unit.is_protected || second;
-  Leave(unit);
-  Enter(unit, promoted);
-  ShrinkProtected();
-}
-
-void LocalCache::ShrinkProtected() {
-  while (protected_bytes_ > limits_.bytes / 5 * 4 && protected_.size() > 1) {
-    Unit& unit = *protected_.back();
-    Leave(unit);
-    unit.touched.Clear();
-    Enter(unit, false);
-  }
-}
-
-void LocalCache::Grow(Unit& unit, uint64_t bytes) {
-  unit.bytes += bytes;
-  counters_.used_bytes += bytes;
-  if (unit.is_listed && unit.is_protected) protected_bytes_ += bytes;
-}
-
-LocalCache::Unit* LocalCache::Victim(const Unit* keep) {
-  for (const Order* order : {&probation_, &protected_}) {
-    for (auto at = order->rbegin(); at != order->rend(); ++at) {
-      if (*at != keep && (*at)->fills == 0) return *at;
-    }
-  }
-  return nullptr;
-}
-
-bool LocalCache::MakeRoom(uint64_t bytes, bool file, const Unit* keep) {
-  while (!closed_ && (counters_.used_bytes + bytes > limits_.bytes ||
-                      (file && counters_.files >= limits_.files))) {
-    Unit* const victim = Victim(keep);
-    if (victim == nullptr) return false;
-    ++counters_.evictions;
-    RemoveUnit(*victim).IgnoreError("the next start finds the file, and counts it again");
-  }
-  return !closed_;
-}
-
 // --- At the start.
 
 void LocalCache::AdoptWaiting(const SegmentContent& content) {
@@ -184,35 +104,6 @@ void LocalCache::AdoptImage(const SegmentContent& content, uint64_t bytes) {
   Unit& unit = AddUnit(content, State::kImage, counted);
   counters_.used_bytes += counted;
   unit.unverified.Fill(BlockCount(content.size));
-}
-
-// --- Room.
-
-Status LocalCache::Reserve(uint64_t bytes, std::chrono::nanoseconds timeout) {
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
-  MutexLock lock(mutex_);
-  bool has_waited = false;
-  while (!MakeRoom(bytes, false, nullptr)) {
-    if (closed_) return Status(StatusCode::kIoError, "the store is being closed");
-    if (pinned_bytes_ == 0) break;
-    if (!has_waited) ++counters_.waits;
-    has_waited = true;
-    const auto left = deadline - std::chrono::steady_clock::now();
-    if (left.count() <= 0) return Status(StatusCode::kNoSpace, "the cache is full");
-    ++waiting_reserves_;
-    changed_.WaitFor(mutex_, left);
-    --waiting_reserves_;
-  }
-  counters_.used_bytes += bytes;
-  pinned_bytes_ += bytes;
-  return Status::Ok();
-}
-
-void LocalCache::Unreserve(uint64_t bytes) {
-  MutexLock lock(mutex_);
-  counters_.used_bytes -= bytes;
-  pinned_bytes_ -= bytes;
-  changed_.NotifyAll();
 }
 
 // --- Contents that wait for their upload.

@@ -151,8 +151,7 @@ class LocalCache {
   const Limits limits_;
   mutable Mutex mutex_;  // the innermost lock of store/bucket
   CondVar changed_;      // there may be room; a unit has left
-  std::unordered_map<ContentId, std::unique_ptr<Unit>, ContentIdHash> units_
-      SILTFS_GUARDED_BY(mutex_);
+  std::unordered_map<ContentId, std::unique_ptr<Unit>> units_ SILTFS_GUARDED_BY(mutex_);
   Order probation_ SILTFS_GUARDED_BY(mutex_);
   Order protected_ SILTFS_GUARDED_BY(mutex_);
   Order open_ SILTFS_GUARDED_BY(mutex_);  // with open files, except detached ones

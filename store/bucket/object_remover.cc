@@ -85,7 +85,7 @@ Status ObjectRemover::RunOnce() {
   MutexLock run(run_mutex_);
   for (const ContentId& id : Due()) {
     if (stop_.stopped()) return Status(StatusCode::kInterrupted, "the store is being closed");
-    SILTFS_RETURN_IF_ERROR(objects_.Remove(SegmentKey(id)));
+    SILTFS_RETURN_IF_ERROR(objects_.Remove(SegmentObjectKey(id)));
     MutexLock lock(mutex_);
     dead_.erase(id);
     ++removed_;
@@ -94,7 +94,7 @@ Status ObjectRemover::RunOnce() {
 }
 
 void ObjectRemover::ThreadMain() {
-  std::optional<Backoff> backoff;
+  std::optional<RetryPauses> backoff;
   for (;;) {
     {
       MutexLock lock(mutex_);

@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "store/base/location.h"
 
@@ -26,11 +27,12 @@ struct SegmentContent {
   bool operator==(const SegmentContent&) const = default;
 };
 
-struct ContentIdHash {
-  size_t operator()(const ContentId& id) const {
+}  // namespace siltfs
+
+template <>
+struct std::hash<siltfs::ContentId> {
+  size_t operator()(const siltfs::ContentId& id) const {
     // The generation alone is unique; the multiplication spreads consecutive ones.
     return static_cast<size_t>(id.generation * 0x9e3779b97f4a7c15 ^ id.segment);
   }
 };
-
-}  // namespace siltfs

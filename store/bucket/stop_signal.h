@@ -1,7 +1,7 @@
 // Ends the pauses of all threads of a BucketSegmentStore when it is closed; and the pauses between
 // the repetitions of a failing request.
 //
-// Thread-safety of StopSignal: every call from any thread. A Backoff belongs to one thread.
+// Thread-safety of StopSignal: every call from any thread. A RetryPauses object belongs to one thread.
 #pragma once
 
 #include <algorithm>
@@ -43,9 +43,9 @@ class StopSignal {
 };
 
 // Pauses that double, with a random part (jitter), so that clients do not repeat at the same time.
-class Backoff {
+class RetryPauses {
  public:
-  Backoff(std::chrono::nanoseconds first, std::chrono::nanoseconds most, uint64_t seed)
+  RetryPauses(std::chrono::nanoseconds first, std::chrono::nanoseconds most, uint64_t seed)
       : next_(first), most_(most), random_(seed) {}
 
   std::chrono::nanoseconds Next() {

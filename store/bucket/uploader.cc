@@ -96,7 +96,7 @@ Result<bool> Uploader::IsThere(const BlockChecksums& checksums) {
     if (*there == checksums) return true;
     return Status(StatusCode::kAlreadyExists,
                   "the bucket has another content under this key, perhaps of another writer")
-        .At(SegmentKey(checksums.content().id));
+        .At(SegmentObjectKey(checksums.content().id));
   }
   if (there.status().Is(StatusCode::kNotFound)) return false;
   return there.status();
@@ -107,7 +107,7 @@ Status Uploader::Upload(const Job& job) {
   SILTFS_ASSIGN_OR_RETURN(const auto file, cache_.OpenWaiting(content.id));
   SILTFS_ASSIGN_OR_RETURN(BlockChecksums checksums, BlockChecksums::Compute(content, *file));
   std::string trailer = checksums.EncodeTrailer();
-  const std::string key = SegmentKey(content.id);
+  const std::string key = SegmentObjectKey(content.id);
   PutCondition condition = PutCondition::IfAbsent();
   bool is_there = false;
   if (job.may_exist) {
@@ -174,7 +174,7 @@ bool Uploader::RunOne() {
 }
 
 void Uploader::ThreadMain() {
-  std::optional<Backoff> backoff;
+  std::optional<RetryPauses> backoff;
   for (;;) {
     std::optional<Job> job;
     {

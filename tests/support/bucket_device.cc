@@ -75,7 +75,8 @@ BucketDevice::BucketDevice(Env& env, const std::string& store, Changed changed)
     : env_(env),
       store_path_(store),
       changed_(std::move(changed)),
-      memory_(std::make_shared<MemoryObjectStore>(MemoryObjectOptions{.name = "bucket:"})),
+      memory_(
+          std::make_shared<MemoryObjectStore>(MemoryObjectOptions{.name = "bucket:", .wait = {}})),
       objects_(std::make_unique<Observed>(*memory_, changed_)) {}
 
 BucketDevice::~BucketDevice() = default;

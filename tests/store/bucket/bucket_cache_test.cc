@@ -47,14 +47,14 @@ class HugeBucket final : public ObjectStore {
     // In the order of keys: by the low byte of the id first.
     uint64_t next = 0;
     if (!after.empty()) {
-      const ContentId last = *ParseSegmentKey(after);
+      const ContentId last = *ParseSegmentObjectKey(after);
       next = uint64_t{last.segment & 0xff} * (segments_ >> 8) + (last.segment >> 8);
     }
     ObjectPage page;
     const uint64_t per_byte = segments_ >> 8;
     for (; page.objects.size() < limit && next < per_byte * 256; ++next) {
       const auto id = static_cast<SegmentId>(((next % per_byte + 1) << 8) | next / per_byte);
-      page.objects.push_back({SegmentKey({id, id}), ObjectBytes(33'000'000), {}});
+      page.objects.push_back({SegmentObjectKey({id, id}), ObjectBytes(33'000'000), {}});
     }
     page.more = next < per_byte * 256;
     return page;

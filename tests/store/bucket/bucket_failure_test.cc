@@ -148,14 +148,14 @@ TEST_CASE("bucket failures: the right bytes of another block or segment are refu
   bench.PutUploaded(1, RandomContent(1, 3 * kBlock));
   bench.PutUploaded(2, RandomContent(2, 3 * kBlock));
   bench.DropImages();
-  const std::string key = SegmentKey({1, 1});
+  const std::string key = SegmentObjectKey({1, 1});
   const std::string object = bench.objects().Content(key).value();
   SECTION("blocks have changed places") {
     bench.objects().SetContent(
         key, object.substr(kBlock, kBlock) + object.substr(0, kBlock) + object.substr(2 * kBlock));
   }
   SECTION("the object of another segment") {
-    bench.objects().SetContent(key, bench.objects().Content(SegmentKey({2, 2})).value());
+    bench.objects().SetContent(key, bench.objects().Content(SegmentObjectKey({2, 2})).value());
   }
   REQUIRE_CODE(bench.Read(1), kCorruption);
   bench.objects().SetContent(key, object);

@@ -17,7 +17,7 @@ class TestGate final : public CommitGate {
   uint64_t released = 0;
 };
 
-std::string KeyOf(SegmentId id, uint64_t generation) { return SegmentKey({id, generation}); }
+std::string KeyOf(SegmentId id, uint64_t generation) { return SegmentObjectKey({id, generation}); }
 
 }  // namespace
 

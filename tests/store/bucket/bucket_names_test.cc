@@ -8,11 +8,11 @@ using namespace siltfs;
 
 TEST_CASE("bucket names: keys are exactly those of the format") {
   const ContentId id{0xabcdef, 0x100000002};
-  const std::string key = SegmentKey(id);
+  const std::string key = SegmentObjectKey(id);
   CHECK(key == "segments/ef/00abcdef-0000000100000002");
   CHECK(IsObjectKey(key));
-  CHECK(ParseSegmentKey(key) == id);
-  CHECK(key.starts_with(SegmentKeyStem(id.segment) + "-"));
+  CHECK(ParseSegmentObjectKey(key) == id);
+  CHECK(key.starts_with(SegmentObjectStem(id.segment) + "-"));
   CHECK(ParseSegmentStem("00abcdef") == id.segment);
   for (const char* wrong :
        {"", "segments/", "segments/ef/00abcdef", "segments/ee/00abcdef-0000000100000002",
@@ -20,7 +20,7 @@ TEST_CASE("bucket names: keys are exactly those of the format") {
         "segments/ef/00ABCDEF-0000000100000002", "segments/00/00000000-0000000100000002",
         "xegments/ef/00abcdef-0000000100000002", "segments/ef/00abcdef_0000000100000002"}) {
     INFO(wrong);
-    CHECK_FALSE(ParseSegmentKey(wrong).has_value());
+    CHECK_FALSE(ParseSegmentObjectKey(wrong).has_value());
   }
   CHECK_FALSE(ParseSegmentStem("00000000").has_value());
   CHECK_FALSE(ParseSegmentStem("00abcdef.seg").has_value());

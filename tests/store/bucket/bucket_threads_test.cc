@@ -186,7 +186,7 @@ TEST_CASE("bucket threads: objects of removed segments are deleted in the backgr
   auto reader = Must(bench.store().Open(3));
   for (SegmentId id = 1; id <= 5; ++id) REQUIRE_OK(bench.store().Remove(id));
   while (bench.store().GetStatus().deleted < 4) std::this_thread::yield();
-  CHECK(bench.objects().Keys() == std::vector<std::string>{SegmentKey({3, 3})});
+  CHECK(bench.objects().Keys() == std::vector<std::string>{SegmentObjectKey({3, 3})});
   CHECK(Must(ReadWhole(*reader)) == RandomContent(3, 1000));
   reader = nullptr;
   while (!bench.objects().Keys().empty()) std::this_thread::yield();
