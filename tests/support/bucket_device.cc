@@ -9,6 +9,8 @@
 namespace siltfs::testing {
 namespace {
 
+// A part of the names of segments, as in memory_segments.cc.
+constexpr const char* kName = "segments/000000";
 constexpr uint64_t kCacheBytes = uint64_t{512} << 10;
 
 uint64_t PowerCuts(Env& env) {
@@ -75,8 +77,8 @@ BucketDevice::BucketDevice(Env& env, const std::string& store, Changed changed)
     : env_(env),
       store_path_(store),
       changed_(std::move(changed)),
-      memory_(
-          std::make_shared<MemoryObjectStore>(MemoryObjectOptions{.name = "bucket:", .wait = {}})),
+      memory_(std::make_shared<MemoryObjectStore>(
+          MemoryObjectOptions{.name = JoinPath(store, kName), .wait = {}})),
       objects_(std::make_unique<Observed>(*memory_, changed_)) {}
 
 BucketDevice::~BucketDevice() = default;

@@ -121,7 +121,7 @@ class BucketThroughEnv final : public SegmentStore {
   BucketThroughEnv(Env& env, std::shared_ptr<BucketDevice> bucket)
       : notes_(dynamic_cast<FaultEnv*>(&env)),
         bucket_(std::move(bucket)),
-        name_("bucket:/segments") {}
+        name_(bucket_->Store()->name()) {}
 
   const std::string& name() const override { return name_; }
   std::string NameOf(SegmentId id) const override { return bucket_->Store()->NameOf(id); }
