@@ -56,7 +56,9 @@ class BucketSegmentStore final : public SegmentStore {
   Status Replace(SegmentId id, const SegmentSource& source) override;
   Status Remove(SegmentId id) override;
   Result<SegmentListing> List() override;
-  // Also starts the uploads and deletions that an earlier run has left.
+  // Also starts the uploads and deletions that an earlier run has left. The directories of the
+  // sources must have been synced before, as StagedSegmentStore does: a rename between two
+  // directories is durable when both are synced.
   Result<SegmentListing> Recover() override;
   // Does the same as Recover.
   Status FinishPuts(const std::function<bool(SegmentId)>& is_sealed) override;
