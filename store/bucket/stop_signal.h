@@ -1,7 +1,8 @@
 // Ends the pauses of all threads of a BucketSegmentStore when it is closed; and the pauses between
 // the repetitions of a failing request.
 //
-// Thread-safety of StopSignal: every call from any thread. A RetryPauses object belongs to one thread.
+// Thread-safety of StopSignal: every call from any thread. A RetryPauses object belongs to one
+// thread.
 #pragma once
 
 #include <algorithm>
