@@ -25,6 +25,10 @@
 namespace siltfs::attach {
 
 inline constexpr std::string_view kCommand = "attach";
+// The session in which a daemon gets its own mount (mount_receiver.h), and the name that stands for
+// the device in the abstract address of a daemon that waits for it.
+inline constexpr std::string_view kMountCommand = "mount";
+inline constexpr const char* kAwaited = "awaited";
 inline constexpr uint64_t kVersion = 1;
 inline constexpr size_t kMaxLineBytes = 16384;
 inline constexpr size_t kMountBytes = 8;

@@ -18,16 +18,6 @@ using Clock = std::chrono::steady_clock;
 // The interval between checks whether the caller wants to stop.
 constexpr std::chrono::milliseconds kInterval{50};
 
-// Whether this process sees exactly this mount at its mountpoint.
-bool IsVisible(const AttachedMount& mount) {
-  const auto table = ReadMountTable();
-  if (!table.ok()) return false;
-  const auto top = std::find_if(table->rbegin(), table->rend(), [&](const Mount& candidate) {
-    return candidate.mount_point == mount.mountpoint;
-  });
-  return top != table->rend() && top->device == attach::DeviceText(mount.device);
-}
-
 }  // namespace
 
 AttachedMounts::~AttachedMounts() {
@@ -81,6 +71,7 @@ Result<AttachedMounts::Place> AttachedMounts::Start(AttachRequest request) {
   mount.no_xattrs = request.no_xattrs;
   mount.max_read = request.max_read;
   mount.owners = request.owners;
+  mount.io_uring = IoUringUse::kOff;  // the mount needs few threads
   const auto ready = [this, &served] {
     const MutexLock lock(mutex_);
     served.ready = true;
@@ -193,7 +184,9 @@ void AttachedMounts::EndAll() {
     const MutexLock lock(mutex_);
     closed_ = true;
   }
-  for (const AttachedMount& mount : List()) Detach(mount);
+  if (options_.may_unmount) {
+    for (const AttachedMount& mount : List()) Detach(mount);
+  }
   const MutexLock lock(mutex_);
   for (const Served& served : mounts_) {
     if (served.binding != nullptr) served.binding->Stop();
@@ -201,7 +194,7 @@ void AttachedMounts::EndAll() {
 }
 
 void AttachedMounts::Detach(const AttachedMount& mount) {
-  if (!IsVisible(mount)) return;
+  if (!IsMountedOn(mount.mountpoint, attach::DeviceText(mount.device))) return;
   const Status idle = UnmountFuse(mount.mountpoint);
   if (idle.ok()) return;
   options_.log->warn("{}; programs that use the mount lose access to it", idle.ToString());

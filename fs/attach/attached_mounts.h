@@ -50,6 +50,9 @@ struct AttachedMountsOptions {
   // request and after the last one. May be empty.
   std::function<void(const std::string& device)> begun = {};
   std::function<void(const std::string& device)> ended = {};
+  // Whether this process has the right to unmount. Without it, EndAll only ends the connections of
+  // the mounts, and another process removes them.
+  bool may_unmount = true;
 };
 
 class AttachedMounts {

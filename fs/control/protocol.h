@@ -53,6 +53,7 @@
 //   "clone"                 as "import", with other messages (fs/clone/clone_message.h)
 //   "usage"                 as "import", with other messages (fs/usage/usage_message.h)
 //   "attach"                as "import", with other messages (fs/attach/attach_message.h)
+//   "mount"                 as "import", with other messages (fs/attach/mount_receiver.h)
 //   any other               none: {"ok":false,"code":"invalid argument","error":"..."}
 // clang-format on
 //

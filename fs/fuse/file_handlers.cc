@@ -242,12 +242,13 @@ void Seek(fuse_req_t request, fuse_ino_t inode, off_t offset, int whence,
     fuse_reply_err(request, EINVAL);
     return;
   }
-  context.tasks.Add([request, inode, from, target, &context] {
+  const bool added = context.tasks.Add([request, inode, from, target, &context] {
     const Status status = WriteBack(context.options.mountpoint, context.device,
                                     {inode, context.file_system.GenerationOf(inode)});
     if (status.ok()) return AnswerSeek(request, inode, from, target);
     fuse_reply_err(request, EINVAL);
   });
+  if (!added) fuse_reply_err(request, EINVAL);
 }
 
 void CopyRange(fuse_req_t request, fuse_ino_t source, off_t source_offset,

@@ -74,15 +74,16 @@ class Session final : public FuseBinding {
     return Status(StatusCode::kIoError, "cannot be mounted").At(context_.options.mountpoint);
   }
 
-  Status Adopt(Descriptor device) {
-    SILTFS_RETURN_IF_ERROR(CheckFuseDescriptor(device).At(context_.options.mountpoint));
+  Status Adopt(Descriptor connection, uint64_t device) {
+    SILTFS_RETURN_IF_ERROR(CheckFuseDescriptor(connection).At(context_.options.mountpoint));
     SILTFS_ASSIGN_OR_RETURN(stop_, fuse::StopEvent::Make());
     const fuse_lowlevel_ops operations = MakeOperations(context_.options.mount);
     SILTFS_ASSIGN_OR_RETURN(session_, fuse::NewSession(context_.options, operations, &context_));
     context_.session = session_.get();
-    if (!fuse::ListenToKernel(session_.get(), device.get()))
+    context_.device = device;
+    if (!fuse::ListenToKernel(session_.get(), connection.get()))
       return Status(StatusCode::kOutOfMemory, "cannot be served").At(context_.options.mountpoint);
-    device.Release();  // the session closes it
+    connection.Release();  // the session closes it
     return {};
   }
 
@@ -130,8 +131,13 @@ class Session final : public FuseBinding {
   }
 
   void Stop() override {
-    if (stop_) stop_->Set();
+    if (!stop_) return;
+    // A task waits until the kernel's requests are answered, so it must end before the loop does.
+    context_.tasks.Finish();
+    stop_->Set();
   }
+
+  bool Adopted() const override { return stop_ != nullptr; }
 
   bool Connected() const override {
     // After the connection has ended, the kernel reports an error for the device.
@@ -145,6 +151,7 @@ class Session final : public FuseBinding {
   void Abort(const Status& cause) const {
     context_.options.log->error("{}: {}; the mount ends", context_.options.mountpoint,
                                 cause.ToString());
+    if (stop_) return stop_->Set();
     const Status aborted = AbortMount(context_.options.mountpoint);
     if (!aborted.ok()) context_.options.log->error("{}", aborted.ToString());
   }
@@ -178,10 +185,12 @@ Result<std::unique_ptr<FuseBinding>> FuseBinding::Mount(Env& env, FileSystem& fi
 
 Result<std::unique_ptr<FuseBinding>> FuseBinding::Adopt(Env& env, FileSystem& file_system,
                                                         FuseBindingOptions options,
-                                                        Descriptor device) {
-  options.mount.io_uring = IoUringUse::kOff;  // an adopted mount needs few threads
+                                                        Descriptor connection, uint64_t device) {
+  if (options.mount.io_uring == IoUringUse::kOn) {
+    SILTFS_RETURN_IF_ERROR(fuse::CheckRings().At(options.mountpoint));
+  }
   auto session = std::make_unique<Session>(env, file_system, options);
-  SILTFS_RETURN_IF_ERROR(session->Adopt(std::move(device)));
+  SILTFS_RETURN_IF_ERROR(session->Adopt(std::move(connection), device));
   return std::unique_ptr<FuseBinding>(std::move(session));
 }
 

@@ -72,11 +72,13 @@ class FuseBinding {
   static Result<std::unique_ptr<FuseBinding>> Mount(Env& env, FileSystem& file_system,
                                                     FuseBindingOptions options);
 
-  // Serves a mount that another process has made with the same options. `device` is the descriptor
-  // of its connection, and no other process may read from it. Requests arrive through /dev/fuse,
-  // never through rings. kInvalidArgument if the descriptor is no /dev/fuse.
+  // Serves a mount that another process has made with the same options. `connection` is the
+  // descriptor of its connection to the kernel, and no other process may read from it. `device` is
+  // the mount's device number (DeviceOf in fs/fuse/writeback.h); 0 if it is unknown or if the mount
+  // is read-only. kInvalidArgument if the descriptor is no /dev/fuse.
   static Result<std::unique_ptr<FuseBinding>> Adopt(Env& env, FileSystem& file_system,
-                                                    FuseBindingOptions options, Descriptor device);
+                                                    FuseBindingOptions options,
+                                                    Descriptor connection, uint64_t device = 0);
 
   // Detaches the mount if it still exists, without writing cached contents back. This is for
   // failures, not for a regular shutdown. An adopted mount is not detached: its connection ends,
@@ -106,8 +108,13 @@ class FuseBinding {
   // and no request follows. After Stop, requests that no thread has read yet stay unanswered.
   virtual Status Serve() = 0;
 
-  // Makes Serve return soon, if the binding was adopted. Does nothing otherwise.
+  // Makes Serve return soon, if the binding was adopted. Does nothing otherwise. Call it while no
+  // thread is in AwaitWriteback, ForgetName or ForgetInode, which may wait for the kernel's
+  // requests.
   virtual void Stop() = 0;
+
+  // Whether another process has made the mount. This process may then lack the right to unmount it.
+  virtual bool Adopted() const = 0;
 
   // False once the file system is unmounted everywhere, whether Serve has noticed or not. From any
   // thread.

@@ -215,12 +215,14 @@ void BackgroundTasks::Finish() {
   for (std::thread& thread : threads) thread.join();
 }
 
-void BackgroundTasks::Add(std::function<void()> task) {
+bool BackgroundTasks::Add(std::function<void()> task) {
   const MutexLock lock(mutex_);
+  if (ending_) return false;
   tasks_.push_back(std::move(task));
   if (tasks_.size() > idle_ && threads_.size() < kMaxThreads)
     threads_.emplace_back([this] { Run(); });
   changed_.NotifyAll();
+  return true;
 }
 
 void BackgroundTasks::Run() {

@@ -81,8 +81,9 @@ class BackgroundTasks {
   BackgroundTasks(const BackgroundTasks&) = delete;
   BackgroundTasks& operator=(const BackgroundTasks&) = delete;
 
-  void Add(std::function<void()> task);
-  // Returns when all added tasks are done. No Add may follow.
+  // False after Finish: the task is not run.
+  [[nodiscard]] bool Add(std::function<void()> task);
+  // Returns when all added tasks are done.
   void Finish();
 
  private:

@@ -30,6 +30,10 @@ std::vector<Mount> ParseMountTable(std::string_view text);
 // The mounts visible to this process. If a mount point occurs several times, the last mount counts.
 Result<std::vector<Mount>> ReadMountTable();
 
+// Whether this process sees the mount with this device ("0:53") on exactly this directory, and no
+// other mount covers it.
+bool IsMountedOn(const std::string& mount_point, const std::string& device);
+
 // Whether the list of options has this one.
 bool HasOption(std::string_view options, std::string_view name);
 // The value of the option NAME=VALUE in a list of options; empty if it is missing or not a number.

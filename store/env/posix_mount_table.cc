@@ -92,6 +92,15 @@ Result<std::vector<Mount>> ReadMountTable() {
   return ParseMountTable(text);
 }
 
+bool IsMountedOn(const std::string& mount_point, const std::string& device) {
+  const auto table = ReadMountTable();
+  if (!table.ok()) return false;
+  const auto top = std::find_if(table->rbegin(), table->rend(), [&](const Mount& candidate) {
+    return candidate.mount_point == mount_point;
+  });
+  return top != table->rend() && top->device == device;
+}
+
 bool HasOption(std::string_view options, std::string_view name) {
   while (!options.empty()) {
     if (TakeUntil(options, ',') == name) return true;

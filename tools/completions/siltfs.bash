@@ -5,7 +5,7 @@ _siltfs_mount_options="ro rw allow_other allow_root noxattr uid= gid= umask= nog
 _siltfs_options() {
   case $1 in
     mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --label --delta --index-engine --index-memory --index-option --expected-chunks --root-owner --help ;;
-    mount) echo --foreground --options --quiet --help ;;
+    mount) echo --foreground --options --part --quiet --help ;;
     mount.siltfs) echo --version --help ;;
     *.siltfs) echo --version "$(_siltfs_options "${1%.siltfs}")" ;;
     umount) echo --help ;;

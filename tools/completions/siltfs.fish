@@ -104,6 +104,7 @@ complete -c siltfs -n '__siltfs_at mkfs' -l root-owner -x -d 'Owner of the file 
 complete -c siltfs -n '__siltfs_at mkfs' -F
 complete -c siltfs -n '__siltfs_at mount' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at mount' -l foreground -s f -d 'Stay in the foreground and log to standard error'
+complete -c siltfs -n '__siltfs_at mount' -l part -x -a 'serve mount remove' -d 'Only a part of the mount, for services that split it'
 complete -c siltfs -n '__siltfs_at mount' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at mount' -l options -s o -x -a '(__fish_append , (__siltfs_mount_options))' -d 'Mount options, separated by commas'
 complete -c siltfs -n '__siltfs_at mount' -F

@@ -12,6 +12,7 @@
 #include "fs/attach/attach_message.h"
 #include "fs/attach/attach_session.h"
 #include "fs/attach/attached_mounts.h"
+#include "fs/attach/mount_receiver.h"
 #include "fs/clone/clone_message.h"
 #include "fs/clone/clone_session.h"
 #include "fs/control/activity_json.h"
@@ -40,12 +41,12 @@
 #include "fs/usage/usage_message.h"
 #include "fs/usage/usage_session.h"
 #include "store/env/daemon.h"
-#include "store/env/mount_table.h"
 #include "store/env/process.h"
 #include "tools/siltfs/daemon_log.h"
 #include "tools/siltfs/damage_watch.h"
 #include "tools/siltfs/mount_state.h"
 #include "tools/siltfs/opening_watch.h"
+#include "tools/siltfs/own_mount.h"
 #include "tools/siltfs/signal_watch.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/version.h"
@@ -88,7 +89,8 @@ FileSystemOptions ToFileSystemOptions(const DaemonOptions& options, const Log& l
 Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& options,
                                                       FileSystem& file_system,
                                                       const MountState& state, MountInUse& mount,
-                                                      AttachedMounts& attached) {
+                                                      AttachedMounts& attached,
+                                                      MountReceiver& receiver) {
   const auto info = [&state] {
     return DaemonInfo{.pid = CurrentProcessId(),
                       .mountpoint = state.Mountpoint(),
@@ -171,6 +173,14 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                     const std::function<bool()>& stopped) {
             return ServeAttach(file_system, attached, stream, stopped);
           }};
+  const control::Session handed = {
+      .check = [&receiver](const Json&) { return receiver.Check(); },
+      .greeting = {{"version", attach::kVersion}},
+      .run = [&receiver](LocalStream& stream, const Json&,
+                         const std::function<bool()>& stopped) -> Result<Json> {
+        SILTFS_RETURN_IF_ERROR(receiver.Serve(stream, stopped));
+        return Json();
+      }};
   const control::Session clone = {
       .check = check_writable,
       .greeting = {{"version", clone::kVersion}},
@@ -279,6 +289,7 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                               {kSendSession, send},
                                               {kReceiveSession, receive},
                                               {usage::kSession, usage},
+                                              {std::string(attach::kMountCommand), handed},
                                               {std::string(attach::kCommand), attach}}};
   auto started = control::Server::Start(made);
   const bool on_read_only_disk =
@@ -290,27 +301,6 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
   return control::Server::Start(made);
 }
 
-// Listens on the abstract name, by which clients that cannot reach the store's directory find the
-// daemon.
-void ListenAbstract(control::Server& control, const std::string& store, const std::string& device,
-                    const Log& log) {
-  const Status listens = control.ListenAbstract(control::AbstractName(store, device));
-  if (!listens.ok()) log->warn("{}", listens.ToString());
-}
-
-// The device of the mount that the daemon has made, from the mount table. Empty if it is not there.
-std::string DeviceOfMount(const DaemonOptions& options, const Log& log) {
-  const auto mounts = ReadMountTable();
-  if (!mounts.ok()) {
-    log->warn("{}", mounts.status().ToString());
-    return "";
-  }
-  const auto mount = std::find_if(mounts->rbegin(), mounts->rend(), [&](const Mount& candidate) {
-    return candidate.mount_point == options.mountpoint && candidate.source == options.store;
-  });
-  return mount == mounts->rend() ? "" : mount->device;
-}
-
 // Returns the first failure; if both failed, logs the second.
 Status FirstFailure(Status first, Status second, const Log& log) {
   if (first.ok()) return second;
@@ -318,26 +308,34 @@ Status FirstFailure(Status first, Status second, const Log& log) {
   return first;
 }
 
-// Returns when the mount that this function makes and all attached mounts have ended.
+// Returns when the daemon's own mount and all attached mounts have ended.
 Status MountAndServe(Env& env, FileSystem& file_system, const DaemonOptions& options,
                      control::Server& control, MountState& state, MountInUse& mount,
-                     AttachedMounts& attached, TerminationSignals& signals, const Log& log) {
+                     AttachedMounts& attached, MountReceiver& receiver, TerminationSignals& signals,
+                     const Log& log) {
   const auto on_ready = [&options, &signals] {
     if (!options.on_ready()) signals.Request();
   };
-  SILTFS_ASSIGN_OR_RETURN(auto binding, FuseBinding::Mount(env, file_system,
-                                                           {.mountpoint = options.mountpoint,
-                                                            .store = options.store,
-                                                            .mount = options.mount,
-                                                            .log = log,
-                                                            .on_ready = on_ready}));
+  auto own = GetOwnMount({.env = env,
+                          .file_system = file_system,
+                          .options = options,
+                          .receiver = receiver,
+                          .control = control,
+                          .signals = signals,
+                          .on_ready = on_ready,
+                          .log = log});
+  if (!own.ok()) {
+    receiver.Finish(own.status());
+    return std::move(own).status();
+  }
+  auto& [binding, device] = *own;
   log->info("{}: mounted on {} (siltfs {})", options.store, options.mountpoint, kVersion);
-  std::string device = DeviceOfMount(options, log);
   if (!device.empty()) ListenAbstract(control, options.store, device, log);
-  state.Mounted(binding.get(), std::move(device));
-  SignalWatch watch(signals, *binding, options.mountpoint, attached, log);
+  state.Mounted(binding.get(), device);
   mount.Set(binding.get());
+  SignalWatch watch(signals, *binding, options.mountpoint, device, mount, attached, log);
   Status served = binding->Serve();
+  receiver.Finish(Status(StatusCode::kIoError, "the kernel has not accepted the mount"));
   state.OwnEnded();
   mount.Set(nullptr);
   watch.OwnEnded();
@@ -391,15 +389,17 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
             .ended =
                 [&](const std::string& device) {
                   listening->StopListening(control::AbstractName(options.store, device));
-                }});
+                },
+            .may_unmount = !options.receives_mount});
   MountState state(options, *file_system, attached);
   MountInUse mount;
-  auto control = StartControl(options, *file_system, state, mount, attached);
+  MountReceiver receiver;
+  auto control = StartControl(options, *file_system, state, mount, attached, receiver);
   if (!control.ok()) return FirstFailure(control.status(), file_system->Close(), log);
   listening = control->get();
   watch.Begin(file_system->maintenance());
-  Status outcome =
-      MountAndServe(env, *file_system, options, **control, state, mount, attached, *signals, log);
+  Status outcome = MountAndServe(env, *file_system, options, **control, state, mount, attached,
+                                 receiver, *signals, log);
 
   if (options.on_closing) options.on_closing();
 

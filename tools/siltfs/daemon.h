@@ -17,6 +17,11 @@ struct DaemonOptions {
   MountOptions mount;
   bool quiet = false;       // the launcher shows no progress
   bool foreground = false;  // log to standard error rather than to the system log
+  // Another process makes the mount and hands it over. This process may then lack the rights to
+  // mount and unmount, and may have a mount namespace of its own.
+  bool receives_mount = false;
+  // With `receives_mount`: called once, when that process may begin.
+  std::function<void()> on_waiting = {};
   // Called once, on a thread of the file system, when the mount answers. It returns false if the
   // launcher (the process that started the daemon) has ended.
   std::function<bool()> on_ready;

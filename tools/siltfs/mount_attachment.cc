@@ -11,6 +11,7 @@
 #include "fs/control/client.h"
 #include "fs/control/protocol.h"
 #include "fs/control/snapshot_json.h"
+#include "fs/fuse/kernel_readahead.h"
 #include "fs/fuse/mount_maker.h"
 #include "store/env/mount_table.h"
 #include "store/env/mountpoint.h"
@@ -75,6 +76,22 @@ Status Hand(LocalStream& stream, MadeMount& made) {
   return ReadAnswer(stream);
 }
 
+// Makes the mount and hands it over. Returns its device. After an error nothing is mounted.
+Result<uint64_t> MakeAndHand(const DaemonOptions& options, MountOptions mount,
+                             LocalStream& stream) {
+  SILTFS_ASSIGN_OR_RETURN(MadeMount made, MakeMount({.mountpoint = options.mountpoint,
+                                                     .store = options.store,
+                                                     .mount = std::move(mount),
+                                                     .log = nullptr,
+                                                     .on_ready = {}}));
+  Status handed = Hand(stream, made);
+  if (handed.ok()) return made.device;
+  made.connection.Reset();
+  const Status unmounted = UnmountFuse(options.mountpoint);
+  if (!unmounted.ok()) AbortMount(options.mountpoint).IgnoreError("the first failure is reported");
+  return handed;
+}
+
 Result<Attachment> AttachTo(const control::DaemonAddress& address, const control::Identity& daemon,
                             const DaemonOptions& options) {
   const auto session = control::OpenSession(address, std::string(attach::kCommand));
@@ -93,18 +110,27 @@ Result<Attachment> AttachTo(const control::DaemonAddress& address, const control
                                                                .max_read = options.mount.max_read,
                                                                .owners = options.mount.owners})));
   SILTFS_RETURN_IF_ERROR(ReadAnswer(stream));
-  SILTFS_ASSIGN_OR_RETURN(MadeMount made, MakeMount({.mountpoint = options.mountpoint,
-                                                     .store = options.store,
-                                                     .mount = OptionsFor(options, daemon_user),
-                                                     .log = nullptr,
-                                                     .on_ready = {}}));
-  const Attachment attachment{daemon.pid, attach::DeviceText(made.device)};
-  Status handed = Hand(stream, made);
-  if (handed.ok()) return attachment;
-  made.connection.Reset();
-  const Status unmounted = UnmountFuse(options.mountpoint);
-  if (!unmounted.ok()) AbortMount(options.mountpoint).IgnoreError("the first failure is reported");
-  return handed;
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t device,
+                          MakeAndHand(options, OptionsFor(options, daemon_user), stream));
+  return Attachment{daemon.pid, attach::DeviceText(device)};
+}
+
+Result<bool> HandOverTo(const control::DaemonAddress& address, const DaemonOptions& options) {
+  const auto session = control::OpenSession(address, std::string(attach::kMountCommand));
+  // An older daemon does not know the session.
+  const bool does_not_wait =
+      session.status().Is(StatusCode::kInUse) || session.status().Is(StatusCode::kInvalidArgument);
+  if (does_not_wait && !options.mount.snapshot.empty()) return false;
+  SILTFS_RETURN_IF_ERROR(session.status());
+  LocalStream& stream = *session->stream;
+  SILTFS_ASSIGN_OR_RETURN(const uint32_t daemon_user, stream.PeerUid());
+  SILTFS_RETURN_IF_ERROR(stream.SetTimeout(kAnswer));
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t device,
+                          MakeAndHand(options, OptionsFor(options, daemon_user), stream));
+  // The answer to this question follows the answer to INIT, which would lower the readahead again.
+  if (ProbeMount(options.mountpoint, kAnswer) == MountAnswer::kAnswers)
+    fuse::RaiseKernelReadahead(device, fuse::kKernelReadaheadBytes);
+  return true;
 }
 
 // The options that concern the daemon, and so have no effect.
@@ -166,13 +192,44 @@ bool MayAttach(const DaemonOptions& options, ExitCode code) {
   return daemon.ok() && daemon->state != control::kClosing;
 }
 
+Result<bool> HandOver(const DaemonOptions& options) {
+  // A signal must not end this process between the mount and its hand-over.
+  SILTFS_ASSIGN_OR_RETURN(const auto signals, TerminationSignals::Block());
+  auto handed = HandOverTo({.store = options.store, .device = attach::kAwaited}, options);
+  // A service manager that stops a service sends the signal to the daemon, too.
+  if (handed.ok() || !signals->Pending()) return handed;
+  return Status(StatusCode::kInterrupted, "was interrupted; nothing has changed")
+      .At(options.mountpoint);
+}
+
+Result<std::optional<Attachment>> AwaitAttachment(const DaemonOptions& options) {
+  bool told = false;
+  for (const auto deadline = Clock::now() + kStart; Clock::now() < deadline;
+       std::this_thread::sleep_for(kInterval)) {
+    const auto daemon = control::Identify(AddressOfStore(options.store), {.answer = kIntroduction});
+    if (daemon.status().Is(StatusCode::kIoError)) return daemon.status();
+    if (!daemon.ok() || daemon->state == control::kClosing) break;
+    if (daemon->state == control::kStarting) continue;
+    if (!std::exchange(told, true)) options.on_waiting();
+    for (const control::ServedMount& mount :
+         daemon->mounts.value_or(std::vector<control::ServedMount>())) {
+      if (mount.mountpoint == options.mountpoint && mount.snapshot == options.mount.snapshot)
+        return std::optional<Attachment>({daemon->pid, mount.device});
+    }
+  }
+  if (!told) return std::optional<Attachment>();
+  return Status(StatusCode::kIoError, "no process has mounted it").At(options.mountpoint);
+}
+
 Status AwaitUnmount(const DaemonOptions& options, const Attachment& attachment) {
   SILTFS_ASSIGN_OR_RETURN(const auto signals, TerminationSignals::Block());
   Interruption interruption(*signals);
-  interruption.OnRequest([&] {
-    UnmountFuse(options.mountpoint).IgnoreError("it is tried again, or the mount has ended");
-  });
-  while (true) {
+  if (!options.receives_mount) {
+    interruption.OnRequest([&] {
+      UnmountFuse(options.mountpoint).IgnoreError("it is tried again, or the mount has ended");
+    });
+  }
+  while (!options.receives_mount || !interruption.requested()) {
     SILTFS_ASSIGN_OR_RETURN(const auto mounts, ReadMountTable());
     const bool mounted = std::any_of(mounts.begin(), mounts.end(), [&](const Mount& mount) {
       return mount.mount_point == options.mountpoint && mount.device == attachment.device;
@@ -187,6 +244,7 @@ Status AwaitUnmount(const DaemonOptions& options, const Attachment& attachment) 
     }
     std::this_thread::sleep_for(kLook);
   }
+  return Status::Ok();
 }
 
 }  // namespace siltfs

@@ -1,6 +1,8 @@
 // The command siltfs mount, and the program mount.siltfs that mount(8) calls.
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "store/env/process.h"
 #include "tools/siltfs/command.h"
@@ -17,6 +19,14 @@ std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundin
   app.add_option("MOUNTPOINT", request->mountpoint, "Directory to mount it on")->required();
   app.add_flag("-f,--foreground", request->foreground,
                "Stay in the foreground and log to standard error");
+  app.add_option("--part", request->part,
+                 "Only a part of the mount, for services that split it: \"serve\" opens the store "
+                 "and serves it in the foreground, when \"mount\" has mounted it, with the same "
+                 "options; \"remove\" removes the mounts of the store whose daemon has ended")
+      ->transform(
+          CLI::Transformer(std::map<std::string, MountPart>{{"serve", MountPart::kServe},
+                                                            {"mount", MountPart::kMount},
+                                                            {"remove", MountPart::kRemove}}));
   app.add_flag("--quiet", request->quiet, "Show no progress");
   app.add_option("-o,--options", request->options, "Mount options, separated by commas")
       ->type_name("OPT,...")

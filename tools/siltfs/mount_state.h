@@ -27,10 +27,19 @@ class MountInUse : public KernelCache {
   void Set(FuseBinding* binding) {
     const WriterLock lock(mutex_);
     binding_ = binding;
+    ending_ = false;
   }
-  // OK if there is no mount: its end has written everything back.
+  // The binding will be stopped: no thread uses it any more, until the next call of Set. Waits
+  // until no thread does.
+  void End() {
+    const WriterLock lock(mutex_);
+    if (binding_ != nullptr) ending_ = true;
+    binding_ = nullptr;
+  }
+  // OK if there is no mount: its end has written everything back. kAborted after End.
   Status AwaitWriteback() {
     const ReaderLock lock(mutex_);
+    if (ending_) return {StatusCode::kAborted, "the mount has ended"};
     return binding_ == nullptr ? Status::Ok() : binding_->AwaitWriteback();
   }
   void ForgetName(InodeNumber parent, const std::string& name) override {
@@ -45,6 +54,7 @@ class MountInUse : public KernelCache {
  private:
   SharedMutex mutex_;
   FuseBinding* binding_ SILTFS_GUARDED_BY(mutex_) = nullptr;
+  bool ending_ SILTFS_GUARDED_BY(mutex_) = false;
 };
 
 // All mounts that the daemon serves: the one that it has made, and those that other processes have

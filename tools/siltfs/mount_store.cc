@@ -23,6 +23,7 @@
 #include "tools/siltfs/long_command.h"
 #include "tools/siltfs/mount_attachment.h"
 #include "tools/siltfs/printable_text.h"
+#include "tools/siltfs/remaining_mounts.h"
 #include "tools/siltfs/size_option.h"
 #include "tools/siltfs/small_disk.h"
 #include "tools/siltfs/store_holder.h"
@@ -56,6 +57,11 @@ class Announcer {
         surroundings_(surroundings) {}
 
   void Opening() { Tell(manager_.Report(fmt::format("opening {}", store_))); }
+  // The start ends when the other process has mounted the store; systemd waits for that process.
+  void Waiting() {
+    Tell(manager_.Ready(fmt::format("{} is open, and waits for its mount", store_)));
+  }
+  void Mounted() { Tell(manager_.Report(fmt::format("{} is mounted on {}", store_, mountpoint_))); }
   void Ready() { Tell(manager_.Ready(fmt::format("{} is mounted on {}", store_, mountpoint_))); }
   void Closing() { Tell(manager_.Stopping(fmt::format("writing everything to {}", store_))); }
   void Failed(const Status& why) { Tell(manager_.Report(Printable(why.ToString()))); }
@@ -89,7 +95,7 @@ Status Check(const DaemonOptions& options) {
     return Status(StatusCode::kNotPermitted, "the mountpoint lies in the store itself")
         .At(options.mountpoint);
   }
-  return CheckFuseDevice();
+  return options.receives_mount ? Status::Ok() : CheckFuseDevice();
 }
 
 Status Explain(Status served, const DaemonOptions& options) {
@@ -113,9 +119,10 @@ std::optional<ExitCode> ServeInForeground(DaemonOptions options, Surroundings& s
   options.foreground = true;
   options.on_ready = [&] {
     TellOfRings(options.mount, surroundings);
-    announcer.Ready();
+    options.receives_mount ? announcer.Mounted() : announcer.Ready();
     return true;
   };
+  options.on_waiting = [&] { announcer.Waiting(); };
   options.on_closing = [&] { announcer.Closing(); };
   announcer.Opening();
   const Status served = Serve(options);
@@ -215,15 +222,17 @@ std::optional<ExitCode> MountAlone(const DaemonOptions& options, bool foreground
 }
 
 // Mounts a snapshot. If a daemon has the store open, it serves the mount.
-ExitCode MountSnapshot(const DaemonOptions& options, bool foreground, Surroundings& surroundings) {
+ExitCode MountSnapshot(DaemonOptions options, bool foreground, Surroundings& surroundings) {
+  options.on_waiting = [&] { Announcer(options, surroundings).Waiting(); };
   // Mounts of other snapshots may begin and end at the same time, and each may get the store first.
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const auto attached = AttachToDaemon(options, surroundings);
+    const auto attached =
+        options.receives_mount ? AwaitAttachment(options) : AttachToDaemon(options, surroundings);
     if (!attached.ok()) return Fail(surroundings, attached.status());
     if (*attached) {
       if (!foreground) return ExitCode::kDone;
       Announcer announcer(options, surroundings);
-      announcer.Ready();
+      options.receives_mount ? announcer.Mounted() : announcer.Ready();
       const Status ended = AwaitUnmount(options, **attached);
       if (ended.ok()) return ExitCode::kDone;
       announcer.Failed(ended);
@@ -235,6 +244,19 @@ ExitCode MountSnapshot(const DaemonOptions& options, bool foreground, Surroundin
   return Fail(
       surroundings,
       Status(StatusCode::kInUse, "other processes use it in turns; try again").At(options.store));
+}
+
+// Makes the mount for a daemon that runs with --part=serve.
+ExitCode MountForDaemon(const DaemonOptions& options, Surroundings& surroundings) {
+  const auto handed = HandOver(options);
+  if (!handed.ok()) return Fail(surroundings, handed.status());
+  if (*handed) return ExitCode::kDone;
+  const auto attached = AttachToDaemon(options, surroundings);
+  if (!attached.ok()) return Fail(surroundings, attached.status());
+  if (*attached) return ExitCode::kDone;
+  return Fail(surroundings,
+              Status(StatusCode::kInUse, "its daemon does not wait for a process that mounts it")
+                  .At(options.store));
 }
 
 // Adds the closest name to the message about an unknown option.
@@ -281,6 +303,8 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
   if (!mount_options.ok())
     return Fail(surroundings, ExitCode::kUsage, ExplainMountOption(mount_options.status()));
   const auto store = FindStore(request, mount_options->search, surroundings.env);
+  if (request.part == MountPart::kRemove)
+    return RemoveMounts(store, *mount_options, request.mountpoint, surroundings);
   if (!store.ok()) return Fail(surroundings, store.status());
   const auto mountpoint = AbsolutePath(request.mountpoint);
   if (!mountpoint.ok())
@@ -290,6 +314,7 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
                         .mountpoint = *mountpoint,
                         .mount = std::move(*mount_options),
                         .quiet = request.quiet,
+                        .receives_mount = request.part == MountPart::kServe,
                         .on_ready = {}};
   if (options.mount.log_file) {
     const auto log_file = AbsolutePath(*options.mount.log_file);
@@ -300,6 +325,7 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
     return ExitCode::kDone;
   const Status checked = Check(options);
   if (!checked.ok()) return Fail(surroundings, ExitCode::kFailed, checked.ToString());
+  if (request.part == MountPart::kMount) return MountForDaemon(options, surroundings);
   if (options.mount.index_memory) {
     const auto warning =
         WarnOfIndexMemory("mount option \"index_memory\"", *options.mount.index_memory,
@@ -311,9 +337,9 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
     if (warning) Warn(surroundings, *warning);
   }
   if (request.check_only) return ExitCode::kDone;
-  if (!options.mount.snapshot.empty())
-    return MountSnapshot(options, request.foreground, surroundings);
-  return MountAlone(options, request.foreground, surroundings).value_or(ExitCode::kInUse);
+  const bool foreground = request.foreground || options.receives_mount;
+  if (!options.mount.snapshot.empty()) return MountSnapshot(options, foreground, surroundings);
+  return MountAlone(options, foreground, surroundings).value_or(ExitCode::kInUse);
 }
 
 }  // namespace siltfs

@@ -3,14 +3,18 @@
 #include <optional>
 #include <utility>
 
+#include "store/env/mount_table.h"
 #include "store/env/mountpoint.h"
 
 namespace siltfs {
 
 SignalWatch::SignalWatch(TerminationSignals& signals, FuseBinding& binding, std::string mountpoint,
-                         AttachedMounts& attached, std::shared_ptr<spdlog::logger> log)
+                         std::string device, MountInUse& mount, AttachedMounts& attached,
+                         std::shared_ptr<spdlog::logger> log)
     : signals_(signals),
       mountpoint_(std::move(mountpoint)),
+      device_(std::move(device)),
+      mount_(mount),
       attached_(attached),
       log_(std::move(log)),
       binding_(&binding),
@@ -41,18 +45,31 @@ void SignalWatch::Watch() {
 }
 
 void SignalWatch::EndOwn(FuseBinding& binding, int signal) {
+  if (binding.Adopted()) {
+    // After a lazy unmount, it ends when the last file is closed.
+    if (!IsMountedOn(mountpoint_, device_)) return;
+    log_->warn("{}: signal {}; programs that use the mount lose access to it", mountpoint_, signal);
+    mount_.End();
+    WriteBack(binding);
+    binding.Stop();
+    return;
+  }
   log_->info("{}: signal {}, unmounting", mountpoint_, signal);
   const Status idle = UnmountFuse(mountpoint_);
   // After an unmount, by this call or by another program, FuseBinding::Serve returns.
   if (idle.ok() || idle.Is(StatusCode::kInvalidArgument)) return;
   log_->warn("{}; programs that use the mount lose access to it", idle.ToString());
+  WriteBack(binding);
+  const Status aborted = AbortMount(mountpoint_);
+  if (!aborted.ok()) log_->error("{}", aborted.ToString());
+}
+
+void SignalWatch::WriteBack(FuseBinding& binding) {
   for (Status arrived : {SyncMount(mountpoint_), binding.AwaitWriteback()}) {
     if (arrived.ok()) continue;
     log_->error("{}", arrived.ToString());
     if (lost_.ok()) lost_ = std::move(arrived);
   }
-  const Status aborted = AbortMount(mountpoint_);
-  if (!aborted.ok()) log_->error("{}", aborted.ToString());
 }
 
 }  // namespace siltfs

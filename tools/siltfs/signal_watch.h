@@ -15,14 +15,17 @@
 #include "store/base/status.h"
 #include "store/base/thread_annotations.h"
 #include "store/env/process.h"
+#include "tools/siltfs/mount_state.h"
 
 namespace siltfs {
 
 class SignalWatch {
  public:
-  // `binding` is the mount that the daemon has made, on `mountpoint`.
+  // `binding`, also in `mount`, is the daemon's own mount, on `mountpoint` and with `device` in the
+  // mount table.
   SignalWatch(TerminationSignals& signals, FuseBinding& binding, std::string mountpoint,
-              AttachedMounts& attached, std::shared_ptr<spdlog::logger> log);
+              std::string device, MountInUse& mount, AttachedMounts& attached,
+              std::shared_ptr<spdlog::logger> log);
   ~SignalWatch();
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
@@ -36,9 +39,12 @@ class SignalWatch {
  private:
   void Watch() SILTFS_EXCLUDES(mutex_);
   void EndOwn(FuseBinding& binding, int signal);
+  void WriteBack(FuseBinding& binding);
 
   TerminationSignals& signals_;
   const std::string mountpoint_;
+  const std::string device_;
+  MountInUse& mount_;
   AttachedMounts& attached_;
   const std::shared_ptr<spdlog::logger> log_;
   Mutex mutex_;  // held while the own mount is being unmounted
