@@ -274,7 +274,7 @@ cp "$work/user/usr/share/doc/siltfs/examples/store.conf.example" "$work/user/etc
 run user systemd-analyze verify --man=no siltfs@test.service siltfs-scrub@test.service siltfs-scrub@test.timer siltfs-fsck@test.service siltfs-fsck@test.timer siltfs-failed@test.service siltfs-exporter.service >"$work/verify" 2>&1 ||
   fail "systemd-analyze verify: $(cat "$work/verify")"
 ! grep siltfs "$work/verify" || fail "systemd-analyze verify has warnings"
-for unit in siltfs@.service:38 siltfs-scrub@.service:30 siltfs-fsck@.service:30; do
+for unit in siltfs@.service:25 siltfs-scrub@.service:30 siltfs-fsck@.service:30; do
   run user systemd-analyze security --offline=true --threshold="${unit#*:}" --no-pager "$units/${unit%:*}" >"$work/security" 2>&1 ||
     fail "$unit is exposed: $(tail -n 3 "$work/security")"
   tail -n 1 "$work/security"

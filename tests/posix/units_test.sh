@@ -38,12 +38,16 @@ StandardOutput=append:$work/steps-out
 StandardError=append:$work/steps-out
 ExecStopPost=systemctl --force exit
 END
-# The units name the program without a folder. While $work/slow exists, fsck does not end.
+# The units name the program without a folder. While $work/slow exists, fsck does not end. While
+# $work/slow-mount exists, no process makes the mount for the daemon.
 # LeakSanitizer traces the process, which the services forbid.
 cat >"$work/bin/siltfs" <<END
 #!/bin/sh
 export ASAN_OPTIONS="\$ASAN_OPTIONS:detect_leaks=0"
 if [ "\$1" = fsck ] && [ -e "$work/slow" ]; then
+  exec sleep 1000
+fi
+if [ "\$2" = --part=mount ] && [ -e "$work/slow-mount" ]; then
   exec sleep 1000
 fi
 exec "$siltfs" "\$@"
@@ -54,6 +58,30 @@ MOUNTPOINT=$mnt
 OPTIONS=allow_other
 SILTFS_HOOKS=$work/hooks
 END
+cat >"$work/etc/snapshot.conf" <<END
+STORE=$store
+MOUNTPOINT=$mnt-snapshot
+OPTIONS=allow_other,snapshot=first
+SILTFS_HOOKS=$work/hooks
+END
+mkdir "$mnt-snapshot" "$mnt-other"
+# A program that has a file open: writes a line to it, makes the file HELD, and waits until HELD is
+# removed. Then it writes again. Fails if that works. The kernel sends the first line to the daemon
+# only if something asks for it.
+cat >"$work/holder" <<'END'
+import os, sys, time
+file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+os.write(file, sys.argv[3].encode() + b"\n")
+open(sys.argv[2], "w").close()
+while os.path.exists(sys.argv[2]):
+    time.sleep(0.02)
+try:
+    os.write(file, b"too late\n")
+    os.fsync(file)
+except OSError:
+    sys.exit(0)
+sys.exit(1)
+END
 cat >"$work/hooks/note" <<END
 #!/bin/sh
 echo "\$SILTFS_EVENT: \$SILTFS_MESSAGE" >>"$work/events"
@@ -63,13 +91,15 @@ chmod 755 "$work/bin/siltfs" "$work/hooks/note"
 cat >"$work/boot" <<END
 #!/bin/bash
 set -e
+# As systemd does on a machine, so that the daemon sees the mount that is made for it.
+mount --make-rshared /
 mount -t tmpfs siltfs-test /run
 mount -t cgroup2 siltfs-test /sys/fs/cgroup
 mount --bind "$work/bin" /usr/local/bin
 mount -t tmpfs siltfs-test "$work/etc-of-system"
-cp "$work/etc/test.conf" "$work/etc-of-system/"
+cp "$work/etc/"*.conf "$work/etc-of-system/"
 mount --bind "$work/etc-of-system" /etc/siltfs
-export container=test SYSTEMD_UNIT_PATH=$work/units SYSTEMD_GENERATOR_PATH=$work/generators
+export container=test SYSTEMD_UNIT_PATH=/run/systemd/system:$work/units SYSTEMD_GENERATOR_PATH=$work/generators
 exec $manager --system --unit=test.service --log-target=console --show-status=no
 END
 chmod 755 "$work/boot"
@@ -111,24 +141,151 @@ until_true() { # COMMAND...
   fail "not so: $*"
 }
 mounted() { grep -q " $mnt fuse.siltfs " /proc/self/mounts; }
+not_mounted() { # also not without a daemon, elsewhere, or in the namespace of a process that remains
+  ! grep fuse.siltfs /proc/self/mounts || fail "still mounted"
+}
+# Whether the service has ended as after a regular stop.
+stopped() { [[ $(state "$1" ActiveState) == inactive && $(state "$1" Result) == success ]]; }
+
+hold() { # FILE LINE
+  python3 "$work/holder" "$1" "$work/held" "$2" &
+  holder=$!
+  while [[ ! -e $work/held ]]; do
+    kill -0 "$holder" || fail "the file cannot be written"
+    sleep 0.02
+  done
+}
+lost_access() {
+  rm "$work/held"
+  wait "$holder" || fail "the file can still be written"
+}
 
 step "the service mounts a store for all processes, and stops when everything is durable"
 systemctl start siltfs@test
 mounted || fail "not mounted"
+pid=$(state siltfs@test MainPID)
+[[ $(readlink "/proc/$pid/ns/mnt") != $(readlink /proc/self/ns/mnt) ]] || fail "the daemon has no mount namespace of its own"
+grep -q '^CapEff:.0*6$' "/proc/$pid/status" || fail "capabilities: $(grep Cap "/proc/$pid/status")"
+device=$(awk -v m="$mnt" '$5 == m {print $3}' /proc/self/mountinfo)
+[[ $(cat "/sys/class/bdi/$device/read_ahead_kb") == 1024 ]] || fail "readahead: $(cat "/sys/class/bdi/$device/read_ahead_kb") KiB"
 cp /usr/bin/bash "$mnt/file"
 systemctl stop siltfs@test
-! mounted || fail "still mounted"
+not_mounted
 "$siltfs" fsck -n --data "$store" || fail "fsck"
 systemctl start siltfs@test
 cmp /usr/bin/bash "$mnt/file" || fail "the file differs"
 
-step "after a crash, the service removes the dead mount and starts again"
+step "a sync makes data of open files durable, which a crash does not lose"
+hold "$mnt/open" "before the sync"
+"$siltfs" sync "$mnt" || fail "sync"
+! grep -i "warn\|error" "$work/out" || fail "the daemon complains"
+
+step "after a crash, the service removes the dead mount and starts again, though files are open"
 pid=$(state siltfs@test MainPID)
 kill -KILL "$pid"
 again() { [[ $(state siltfs@test MainPID) != 0 && $(state siltfs@test MainPID) != "$pid" && $(state siltfs@test ActiveState) == active ]]; }
 until_true again
+lost_access
 cmp /usr/bin/bash "$mnt/file" || fail "the file differs after the crash"
-(($(grep -c " $mnt fuse.siltfs " /proc/self/mounts) == 1)) || fail "the dead mount remains"
+[[ $(cat "$mnt/open") == "before the sync" ]] || fail "synced data is lost"
+(($(grep -c fuse.siltfs /proc/self/mounts) == 1)) || fail "the dead mount remains"
+
+step "a stop with open files keeps their data, and leaves no mount"
+hold "$mnt/open" "before the stop"
+systemctl stop siltfs@test
+not_mounted
+stopped siltfs@test || fail "the stop: $(state siltfs@test Result)"
+said 'programs that use the mount lose access to it'
+lost_access
+"$siltfs" fsck -n --data "$store" || fail "fsck"
+systemctl start siltfs@test
+[[ $(tail -n 1 "$mnt/open") == "before the stop" ]] || fail "the data is lost: $(cat "$mnt/open")"
+
+step "an unmount by hand ends the service"
+for unmount in umount "$siltfs umount"; do
+  echo "$unmount" >"$mnt/file-2"
+  $unmount "$mnt"
+  until_true stopped siltfs@test
+  not_mounted
+  systemctl start siltfs@test
+  [[ $(cat "$mnt/file-2") == "$unmount" ]] || fail "the file differs"
+done
+
+step "the daemon of the service serves mounts of snapshots"
+"$siltfs" snapshot create "$mnt" first
+"$siltfs" mount -o snapshot=first "$store" "$mnt-other"
+cmp /usr/bin/bash "$mnt-other/file" || fail "the file differs in the snapshot"
+exec 7<"$mnt-other/file"
+systemctl start siltfs@snapshot
+cmp /usr/bin/bash "$mnt-snapshot/file" || fail "the file differs in the snapshot of the service"
+for files in closed open; do
+  if [[ $files == open ]]; then exec 8<"$mnt-snapshot/file"; fi
+  systemctl stop siltfs@snapshot
+  stopped siltfs@snapshot || fail "the stop: $(state siltfs@snapshot Result)"
+  ! grep " $mnt-snapshot " /proc/self/mounts || fail "the snapshot remains mounted"
+  mounted || fail "not mounted"
+  systemctl start siltfs@snapshot
+done
+exec 8<&-
+systemctl stop siltfs@test
+until_true eval '[[ $(state siltfs@snapshot ActiveState) != active ]]'
+systemctl stop siltfs@snapshot
+not_mounted
+exec 7<&-
+systemctl start siltfs@snapshot
+cmp /usr/bin/bash "$mnt-snapshot/file" || fail "the file differs in the snapshot that is mounted alone"
+! touch "$mnt-snapshot/new" 2>/dev/null || fail "the snapshot is writable"
+systemctl stop siltfs@snapshot
+not_mounted
+
+step "the service works with the restrictions that are recommended for a single store"
+mkdir -p /run/systemd/system/siltfs@test.service.d
+printf '[Service]\nProtectSystem=strict\nReadWritePaths=%s\nProtectHome=yes\n' "$store" \
+  >/run/systemd/system/siltfs@test.service.d/restrictions.conf
+systemctl daemon-reload
+systemctl start siltfs@test
+[[ $(state siltfs@test ProtectSystem) == strict ]] || fail "the setting is not in use"
+echo restricted >"$mnt/restricted"
+"$siltfs" sync "$mnt" || fail "sync"
+systemctl stop siltfs@test
+stopped siltfs@test || fail "the stop: $(state siltfs@test Result)"
+not_mounted
+rm -r /run/systemd/system/siltfs@test.service.d
+systemctl daemon-reload
+
+step "a stop before the mount is made leaves no mount, and is no failure"
+touch "$work/slow-mount"
+systemctl start --no-block siltfs@test
+waits_for_mount() { [[ $(state siltfs@test SubState) == start-post ]]; }
+until_true waits_for_mount
+not_mounted
+systemctl stop siltfs@test
+stopped siltfs@test || fail "the stop: $(state siltfs@test Result)"
+not_mounted
+rm "$work/slow-mount"
+
+step "a failed start reports why, and leaves no mount but those of others"
+"$siltfs" mount "$store" "$mnt-other"
+: >"$work/out"
+start_fails siltfs@test
+[[ $(state siltfs@test ExecMainStatus) == 11 ]] || fail "exit code $(state siltfs@test ExecMainStatus)"
+said "is mounted on $mnt-other by process"
+! mounted || fail "mounted"
+[[ -e $mnt-other/file ]] || fail "the mount of another process was removed"
+"$siltfs" umount "$mnt-other"
+systemctl reset-failed siltfs@test
+sed -i 's/^OPTIONS=.*/OPTIONS=context=none/' /etc/siltfs/test.conf
+: >"$work/out"
+start_fails siltfs@test
+said 'cannot be mounted'
+[[ $(state siltfs@test ExecMainStatus) == 1 ]] || fail "exit code $(state siltfs@test ExecMainStatus)"
+[[ $(state siltfs@test Result) == exit-code ]] || fail "the result: $(state siltfs@test Result)"
+not_mounted
+systemctl stop siltfs@test
+sed -i 's/^OPTIONS=.*/OPTIONS=allow_other/' /etc/siltfs/test.conf
+systemctl start siltfs@test
+mounted || fail "not mounted"
+rm "$work/events"
 
 step "the check of a mounted store is a scrub, which leaves it mounted"
 : >"$work/out"
@@ -174,6 +331,11 @@ systemctl stop siltfs@test
 echo "all well"
 END
 chmod 755 "$work/steps"
+
+if systemd-analyze --help 2>/dev/null | grep -q -- --threshold; then
+  systemd-analyze security --offline=true --threshold=25 --no-pager "$units/siltfs@.service" >"$work/security" 2>&1 ||
+    fail "the service is exposed: $(tail -n 3 "$work/security")"
+fi
 
 # systemd gets a control group of its own, which is the root of what it sees.
 mkdir "$work/cgroup"
