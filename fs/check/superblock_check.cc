@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "chunker/polynomial.h"
+#include "fs/open/segment_check.h"
 
 namespace siltfs {
 namespace {
@@ -64,6 +65,8 @@ Result<bool> CheckSuperblock(CheckContext& context) {
   }
   SILTFS_RETURN_IF_ERROR(
       CheckFeatures(context.superblock, StoreAccess::kReadOnly).At(context.store()));
+  SILTFS_RETURN_IF_ERROR(
+      CheckPlaceIsKnown(context.superblock, context.options.segments, context.store()));
   const auto polynomial = RabinPolynomial::Parse(context.superblock.rabin_polynomial);
   if (!polynomial.ok()) context.Report("superblock", polynomial.status());
   return true;

@@ -91,9 +91,9 @@ Result<QuotaNumber> FileSystemImpl::QuotaOf(InodeNumber inode) {
 }
 
 Result<SpaceInfo> FileSystemImpl::GetSpaceOf(InodeNumber inode) {
-  if (!store_.quotas().any()) return store_.GetSpace();
+  if (!store_.quotas().any()) return store_.GetContentSpace();
   const auto quota = QuotaOf(inode);
-  return quota.ok() ? store_.GetSpace(*quota) : store_.GetSpace();
+  return quota.ok() ? store_.GetContentSpace(*quota) : store_.GetContentSpace();
 }
 
 bool FileSystemImpl::NearlyFullFor(InodeNumber inode) {

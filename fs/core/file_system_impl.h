@@ -202,7 +202,7 @@ class FileSystemImpl final : public FileSystem {
   Status Fsync(InodeNumber inode) override { return files_.Fsync(inode); }
 
   Status SyncAll() override { return metadata_->CommitAll(); }
-  Result<SpaceInfo> GetSpace() override { return store_.GetSpace(); }
+  Result<SpaceInfo> GetSpace() override { return store_.GetContentSpace(); }
   bool NearlyFull() const override { return store_.NearlyFull(); }
   Result<SpaceInfo> GetSpaceOf(InodeNumber inode) override;
   bool NearlyFullFor(InodeNumber inode) override;

@@ -38,8 +38,9 @@ struct MountOptions {
   bool index_sync = false;               // index entries are durable as soon as they are put
   uint64_t index_merge_rate = 0;         // bytes per second that the index rewrites; 0: no limit
   std::optional<std::chrono::seconds> commit_interval;
-  std::optional<std::string> log_file;  // path; without a value: the system log
-  std::optional<uint32_t> max_read;     // most bytes of a READ request
+  std::optional<std::chrono::seconds> bucket_timeout;  // of reads, while the bucket fails
+  std::optional<std::string> log_file;                 // path; without a value: the system log
+  std::optional<uint32_t> max_read;                    // most bytes of a READ request
   IoUringUse io_uring = IoUringUse::kAuto;
   // Where a store is searched that is named by its UUID or label; absolute paths. Empty: in the
   // usual places.

@@ -26,8 +26,17 @@ Result<SpaceInfo> StoreContext::GetSpace() const {
   return space;
 }
 
-Result<SpaceInfo> StoreContext::GetSpace(QuotaNumber quota) const {
+Result<SpaceInfo> StoreContext::GetContentSpace() const {
   SILTFS_ASSIGN_OR_RETURN(SpaceInfo space, GetSpace());
+  if (options_.capacity_bytes == 0) return space;
+  const uint64_t stored = chunks_.totals().stored_bytes;
+  space.total_bytes = std::max(options_.capacity_bytes, stored);
+  space.free_bytes = space.available_bytes = space.total_bytes - stored;
+  return space;
+}
+
+Result<SpaceInfo> StoreContext::GetContentSpace(QuotaNumber quota) const {
+  SILTFS_ASSIGN_OR_RETURN(SpaceInfo space, GetContentSpace());
   const auto state = quotas_->Find(quota);
   if (!state) return space;
   const auto left = [](uint64_t limit, int64_t used) {

@@ -54,9 +54,13 @@ class StoreContext {
   Status CheckRoom(uint64_t bytes) const {
     return reserve_ ? reserve_->CheckRoom(bytes) : Status::Ok();
   }
+  // The space of the disk of the store's directory, which metadata and the index need.
   Result<SpaceInfo> GetSpace() const;
+  // The space for the contents of files: that of the disk, or of another place of segments
+  // (FileSystemOptions::capacity_bytes).
+  Result<SpaceInfo> GetContentSpace() const;
   // The space for an inode that counts against this quota.
-  Result<SpaceInfo> GetSpace(QuotaNumber quota) const;
+  Result<SpaceInfo> GetContentSpace(QuotaNumber quota) const;
   bool NearlyFull() const { return reserve_ && reserve_->nearly_full(); }
 
  private:

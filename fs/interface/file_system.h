@@ -152,6 +152,9 @@ struct FileSystemOptions {
   std::string store;  // path of the store directory
   // Where sealed segments are kept; must outlive the file system. Null: in the store's directory.
   SegmentStore* segments = nullptr;
+  // Bytes that the place of sealed segments can hold, which programs see as the size of the file
+  // system. 0: what the disk of the store's directory has.
+  uint64_t capacity_bytes = 0;
   bool read_only = false;
   SnapshotDirectoryMode snapshot_directory = SnapshotDirectoryMode::kHidden;
   // If not empty: shows the snapshot of this name instead of the live file system, without a

@@ -83,6 +83,7 @@ Result<Superblock> DrawSuperblock(Env& env, const MakeStoreOptions& options) {
     }
     superblock.incompat_features |= kIncompatDeltas;
   }
+  if (options.make_segment_place) superblock.incompat_features |= kIncompatBucket;
   if (options.chunks_only) superblock.incompat_features |= kIncompatChunksOnly;
   SILTFS_RETURN_IF_ERROR(DrawUuid(env, superblock.uuid));
   superblock.SetIdentity(options.label, superblock.uuid);
@@ -154,6 +155,8 @@ Status FillDirectory(Env& env, const MakeStoreOptions& options, Superblock& supe
   SILTFS_RETURN_IF_ERROR(env.CreateDirectory(IndexPath(options.path)));
   SILTFS_RETURN_IF_ERROR(MakeMetadata(env, superblock, options.path, options.root_owner));
   SILTFS_RETURN_IF_ERROR(env.SyncDirectory(options.path));
+  if (options.make_segment_place)
+    SILTFS_RETURN_IF_ERROR(options.make_segment_place(superblock.uuid));
   superblock.clean = true;
   SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, options.path, superblock));
   // Makes the name of the store's directory durable, if the directory was made here.

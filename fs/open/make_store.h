@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "index/index_engine.h"
 #include "store/base/status.h"
 #include "store/env/env.h"
 #include "store/env/file_owner.h"
+#include "store/segment/store_uuid.h"
 
 namespace siltfs {
 
@@ -25,6 +27,9 @@ struct MakeStoreOptions {
   std::string label = {};                  // empty: none
   FileOwner root_owner = {};               // of the file system's root directory
   bool chunks_only = false;  // the store holds chunks without files (fs/library), without deltas
+  // Not empty: sealed segments are not in the store's directory (Superblock::in_bucket). Makes
+  // their place; called when the directory is complete but for the superblock.
+  std::function<Status(const StoreUuid& uuid)> make_segment_place = {};
 };
 
 // Makes the store. kNotEmpty if the directory has anything but the remains of an earlier MakeStore;

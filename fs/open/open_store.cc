@@ -343,6 +343,7 @@ Result<FileSystemImpl::Parts> OpenStoreParts(Env& disk, const FileSystemOptions&
   // since it was first read.
   SILTFS_ASSIGN_OR_RETURN(state, ReadSuperblock(env, options.store, access, content));
   parts.superblock = state.superblock;
+  SILTFS_RETURN_IF_ERROR(CheckPlaceIsKnown(parts.superblock, options.segments, options.store));
   SILTFS_ASSIGN_OR_RETURN(parts.chunker_tables, MakeTables(parts.superblock));
   const ReportFinding report = [&options](const std::string& finding) {
     if (options.report) options.report(finding);

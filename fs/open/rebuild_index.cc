@@ -31,8 +31,10 @@ struct Known {
   std::vector<SegmentId> secondary;
 };
 
-Result<Known> ReadStore(Env& env, const std::string& store, SegmentStore& segments) {
+Result<Known> ReadStore(Env& env, const IndexRebuildOptions& options, SegmentStore& segments) {
+  const std::string& store = options.store;
   SILTFS_ASSIGN_OR_RETURN(const SuperblockState state, ReadSuperblock(env, store));
+  SILTFS_RETURN_IF_ERROR(CheckPlaceIsKnown(state.superblock, options.segments, store));
   SILTFS_ASSIGN_OR_RETURN(const auto kv, OpenExistingMetadata(env, state.superblock, store,
                                                               KvStoreOptions::Mode::kReadOnly));
   auto records = ReadStoreRecords(*kv);
@@ -161,7 +163,7 @@ Result<RebuiltIndex> RebuildWithLock(Env& env, const IndexRebuildOptions& option
 Result<RebuiltIndex> RebuildLockedIndex(Env& env, const IndexRebuildOptions& options) {
   const int64_t begin = env.MonotonicNanoseconds();
   const auto segments = OpenSegmentStore(env, options.store, options.segments);
-  SILTFS_ASSIGN_OR_RETURN(const Known known, ReadStore(env, options.store, *segments));
+  SILTFS_ASSIGN_OR_RETURN(const Known known, ReadStore(env, options, *segments));
   auto rebuilt = Rebuild(env, options, *segments, known).Run();
   if (rebuilt.ok()) rebuilt->nanoseconds = env.MonotonicNanoseconds() - begin;
   return rebuilt;

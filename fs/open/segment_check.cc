@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "fs/open/store_layout.h"
 #include "store/segment/segment_scan.h"
 
 namespace siltfs {
@@ -33,6 +34,15 @@ uint64_t NewestCommitIn(const ReadableFile& file, const StoreIdentity& identity,
 }
 
 }  // namespace
+
+Status CheckPlaceIsKnown(const Superblock& superblock, const SegmentStore* segments,
+                         const std::string& store) {
+  if (!superblock.in_bucket() || segments != nullptr) return Status::Ok();
+  return Status(StatusCode::kNotFound,
+                "the segments of this store are in a bucket, and the file that says in which is "
+                "missing; write it with siltfs tune --bucket")
+      .At(BucketConfigPath(store));
+}
 
 Status CheckPlaceOfSegments(const SegmentStore& segments, const SegmentListing& listing,
                             bool metadata_knows_some) {

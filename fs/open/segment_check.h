@@ -6,13 +6,20 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 
 #include "fs/records/segment_record.h"
 #include "fs/recovery/segment_recovery.h"
 #include "store/base/status.h"
 #include "store/segment/segment_store.h"
+#include "store/superblock/superblock.h"
 
 namespace siltfs {
+
+// kNotFound, with the path of the file that is missing, if the sealed segments are in a bucket, and
+// the caller has not been told which (`segments` is null).
+Status CheckPlaceIsKnown(const Superblock& superblock, const SegmentStore* segments,
+                         const std::string& store);
 
 // Whether any of these (id, record) pairs belongs to a segment with chunks.
 template <typename Records>

@@ -41,6 +41,13 @@ inline std::string LshPath(const std::string& store) { return JoinPath(store, "i
 // Data that garbage collection sorts and cannot keep in memory. It is useless after the collection.
 inline std::string SpillPath(const std::string& store) { return JoinPath(store, "gc"); }
 
+// The address of the bucket that has the sealed segments (fs/bucket/bucket_config.h).
+inline std::string BucketConfigPath(const std::string& store) { return JoinPath(store, "bucket"); }
+// Local files of sealed segments that a bucket has, or will have (store/bucket).
+inline std::string BucketCachePath(const std::string& store) {
+  return JoinPath(store, "bucket.cache");
+}
+
 // Disk space kept in reserve for a full disk (store/env/space_reserve.h).
 inline std::string ReservePath(const std::string& store) { return JoinPath(store, "reserve"); }
 

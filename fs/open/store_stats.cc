@@ -5,8 +5,9 @@
 
 namespace siltfs {
 
-Result<FileSystemStats> ReadStoreStats(Env& env, const std::string& store) {
+Result<FileSystemStats> ReadStoreStats(Env& env, const std::string& store, SegmentStore* segments) {
   FileSystemOptions options;
+  options.segments = segments;
   options.store = store;
   options.read_only = true;
   options.keep_guide = true;

@@ -11,6 +11,7 @@ namespace siltfs {
 
 // kNotFound if there is no store, kInUse if it is mounted. kNeedsNewer and kCorruption as when
 // opening the store. After a crash, files and logical bytes do not count uncommitted changes.
-Result<FileSystemStats> ReadStoreStats(Env& env, const std::string& store);
+Result<FileSystemStats> ReadStoreStats(Env& env, const std::string& store,
+                                       SegmentStore* segments = nullptr);
 
 }  // namespace siltfs

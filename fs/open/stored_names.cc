@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "fs/open/segment_check.h"
 #include "fs/segments/segment_cache.h"
 #include "store/base/lru_cache.h"
 #include "store/segment/block_codec.h"
@@ -69,6 +70,7 @@ Result<std::unique_ptr<StoredNames>> StoredNames::Open(Env& env, const std::stri
                                                        SegmentStore* segments) {
   SILTFS_ASSIGN_OR_RETURN(const SuperblockState state,
                           ReadSuperblock(env, store, StoreAccess::kReadOnly));
+  SILTFS_RETURN_IF_ERROR(CheckPlaceIsKnown(state.superblock, segments, store));
   auto parts =
       std::make_unique<Parts>(OpenSegmentStore(env, store, segments), state.superblock.uuid);
   return std::unique_ptr<StoredNames>(new StoredNames(std::move(parts)));

@@ -93,7 +93,8 @@ Status Collect(Env& env, const std::string& store, Remains& remains) {
       marked = true;
     } else if (directory && path == MetadataPath(store)) {
       SILTFS_RETURN_IF_ERROR(CollectDirectory(env, store, path, IsDatabaseFile, remains));
-    } else if (directory && (path == SegmentsDirectory(store) || path == IndexPath(store))) {
+    } else if (directory && (path == SegmentsDirectory(store) || path == IndexPath(store) ||
+                             path == BucketCachePath(store))) {
       const auto none = [](std::string_view) { return false; };
       SILTFS_RETURN_IF_ERROR(CollectDirectory(env, store, path, none, remains));
     } else if (file && (path == superblocks[0] || path == superblocks[1])) {
@@ -102,7 +103,9 @@ Status Collect(Env& env, const std::string& store, Remains& remains) {
     } else if (file &&
                (path == superblocks[0] + std::string(kReplacement) ||
                 path == superblocks[1] + std::string(kReplacement) || path == LedgerPath(store) ||
-                path == LedgerPath(store) + std::string(kReplacement))) {
+                path == LedgerPath(store) + std::string(kReplacement) ||
+                path == BucketConfigPath(store) ||
+                path == BucketConfigPath(store) + std::string(kReplacement))) {
       remains.files.push_back(path);
     } else if (!file || path != LockPath(store)) {
       return InTheWay(store, path);

@@ -61,7 +61,7 @@ Status WriteOps::Allocate(InodeNumber number, AllocateMode mode, uint64_t offset
   InodeRecord& record = inode->record;
   SILTFS_RETURN_IF_ERROR(CheckRegular(record));
   if (mode == AllocateMode::kReserve && end > record.size) {
-    SILTFS_ASSIGN_OR_RETURN(const SpaceInfo space, store_.GetSpace());
+    SILTFS_ASSIGN_OR_RETURN(const SpaceInfo space, store_.GetContentSpace());
     if (end - std::max(offset, record.size) > space.available_bytes)
       return Status(StatusCode::kNoSpace, "the disk has less space than the range needs");
     const auto bytes = static_cast<int64_t>(end - std::max(offset, record.size));

@@ -76,7 +76,7 @@ std::optional<BlockChecksums> BlockFetcher::KeptChecksums(const SegmentContent& 
 Result<BlockChecksums> BlockFetcher::LoadChecksums(const SegmentContent& content) {
   if (auto kept = KeptChecksums(content)) return std::move(*kept);
   std::optional<BlockChecksums> fetched;
-  SILTFS_RETURN_IF_ERROR(RepeatRequest(stop_, options_.timeout, [&] {
+  SILTFS_RETURN_IF_ERROR(RepeatUnlessOut(outage_, stop_, options_.timeout, [&] {
     SILTFS_ASSIGN_OR_RETURN(fetched, ReadChecksums(content));
     return Status::Ok();
   }));
@@ -153,8 +153,8 @@ Status BlockFetcher::Load(const SegmentContent& content, Flight& flight) {
     while (gets_ >= options_.most_gets) changed_.Wait(mutex_);
     ++gets_;
   }
-  const Status got = RepeatRequest(stop_, options_.timeout,
-                                   [&] { return Get(*checksums, flight.blocks->bytes, first); });
+  const Status got = RepeatUnlessOut(outage_, stop_, options_.timeout,
+                                     [&] { return Get(*checksums, flight.blocks->bytes, first); });
   {
     MutexLock lock(mutex_);
     --gets_;

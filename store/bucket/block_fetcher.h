@@ -25,6 +25,7 @@
 #include "store/base/lru_cache.h"
 #include "store/base/thread_annotations.h"
 #include "store/bucket/local_cache.h"
+#include "store/bucket/outage.h"
 #include "store/bucket/segment_object.h"
 #include "store/bucket/stop_signal.h"
 #include "store/object/object_store.h"
@@ -91,6 +92,7 @@ class BlockFetcher {
   ObjectStore& objects_;
   LocalCache& cache_;
   StopSignal& stop_;
+  Outage outage_;
   const Options options_;
   LruCache<ContentId, const BlockChecksums> tables_;
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "store/base/status.h"
+#include "store/bucket/outage.h"
 #include "store/bucket/stop_signal.h"
 
 namespace siltfs {
@@ -48,6 +49,28 @@ Status RepeatRequest(StopSignal& stop, std::chrono::nanoseconds timeout, const R
     if (late ? stop.stopped() : !stop.Pause(pause))
       return WithoutPlace(status, StatusCode::kIoError, "");
   }
+}
+
+// The same, but fails at once during an outage, and notes when one begins and ends.
+template <typename Request>
+Status RepeatUnlessOut(Outage& outage, StopSignal& stop, std::chrono::nanoseconds timeout,
+                       const Request& request) {
+  const Outage::Turn turn = outage.NextTurn(Outage::Clock::now());
+  if (turn == Outage::Turn::kFail) return outage.Failure();
+  bool answered = false;
+  Status status = RepeatRequest(
+      stop, turn == Outage::Turn::kRepeat ? timeout : std::chrono::nanoseconds(0), [&] {
+        Status tried = request();
+        answered = tried.ok() || tried.Is(StatusCode::kCorruption) ||
+                   tried.Is(StatusCode::kNotFound) || tried.Is(StatusCode::kNeedsNewer);
+        return tried;
+      });
+  if (answered) {
+    outage.Ended();
+  } else if (!stop.stopped()) {
+    outage.Began(Outage::Clock::now(), status.cause());
+  }
+  return status;
 }
 
 }  // namespace siltfs

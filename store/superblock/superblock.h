@@ -58,8 +58,12 @@ inline constexpr uint64_t kIncompatDeltas = 2;
 inline constexpr uint64_t kIncompatChunksOnly = 4;
 // kIncompatQuotas: inodes may have the number of a quota, which the usage of the quota must follow.
 inline constexpr uint64_t kIncompatQuotas = 8;
-inline constexpr uint64_t kKnownIncompatFeatures =
-    kIncompatEngines | kIncompatDeltas | kIncompatChunksOnly | kIncompatQuotas;
+// kIncompatBucket: sealed segments are in a bucket (docs/bucket.md). Code that looks for them in the
+// store's directory would take them for lost.
+inline constexpr uint64_t kIncompatBucket = 16;
+inline constexpr uint64_t kKnownIncompatFeatures = kIncompatEngines | kIncompatDeltas |
+                                                   kIncompatChunksOnly | kIncompatQuotas |
+                                                   kIncompatBucket;
 
 // Bytes of a label.
 inline constexpr size_t kMostLabelBytes = 64;
@@ -109,6 +113,8 @@ struct Superblock {
   bool deltas() const { return (incompat_features & kIncompatDeltas) != 0; }
   // Whether the store has chunks but no files. Chosen at its making, by the feature bit.
   bool chunks_only() const { return (incompat_features & kIncompatChunksOnly) != 0; }
+  // Whether sealed segments are in a bucket. Chosen at mkfs, by the feature bit.
+  bool in_bucket() const { return (incompat_features & kIncompatBucket) != 0; }
 
   bool operator==(const Superblock&) const = default;
 };

@@ -42,6 +42,7 @@
 #include "fs/usage/usage_session.h"
 #include "store/env/daemon.h"
 #include "store/env/process.h"
+#include "tools/siltfs/bucket_report.h"
 #include "tools/siltfs/daemon_log.h"
 #include "tools/siltfs/damage_watch.h"
 #include "tools/siltfs/mount_state.h"
@@ -49,6 +50,7 @@
 #include "tools/siltfs/own_mount.h"
 #include "tools/siltfs/signal_watch.h"
 #include "tools/siltfs/store_holder.h"
+#include "tools/siltfs/store_with_bucket.h"
 #include "tools/siltfs/version.h"
 
 namespace siltfs {
@@ -90,16 +92,19 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                                       FileSystem& file_system,
                                                       const MountState& state, MountInUse& mount,
                                                       AttachedMounts& attached,
-                                                      MountReceiver& receiver) {
+                                                      MountReceiver& receiver,
+                                                      const StoreBucket* bucket) {
   const auto info = [&state] {
     return DaemonInfo{.pid = CurrentProcessId(),
                       .mountpoint = state.Mountpoint(),
                       .transport = std::string(state.TransportName())};
   };
   StoreMaintenance& maintenance = file_system.maintenance();
-  const auto stat = [&maintenance, &options, info]() -> Result<Json> {
+  const auto stat = [&maintenance, &options, info, bucket]() -> Result<Json> {
     SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, maintenance.GetStats());
-    return ToJson(stats, options.store, info());
+    Json document = ToJson(stats, options.store, info());
+    if (bucket != nullptr) document["bucket"] = ToJson(bucket->Stats());
+    return document;
   };
   const auto index_stat = [&maintenance, &options, info]() -> Result<Json> {
     SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, maintenance.GetStats());
@@ -373,9 +378,12 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
 
   // The file system reports to the watch until it is destroyed.
   DamageWatch watch({.store = options.store, .mountpoint = options.mountpoint, .log = log});
+  FileSystemOptions made = ToFileSystemOptions(options, log, watch);
+  StoreBucketOptions how;
+  if (options.mount.bucket_timeout) how.bucket_timeout = *options.mount.bucket_timeout;
+  SILTFS_ASSIGN_OR_RETURN(const auto bucket, OpenBucketOf(env, made, how));
   SILTFS_ASSIGN_OR_RETURN(std::unique_ptr<FileSystem> file_system, OpenWhenFree(options.store, [&] {
-                            return OpenStore(env, options, ToFileSystemOptions(options, log, watch),
-                                             *signals);
+                            return OpenStore(env, options, made, *signals);
                           }));
   // No mount is attached before `listening` is set, because the state is then "starting".
   control::Server* listening = nullptr;
@@ -394,7 +402,8 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   MountState state(options, *file_system, attached);
   MountInUse mount;
   MountReceiver receiver;
-  auto control = StartControl(options, *file_system, state, mount, attached, receiver);
+  auto control =
+      StartControl(options, *file_system, state, mount, attached, receiver, bucket.get());
   if (!control.ok()) return FirstFailure(control.status(), file_system->Close(), log);
   listening = control->get();
   watch.Begin(file_system->maintenance());

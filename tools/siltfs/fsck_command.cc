@@ -10,6 +10,7 @@
 #include <ostream>
 #include <thread>
 
+#include "fs/bucket/store_bucket.h"
 #include "fs/repair/repair_store.h"
 #include "store/env/posix_env.h"
 #include "store/env/process.h"
@@ -77,8 +78,9 @@ Result<RepairReport> CheckOnly(Env& env, const CheckOptions& options) {
   return report;
 }
 
-Result<RepairReport> CheckOrRepair(const Arguments& arguments, Env& env,
-                                   const CheckOptions& options) {
+Result<RepairReport> CheckOrRepair(const Arguments& arguments, Env& env, CheckOptions options) {
+  SILTFS_ASSIGN_OR_RETURN(const auto bucket, StoreBucket::Open(env, options.store, {}));
+  if (bucket != nullptr) options.segments = &bucket->segments();
   if (!arguments.safe && !arguments.all) return CheckOnly(env, options);
   RepairOptions repair{.check = options,
                        .mode = arguments.all ? RepairMode::kAll : RepairMode::kSafe,

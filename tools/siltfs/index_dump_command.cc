@@ -5,6 +5,7 @@
 #include <memory>
 #include <ostream>
 
+#include "fs/bucket/store_bucket.h"
 #include "fs/open/store_index.h"
 #include "fs/open/store_layout.h"
 #include "fs/open/stored_names.h"
@@ -43,9 +44,12 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
       OpenWhenFree(*store, [&] { return OpenStoreIndexReadOnly(surroundings.env, *store); });
   if (!opened.ok()) return Fail(surroundings, ExplainLock(opened.status(), *store));
   if (opened->rebuild_interrupted) Warn(surroundings, InterruptedRebuild(IndexPath(*store)));
+  const auto bucket = StoreBucket::Open(surroundings.env, *store, {});
+  if (!bucket.ok()) return Fail(surroundings, bucket.status());
   std::unique_ptr<StoredNames> names;
   if (arguments.names) {
-    auto stored = StoredNames::Open(surroundings.env, *store);
+    auto stored = StoredNames::Open(surroundings.env, *store,
+                                    *bucket == nullptr ? nullptr : &(*bucket)->segments());
     if (!stored.ok()) return Fail(surroundings, stored.status());
     names = std::move(*stored);
   }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "fs/bucket/store_bucket.h"
 #include "fs/open/rebuild_index.h"
 #include "store/env/process.h"
 #include "tools/siltfs/index_command.h"
@@ -37,6 +38,8 @@ Result<RebuiltIndex> Rebuild(const std::string& store, Surroundings& surrounding
     meter.Put({"segments", done, total});
   };
   options.interrupted = [&command] { return command.interrupted(); };
+  SILTFS_ASSIGN_OR_RETURN(const auto bucket, StoreBucket::Open(surroundings.env, store, {}));
+  if (bucket != nullptr) options.segments = &bucket->segments();
   auto rebuilt = RebuildIndex(surroundings.env, options);
   command.Observe({});
   return rebuilt;

@@ -6,6 +6,7 @@
 
 #include "store/env/process.h"
 #include "tools/siltfs/json_output.h"
+#include "tools/siltfs/store_with_bucket.h"
 
 namespace siltfs {
 
@@ -55,6 +56,7 @@ Result<Json> RunUnmounted(Env& env, const std::string& store, FileSystemOptions 
   PrepareForStore();
   options.store = store;
   options.keep_reserve = true;
+  SILTFS_ASSIGN_OR_RETURN(const auto bucket, OpenBucketOf(env, options));
   auto opened = OpenWithProgress(env, std::move(options), command);
   if (!opened.ok()) return ExplainInterruption(std::move(opened).status(), run.afterwards);
   const std::unique_ptr<FileSystem> file_system = std::move(*opened);

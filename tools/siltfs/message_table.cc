@@ -50,15 +50,15 @@ std::span<const MessageRow> OtherMessages() { return kOther; }
 std::vector<const MessageRow*> AllMessages() {
   std::vector<const MessageRow*> all;
   for (const auto rows : {OtherMessages(), UsageMessages(), StoreMessages(), TransferMessages(),
-                          LogMessages(), DaemonMessages()}) {
+                          LogMessages(), DaemonMessages(), BucketMessages()}) {
     for (const MessageRow& row : rows) all.push_back(&row);
   }
   return all;
 }
 
 const MessageRow* FindMessage(std::string_view sentence) {
-  for (const auto rows :
-       {UsageMessages(), StoreMessages(), TransferMessages(), LogMessages(), DaemonMessages()}) {
+  for (const auto rows : {UsageMessages(), StoreMessages(), TransferMessages(), LogMessages(),
+                          DaemonMessages(), BucketMessages()}) {
     for (const MessageRow& row : rows) {
       if (Matches(sentence, row.text)) return &row;
     }

@@ -34,6 +34,7 @@ std::span<const MessageRow> TransferMessages();  // S07, S08: snapshots, copies
 std::span<const MessageRow> LogMessages();       // S09: warnings; S10: the daemon's log
 // S13: what an interruption leaves; S14: daemons of other versions; S15: requests that are refused.
 std::span<const MessageRow> DaemonMessages();
+std::span<const MessageRow> BucketMessages();  // S16
 // The rows for sentences without a row of their own, one for each exit code. Their texts are empty.
 std::span<const MessageRow> OtherMessages();
 

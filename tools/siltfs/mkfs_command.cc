@@ -9,12 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "fs/bucket/store_bucket.h"
 #include "fs/open/make_store.h"
+#include "fs/open/store_layout.h"
 #include "index/engines.h"
 #include "store/env/mountpoint.h"
 #include "store/env/posix_env.h"
 #include "store/env/process.h"
 #include "store/env/resources.h"
+#include "tools/siltfs/bucket_options.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/index_options.h"
 #include "tools/siltfs/size_option.h"
@@ -38,6 +41,7 @@ struct Arguments {
   std::optional<std::string> expected_chunks;
   std::optional<std::string> label;
   std::optional<std::string> root_owner;
+  BucketArguments bucket;
 };
 
 Status Wrong(std::string cause) { return {StatusCode::kInvalidArgument, std::move(cause)}; }
@@ -164,6 +168,37 @@ Status Make(Env& env, const MakeStoreOptions& options) {
   return KeepToOwner(options.path);
 }
 
+// The same for a store with a bucket. The bucket is claimed last, so that a bucket that cannot be
+// used leaves no store.
+Status MakeInBucket(Env& env, MakeStoreOptions options, const BucketConfig& bucket) {
+  SILTFS_ASSIGN_OR_RETURN(const auto objects, OpenObjects(env, bucket));
+  bool claimed = false;
+  options.make_segment_place = [&](const StoreUuid& uuid) -> Status {
+    SILTFS_RETURN_IF_ERROR(env.CreateDirectory(BucketCachePath(options.path)));
+    SILTFS_RETURN_IF_ERROR(WriteBucketConfig(env, options.path, bucket));
+    SILTFS_RETURN_IF_ERROR(ClaimBucket(*objects, uuid));
+    claimed = true;
+    return Status::Ok();
+  };
+  Status made = Make(env, options);
+  if (!made.ok() && claimed) {
+    const Status released = ReleaseBucket(*objects);
+    if (!released.ok()) {
+      return Status(made.code(),
+                    fmt::format("{}; the object \"siltfs\" of {} could not be removed "
+                                "({}), so remove it by hand",
+                                made.ToString(), objects->name(), released.ToString()));
+    }
+  }
+  return made;
+}
+
+Status MakeAnywhere(Env& env, const MakeStoreOptions& options, const BucketArguments& arguments) {
+  if (arguments.empty()) return Make(env, options);
+  SILTFS_ASSIGN_OR_RETURN(const BucketConfig bucket, ApplyBucketOptions(arguments, {}));
+  return MakeInBucket(env, options, bucket);
+}
+
 }  // namespace
 
 std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surroundings) {
@@ -207,6 +242,7 @@ std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surrounding
   app.add_option("--root-owner", arguments->root_owner,
                  "Owner of the file system's root directory (the user and group that run mkfs)")
       ->type_name("UID:GID");
+  AddBucketOptions(app, arguments->bucket);
   return [arguments, &surroundings] {
     const Result<MakeStoreOptions> options = ToOptions(*arguments);
     if (options.ok()) {
@@ -214,8 +250,10 @@ std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surrounding
                                              PhysicalMemoryBytes(), LeastIndexMemory(*options));
       if (warning) Warn(surroundings, *warning);
     }
-    const Status made = options.ok() ? ExplainLock(Make(surroundings.env, *options), options->path)
-                                     : options.status();
+    const Status made =
+        options.ok() ? ExplainLock(MakeAnywhere(surroundings.env, *options, arguments->bucket),
+                                   options->path)
+                     : options.status();
     if (made.ok()) {
       if (const auto warning = WarnOfOwner(options->path)) Warn(surroundings, *warning);
       if (const auto warning = WarnOfSmallDisk(surroundings.env, options->path))

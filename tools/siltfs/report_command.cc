@@ -21,6 +21,7 @@
 #include "tools/siltfs/printable_text.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
+#include "tools/siltfs/store_with_bucket.h"
 #include "tools/siltfs/version.h"
 
 namespace siltfs {
@@ -78,6 +79,7 @@ Result<Json> SurveyUnmounted(Env& env, const std::string& store, LongCommand& co
   options.store = store;
   options.read_only = true;
   options.keep_guide = true;
+  SILTFS_ASSIGN_OR_RETURN(const auto bucket, OpenBucketOf(env, options));
   SILTFS_ASSIGN_OR_RETURN(const auto file_system,
                           OpenWithProgress(env, std::move(options), command));
   Observer observer(command);

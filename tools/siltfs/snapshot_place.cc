@@ -14,6 +14,7 @@
 #include "tools/siltfs/snapshot_command.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
+#include "tools/siltfs/store_with_bucket.h"
 
 namespace siltfs {
 namespace {
@@ -160,6 +161,7 @@ Result<Json> UseUnmounted(Env& env, const std::string& store, SnapshotAccess acc
   options.store = store;
   options.read_only = !changes;
   options.keep_reserve = changes;
+  SILTFS_ASSIGN_OR_RETURN(const auto bucket, OpenBucketOf(env, options));
   SILTFS_ASSIGN_OR_RETURN(const auto file_system,
                           OpenWithProgress(env, std::move(options), command));
   Snapshots& snapshots = file_system->snapshots();

@@ -4,9 +4,11 @@
 #include <memory>
 #include <utility>
 
+#include "fs/bucket/store_bucket.h"
 #include "fs/control/stats_check.h"
 #include "fs/control/stats_json.h"
 #include "fs/open/store_stats.h"
+#include "tools/siltfs/bucket_report.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/stat_report.h"
 #include "tools/siltfs/statistics_command.h"
@@ -20,8 +22,13 @@ constexpr const char* kWatch = "--watch";
 constexpr const char* kDefaultInterval = "1";
 
 Result<nlohmann::json> ReadStats(Env& env, const std::string& store) {
-  SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, ReadStoreStats(env, store));
-  return ToJson(stats, store, std::nullopt);
+  SILTFS_ASSIGN_OR_RETURN(const auto bucket, StoreBucket::Open(env, store, {}));
+  SILTFS_ASSIGN_OR_RETURN(
+      const FileSystemStats stats,
+      ReadStoreStats(env, store, bucket == nullptr ? nullptr : &bucket->segments()));
+  nlohmann::json document = ToJson(stats, store, std::nullopt);
+  if (bucket != nullptr) document["bucket"] = ToJson(bucket->Stats());
+  return document;
 }
 
 bool IsNumber(const std::string& text) {

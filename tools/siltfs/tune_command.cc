@@ -11,10 +11,14 @@
 #include <vector>
 
 #include "fs/open/store_index.h"
+#include "fs/open/store_layout.h"
 #include "fs/open/tune_store.h"
+#include "store/base/size_text.h"
 #include "store/env/resources.h"
+#include "tools/siltfs/bucket_options.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/json_output.h"
+#include "tools/siltfs/printable_text.h"
 #include "tools/siltfs/size_option.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_options.h"
@@ -30,6 +34,7 @@ struct Arguments {
   std::optional<std::string> index_memory;
   std::optional<std::string> label;
   std::optional<std::string> uuid;
+  BucketArguments bucket;
   bool json = false;
 };
 
@@ -135,6 +140,41 @@ ExitCode Change(const std::string& store, const StoreChanges& changes, bool json
   return ExitCode::kDone;
 }
 
+// Writes the bucket file. It may be missing or damaged: --bucket then makes a new one.
+Result<BucketConfig> WriteBucket(const std::string& store, const BucketArguments& arguments,
+                                 Env& env) {
+  SILTFS_ASSIGN_OR_RETURN(const auto lock, env.LockFile(LockPath(store)));
+  SILTFS_ASSIGN_OR_RETURN(const SuperblockState state,
+                          ReadSuperblock(env, store, StoreAccess::kReadWrite));
+  if (!state.superblock.in_bucket()) {
+    return Wrong(fmt::format("the segments of {} are in its directory; {}", store, kCopyFiles));
+  }
+  auto before = ReadBucketConfig(env, store);
+  if (!before.ok() && !arguments.bucket) return std::move(before).status();
+  BucketConfig config;
+  if (before.ok() && *before) config = **before;
+  SILTFS_ASSIGN_OR_RETURN(config, ApplyBucketOptions(arguments, std::move(config)));
+  SILTFS_RETURN_IF_ERROR(WriteBucketConfig(env, store, config));
+  return config;
+}
+
+ExitCode ChangeBucket(const std::string& store, const Arguments& arguments,
+                      Surroundings& surroundings) {
+  const auto written =
+      OpenWhenFree(store, [&] { return WriteBucket(store, arguments.bucket, surroundings.env); });
+  if (written.ok()) {
+    // The document of --json has only the parameters of the superblock.
+    if (!arguments.json) {
+      surroundings.out << fmt::format("the segments are in {}, with a cache of {}\n",
+                                      Printable(written->address),
+                                      FormatSize(written->cache_bytes));
+    }
+    return ExitCode::kDone;
+  }
+  return Fail(surroundings, ExplainReadOnlyMedium(ExplainLock(written.status(), store), store,
+                                                  "nothing was changed"));
+}
+
 ExitCode Run(const CLI::App& app, const Arguments& arguments, Surroundings& surroundings) {
   const Status changeable = CheckUnchangeable(app);
   if (!changeable.ok()) return Fail(surroundings, changeable);
@@ -142,6 +182,10 @@ ExitCode Run(const CLI::App& app, const Arguments& arguments, Surroundings& surr
   if (!changes.ok()) return Fail(surroundings, changes.status());
   const auto store = StoreAt(arguments.place);
   if (!store.ok()) return Fail(surroundings, store.status());
+  if (!arguments.bucket.empty()) {
+    const ExitCode changed = ChangeBucket(*store, arguments, surroundings);
+    if (changed != ExitCode::kDone || changes->empty()) return changed;
+  }
   if (changes->empty()) return Show(*store, arguments.json, surroundings);
   return Change(*store, *changes, arguments.json, surroundings);
 }
@@ -164,6 +208,7 @@ std::function<ExitCode()> ConfigureTune(CLI::App& app, Surroundings& surrounding
   app.add_option("--uuid", arguments->uuid,
                  "A UUID, or random for a new one, or original for the one that mkfs has drawn")
       ->type_name("UUID");
+  AddBucketOptions(app, arguments->bucket);
   app.add_flag("--json", arguments->json, "Print one JSON document instead of text");
   // These have no group, so --help does not list them. They are declared to explain why they are
   // refused.

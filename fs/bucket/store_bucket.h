@@ -1,0 +1,75 @@
+// The bucket of one store: its objects, and the SegmentStore in which its sealed segments are.
+//
+//   STORE/bucket          which bucket it is                 (bucket_config.h)
+//   STORE/bucket.cache    local files of sealed segments     (store/bucket)
+//   PREFIX/siltfs         an object with the UUID of the store, which owns the prefix
+//
+// A prefix belongs to one store. mkfs claims it, by putting the object with the UUID if no object
+// has the prefix. Each opening compares the UUID, so that a wrong address never mixes two stores.
+//
+// Thread-safety: every call from any thread. Ownership: `env` must outlive the bucket; the bucket
+// must outlive the file system or check to which segments() was given. The destructor gives up
+// uploads that run; the next opening for writing goes on with them.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "fs/bucket/bucket_config.h"
+#include "store/bucket/bucket_segment_store.h"
+#include "store/object/object_store.h"
+#include "store/segment/store_uuid.h"
+
+namespace siltfs {
+
+struct StoreBucketOptions {
+  // How long a read repeats its requests while the bucket fails.
+  std::chrono::nanoseconds bucket_timeout = std::chrono::minutes(2);
+};
+
+struct StoreBucketStats {
+  std::string address;
+  ObjectStoreCounters requests;
+  BucketStatus segments;
+};
+
+class StoreBucket {
+ public:
+  // Opens the bucket of the store; null if its segments are in its directory. kNotFound if the
+  // bucket or the object with the UUID is missing; kInvalidArgument if the prefix belongs to
+  // another store; kIoError if the bucket does not answer; those of S3ObjectStore::Open and
+  // ReadSuperblock.
+  static Result<std::unique_ptr<StoreBucket>> Open(Env& env, const std::string& store,
+                                                   const StoreBucketOptions& options);
+  // The same over objects that are given, for tests.
+  static Result<std::unique_ptr<StoreBucket>> OpenOver(std::unique_ptr<ObjectStore> objects,
+                                                       Env& env, const std::string& store,
+                                                       const BucketConfig& config,
+                                                       const StoreBucketOptions& options);
+  ~StoreBucket();
+
+  SegmentStore& segments() { return segments_; }
+  StoreBucketStats Stats() const;
+
+ private:
+  StoreBucket(std::unique_ptr<ObjectStore> objects, Env& env, BucketOptions options);
+
+  const std::unique_ptr<ObjectStore> objects_;
+  BucketSegmentStore segments_;
+};
+
+// How long a request is repeated while the bucket fails.
+inline constexpr std::chrono::seconds kRequestDeadline{60};
+
+// Sends nothing yet. kInvalidArgument; kAccessDenied without usable credentials.
+Result<std::unique_ptr<ObjectStore>> OpenObjects(
+    Env& env, const BucketConfig& config, std::chrono::nanoseconds deadline = kRequestDeadline);
+
+// Claims the prefix for a new store. kAlreadyExists if an object has the prefix, kNotFound if there
+// is no such bucket, kUnsupported if the service ignores conditions. Nothing was changed then.
+Status ClaimBucket(ObjectStore& objects, const StoreUuid& uuid);
+// Gives the prefix back, after a mkfs that failed.
+Status ReleaseBucket(ObjectStore& objects);
+
+}  // namespace siltfs

@@ -1,0 +1,144 @@
+#!/bin/bash
+# A store whose segments are in a bucket, with a real mount and a service of S3 that this test runs:
+# mkfs, writes and reads through a small cache, a bucket that fails and comes back, a killed daemon,
+# garbage collection, fsck, and the commands on a store that is not mounted.
+#
+#   bucket_mount_test.sh SILTFS S3_SERVER
+set -euo pipefail
+
+siltfs=$1
+server=$2
+# shellcheck source=tests/posix/store_fixture.sh
+source "$(dirname "$0")/store_fixture.sh"
+
+export AWS_ACCESS_KEY_ID=test-key AWS_SECRET_ACCESS_KEY=test-secret
+options="log=$work/log,bucket_timeout=2"
+
+step "a service"
+start_service() { # [PORT]
+  coproc service { exec python3 "$server" --port "${1:-0}"; }
+  read -r ready <&"${service[0]}"
+  port=$(sed 's/[^0-9]//g' <<<"$ready")
+}
+control() {
+  echo "$1" >&"${service[1]}"
+  read -r answer <&"${service[0]}"
+}
+start_service
+endpoint=http://127.0.0.1:$port
+mkfs() { "$siltfs" mkfs "$@" --endpoint "$endpoint"; }
+refused() { # WORDS COMMAND...
+  local words=$1 code=0
+  shift
+  "$@" >"$work/out" 2>&1 || code=$?
+  ((code != 0)) || fail "not refused: $*"
+  grep -q -- "$words" "$work/out" || fail "$* does not say \"$words\": $(cat "$work/out")"
+  ! grep -q test-secret "$work/out" || fail "$* shows the secret"
+}
+bucket() { # KEY
+  "$siltfs" stat "$1" --json | jq -r ".bucket.$2"
+}
+mount_store() { "$siltfs" mount "$store" "$mnt" -o "$options"; }
+
+step "mkfs refuses buckets that it cannot use, and leaves nothing"
+refused "no part of the prefix may be empty" mkfs "$store" --bucket s3://bucket/../a
+refused "there is no bucket" mkfs "$store" --bucket s3://missing/a
+refused "credentials" env AWS_SECRET_ACCESS_KEY=other "$siltfs" mkfs "$store" --bucket s3://bucket/a --endpoint "$endpoint"
+refused "there are no credentials" env -u AWS_ACCESS_KEY_ID -u AWS_SECRET_ACCESS_KEY "$siltfs" mkfs "$store" --bucket s3://bucket/a --endpoint "$endpoint"
+refused "at least 256 MiB" mkfs "$store" --bucket s3://bucket/a --cache 1M
+refused "need --bucket" mkfs "$store"
+[[ ! -e $store ]] || fail "mkfs has left $(ls "$store")"
+
+step "mkfs"
+mkfs "$store" --bucket s3://bucket/a --cache 256M
+refused "belongs to the store" mkfs "$disk/other" --bucket s3://bucket/a
+[[ ! -e $disk/other ]] || fail "mkfs has left a store"
+
+step "more data than the cache holds"
+mount_store
+[[ $(df --output=size -B1G "$mnt" | tail -1) -gt 1000000 ]] || fail "df shows the local disk"
+for i in 1 2 3 4 5; do noise 80M "$i" >"$mnt/$i"; done
+"$siltfs" sync "$mnt"
+sums=$(cd "$mnt" && sha256sum [1-5])
+"$siltfs" settle "$mnt" >/dev/null
+for _ in $(seq 300); do
+  (($(bucket "$mnt" waiting_segments) == 0)) && break
+  sleep 0.1
+done
+(($(bucket "$mnt" waiting_segments) == 0)) || fail "segments wait: $(bucket "$mnt" last_error)"
+"$siltfs" umount "$mnt"
+(($(du -sB1 "$store/bucket.cache" | cut -f1) <= 257 << 20)) || fail "the cache is too large: $(du -s "$store/bucket.cache")"
+mount_store
+[[ $(cd "$mnt" && sha256sum [1-5]) == "$sums" ]] || fail "other bytes"
+(($(bucket "$mnt" get_requests) > 10)) || fail "nothing was read from the bucket"
+(($(du -sB1 "$store/bucket.cache" | cut -f1) <= 257 << 20)) || fail "the cache is too large: $(du -s "$store/bucket.cache")"
+
+step "a bucket that fails delays reads, which then fail; nothing is damaged"
+echo 3 >/proc/sys/vm/drop_caches
+control '{"fault": "status", "on": "*", "status": 503, "times": 1000000}'
+code=0
+(cd "$mnt" && sha256sum [1-5]) >"$work/out" 2>&1 || code=$?
+((code != 0)) || fail "all bytes were read without the bucket"
+grep -q "Input/output error" "$work/out" || fail "$(cat "$work/out")"
+noise 30M 6 >"$mnt/6" # the local disk takes writes
+"$siltfs" sync "$mnt"
+control '{"heal": true}'
+# For a moment, reads still fail at once, until one of them finds that the bucket answers again.
+for _ in $(seq 100); do
+  (cd "$mnt" && sha256sum [1-5] >/dev/null 2>&1) && break
+  sleep 0.2
+done
+[[ $(cd "$mnt" && sha256sum [1-5]) == "$sums" ]] || fail "other bytes after the failure"
+[[ $("$siltfs" stat "$mnt" --json | jq .damaged_blocks) == 0 ]] || fail "damage was recorded"
+
+step "a killed daemon"
+daemon=$("$siltfs" stat "$mnt" --json | jq .pid)
+noise 60M 7 >"$mnt/7"
+"$siltfs" sync "$mnt"
+sums=$(cd "$mnt" && sha256sum [1-7])
+kill -KILL "$daemon"
+while kill -0 "$daemon" 2>/dev/null; do sleep 0.05; done
+umount --lazy "$mnt"
+mount_store
+[[ $(cd "$mnt" && sha256sum [1-7]) == "$sums" ]] || fail "other bytes after the crash"
+
+step "garbage collection deletes objects"
+rm "$mnt"/[1-4]
+"$siltfs" gc "$mnt" >/dev/null
+for _ in $(seq 300); do
+  (($(bucket "$mnt" deletions_waiting) == 0)) && break
+  sleep 0.1
+done
+(($(bucket "$mnt" delete_requests) > 5)) || fail "no object was deleted"
+unmount_and_check
+
+step "the commands on a store that is not mounted"
+for command in "gc" "settle" "scrub" "stat" "index verify" "index rebuild" "snapshot list"; do
+  # shellcheck disable=SC2086
+  "$siltfs" $command "$store" >"$work/out" 2>&1 || fail "$command: $(cat "$work/out")"
+done
+"$siltfs" report "$store" -o "$work/page.html" 2>/dev/null
+"$siltfs" fsck -y "$store" >"$work/out" || fail "$(cat "$work/out")"
+
+step "another bucket file"
+cp "$store/bucket" "$work/bucket"
+rm "$store/bucket"
+refused "siltfs tune --bucket" "$siltfs" mount "$store" "$mnt"
+refused "siltfs tune --bucket" "$siltfs" fsck -n "$store"
+"$siltfs" tune "$store" --bucket s3://bucket/a --endpoint "$endpoint" --cache 256M
+cmp "$store/bucket" "$work/bucket" || fail "tune writes another file"
+mkfs "$disk/other" --bucket s3://bucket/b
+"$siltfs" tune "$store" --bucket s3://bucket/b
+refused "belongs to the store" "$siltfs" mount "$store" "$mnt"
+"$siltfs" tune "$store" --bucket s3://bucket/a
+mount_store
+(cd "$mnt" && sha256sum -c --quiet <(grep -E " [567]$" <<<"$sums")) || fail "other bytes at the end"
+
+step "the service is gone"
+kill "$service_PID"
+wait "$service_PID" 2>/dev/null || true
+noise 20M 8 >"$mnt/8"
+"$siltfs" sync "$mnt"
+"$siltfs" umount "$mnt"
+refused "no usable answer" "$siltfs" mount "$store" "$mnt" -o bucket_timeout=1
+! mounted || fail "mounted without the bucket"
