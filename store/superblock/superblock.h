@@ -58,12 +58,11 @@ inline constexpr uint64_t kIncompatDeltas = 2;
 inline constexpr uint64_t kIncompatChunksOnly = 4;
 // kIncompatQuotas: inodes may have the number of a quota, which the usage of the quota must follow.
 inline constexpr uint64_t kIncompatQuotas = 8;
-// kIncompatBucket: sealed segments are in a bucket (docs/bucket.md). Code that looks for them in the
-// store's directory would take them for lost.
+// kIncompatBucket: sealed segments are in a bucket (docs/bucket.md). Code that looks for them in
+// the store's directory would take them for lost.
 inline constexpr uint64_t kIncompatBucket = 16;
-inline constexpr uint64_t kKnownIncompatFeatures = kIncompatEngines | kIncompatDeltas |
-                                                   kIncompatChunksOnly | kIncompatQuotas |
-                                                   kIncompatBucket;
+inline constexpr uint64_t kKnownIncompatFeatures =
+    kIncompatEngines | kIncompatDeltas | kIncompatChunksOnly | kIncompatQuotas | kIncompatBucket;
 
 // Bytes of a label.
 inline constexpr size_t kMostLabelBytes = 64;

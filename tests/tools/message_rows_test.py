@@ -40,6 +40,8 @@ LEFT_OUT = {
         "the range ends beyond the largest offset", "the segment is too large for an object",
         "the content does not wait for its upload",
         "the service describes the object in some answers only", "line ",
+        # The class puts the rest of the sentence behind it.
+        "the service ",
         "a new delta needs one of them", "no name", "no cookie", "none", "no id ranges",
         "a piece was cut", "the base {} is not whole at its place", "a check writes nothing",
         "a sender puts no nodes", "no process listens on it", "no longer listens",

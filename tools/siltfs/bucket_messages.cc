@@ -38,8 +38,12 @@ constexpr std::array kRows = {
                "correct the address with siltfs tune --bucket"},
     MessageRow{"S1612", "the segments of this store are in a bucket, and the file",
                "The file STORE/bucket is missing.", "write it with siltfs tune --bucket"},
-    MessageRow{"S1613", "are in its directory; ", "The store was made without --bucket.",
+    MessageRow{"S1613", "are in its directory", "The store was made without --bucket.",
                "make another store with --bucket, and copy the files into it with siltfs import"},
+    MessageRow{"S1614", "is no address of a bucket", "The address is malformed.",
+               "write s3://NAME/PREFIX"},
+    MessageRow{"S1615", "an endpoint begins with", "The address of the service is malformed.",
+               "write it as in https://minio.example:9000"},
     MessageRow{"S1621", "there is no bucket \"", "The bucket does not exist, or is elsewhere.",
                "create it, or check the address"},
     MessageRow{"S1622", "there are no credentials for the bucket",
@@ -80,6 +84,11 @@ constexpr std::array kRows = {
                "run siltfs fsck on the store's directory", true},
     MessageRow{"S1651", "the segment exists, with another content",
                "The bucket has other segments.", "run siltfs fsck on the store's directory", true},
+    MessageRow{"S1652", "the bucket does not answer", "The service is down, or cannot be reached.",
+               kAgain, true},
+    MessageRow{"S1653", "so it cannot keep a store",
+               "The service does not keep the promises that a store needs.", "use another service",
+               true},
 };
 
 }  // namespace

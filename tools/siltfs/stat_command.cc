@@ -8,10 +8,10 @@
 #include "fs/control/stats_check.h"
 #include "fs/control/stats_json.h"
 #include "fs/open/store_stats.h"
-#include "tools/siltfs/bucket_report.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/stat_report.h"
 #include "tools/siltfs/statistics_command.h"
+#include "tools/siltfs/store_bucket_report.h"
 #include "tools/siltfs/watch_command.h"
 
 namespace siltfs {

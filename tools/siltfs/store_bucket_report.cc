@@ -1,4 +1,4 @@
-#include "tools/siltfs/bucket_report.h"
+#include "tools/siltfs/store_bucket_report.h"
 
 namespace siltfs {
 

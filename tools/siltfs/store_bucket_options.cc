@@ -1,9 +1,9 @@
-#include "tools/siltfs/bucket_options.h"
+#include "tools/siltfs/store_bucket_options.h"
 
 #include <fmt/format.h>
 
-#include "tools/siltfs/size_option.h"
 #include "store/env/mountpoint.h"
+#include "tools/siltfs/size_option.h"
 
 namespace siltfs {
 namespace {
