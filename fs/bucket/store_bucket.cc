@@ -110,12 +110,30 @@ Status ClaimBucket(ObjectStore& objects, const StoreUuid& uuid) {
 
 Status ReleaseBucket(ObjectStore& objects) { return objects.Remove(kOwnerKey); }
 
-StoreBucket::StoreBucket(std::unique_ptr<ObjectStore> objects, Env& env, BucketOptions options)
-    : objects_(std::move(objects)), segments_(env, *objects_, std::move(options)) {}
+StoreBucket::StoreBucket(std::unique_ptr<ObjectStore> objects, Env& env, const std::string& store,
+                         BucketOptions options, std::function<bool()> interrupted)
+    : store_(store), objects_(std::move(objects)), segments_(env, *objects_, std::move(options)) {
+  if (!interrupted) return;
+  poll_.emplace(std::move(interrupted), [this] {
+    was_interrupted_ = true;
+    Interrupt();
+  });
+}
 
 StoreBucket::~StoreBucket() {
+  poll_.reset();
+  Interrupt();
+}
+
+void StoreBucket::Interrupt() {
   segments_.Interrupt();
   objects_->Interrupt();
+}
+
+Status StoreBucket::EndOpening(Status outcome) {
+  poll_.reset();
+  if (outcome.ok() || !was_interrupted_) return outcome;
+  return Status(StatusCode::kInterrupted, "opening the store was interrupted").At(store_);
 }
 
 Result<std::unique_ptr<StoreBucket>> StoreBucket::Open(Env& env, const std::string& store,
@@ -134,9 +152,11 @@ Result<std::unique_ptr<StoreBucket>> StoreBucket::OpenOver(std::unique_ptr<Objec
                                                            const StoreBucketOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(const SuperblockState state,
                           ReadSuperblock(env, store, StoreAccess::kReadOnly));
-  SILTFS_RETURN_IF_ERROR(CheckOwner(*objects, state.superblock.uuid));
-  return std::unique_ptr<StoreBucket>(
-      new StoreBucket(std::move(objects), env, SegmentOptions(store, config, options)));
+  std::unique_ptr<StoreBucket> bucket(new StoreBucket(
+      std::move(objects), env, store, SegmentOptions(store, config, options), options.interrupted));
+  Status owned = CheckOwner(*bucket->objects_, state.superblock.uuid);
+  if (!owned.ok()) return bucket->EndOpening(std::move(owned));
+  return bucket;
 }
 
 StoreBucketStats StoreBucket::Stats() const {

@@ -12,11 +12,15 @@
 // uploads that run; the next opening for writing goes on with them.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "fs/bucket/bucket_config.h"
+#include "fs/bucket/interruption_poll.h"
 #include "store/bucket/bucket_segment_store.h"
 #include "store/object/object_store.h"
 #include "store/segment/store_uuid.h"
@@ -26,6 +30,8 @@ namespace siltfs {
 struct StoreBucketOptions {
   // How long a read repeats its requests while the bucket fails.
   std::chrono::nanoseconds bucket_timeout = std::chrono::minutes(2);
+  // May be empty. Polled by a thread until EndOpening. When it returns true, requests end at once.
+  std::function<bool()> interrupted = {};
 };
 
 struct StoreBucketStats {
@@ -50,13 +56,23 @@ class StoreBucket {
   ~StoreBucket();
 
   SegmentStore& segments() { return segments_; }
+  // The store is open, or its opening has failed. Returns what a failure means: kInterrupted if
+  // StoreBucketOptions::interrupted has ended requests, else `outcome`.
+  Status EndOpening(Status outcome);
   StoreBucketStats Stats() const;
 
  private:
-  StoreBucket(std::unique_ptr<ObjectStore> objects, Env& env, BucketOptions options);
+  StoreBucket(std::unique_ptr<ObjectStore> objects, Env& env, const std::string& store,
+              BucketOptions options, std::function<bool()> interrupted);
 
+  void Interrupt();
+
+  const std::string store_;
   const std::unique_ptr<ObjectStore> objects_;
   BucketSegmentStore segments_;
+  // Polls while the store is opened.
+  std::atomic<bool> was_interrupted_ = false;
+  std::optional<InterruptionPoll> poll_;
 };
 
 // How long a request is repeated while the bucket fails.

@@ -356,7 +356,8 @@ Status MountAndServe(Env& env, FileSystem& file_system, const DaemonOptions& opt
 
 // Opens the store. A signal ends the opening.
 Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, const DaemonOptions& options,
-                                              FileSystemOptions made, TerminationSignals& signals) {
+                                              FileSystemOptions made, StoreBucket* bucket,
+                                              TerminationSignals& signals) {
   OpeningWatch watch(options.on_opening);
   // The open store keeps these functions and options.
   const auto opening = std::make_shared<std::atomic<bool>>(true);
@@ -364,6 +365,8 @@ Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, const DaemonOptions& opt
   made.opening = &watch.meter();
   auto opened = FileSystem::Open(env, std::move(made));
   *opening = false;
+  if (bucket == nullptr) return opened;
+  SILTFS_RETURN_IF_ERROR(bucket->EndOpening(opened.status()));
   return opened;
 }
 
@@ -381,9 +384,10 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   FileSystemOptions made = ToFileSystemOptions(options, log, watch);
   StoreBucketOptions how;
   if (options.mount.bucket_timeout) how.bucket_timeout = *options.mount.bucket_timeout;
+  how.interrupted = [&signals] { return signals->Pending(); };
   SILTFS_ASSIGN_OR_RETURN(const auto bucket, OpenBucketOf(env, made, how));
   SILTFS_ASSIGN_OR_RETURN(std::unique_ptr<FileSystem> file_system, OpenWhenFree(options.store, [&] {
-                            return OpenStore(env, options, made, *signals);
+                            return OpenStore(env, options, made, bucket.get(), *signals);
                           }));
   // No mount is attached before `listening` is set, because the state is then "starting".
   control::Server* listening = nullptr;

@@ -56,9 +56,13 @@ Result<Json> RunUnmounted(Env& env, const std::string& store, FileSystemOptions 
   PrepareForStore();
   options.store = store;
   options.keep_reserve = true;
-  SILTFS_ASSIGN_OR_RETURN(const auto bucket, OpenBucketOf(env, options));
+  const auto bucket =
+      OpenBucketOf(env, options, {.interrupted = [&command] { return command.interrupted(); }});
+  if (!bucket.ok()) return ExplainInterruption(bucket.status(), run.afterwards);
   auto opened = OpenWithProgress(env, std::move(options), command);
-  if (!opened.ok()) return ExplainInterruption(std::move(opened).status(), run.afterwards);
+  Status open_status = opened.status();
+  if (*bucket != nullptr) open_status = (*bucket)->EndOpening(std::move(open_status));
+  if (!open_status.ok()) return ExplainInterruption(std::move(open_status), run.afterwards);
   const std::unique_ptr<FileSystem> file_system = std::move(*opened);
   StoreMaintenance& maintenance = file_system->maintenance();
   command.Observe([&] { return run.activity(maintenance.GetActivity()).progress; });
