@@ -35,13 +35,13 @@ constexpr std::array kTables = {
     Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,     Table::kScrub,
     Table::kSecondary,       Table::kHidden,         Table::kSnapshot,   Table::kVersion,
     Table::kVersionList,     Table::kLineage,        Table::kLastScrub,  Table::kSavingsHistory,
-    Table::kScrubHistory,    Table::kQuota};
+    Table::kScrubHistory,    Table::kQuota,          Table::kBucketPosition};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||
          table == Table::kIdRanges || table == Table::kCounters || table == Table::kGarbage ||
          table == Table::kScrub || table == Table::kLastScrub || table == Table::kSavingsHistory ||
-         table == Table::kScrubHistory;
+         table == Table::kScrubHistory || table == Table::kBucketPosition;
 }
 
 Finding MetadataFinding(const CheckContext& context, std::string code, std::string message) {

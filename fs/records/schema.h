@@ -44,6 +44,7 @@ enum class Table : char {
   kSnapshot = 'm',         // snapshot number: snapshot_record.h; see kNextSnapshotKey
   kLineage = 'l',          // number of a lineage: lineage.h
   kVersion = 'y',          // a key, and a snapshot's number: fs/versions/version_key.h
+  kBucketPosition = 'B',   // fs/shipping/position_record.h
   kVersionList = 'z',      // versions by snapshot: fs/versions/version_key.h
 };
 
@@ -119,6 +120,7 @@ std::optional<uint64_t> ParseSnapshotKey(std::string_view key);
 inline constexpr std::string_view kCollisionsKey = "h";
 inline constexpr std::string_view kIdRangesKey = "r";
 inline constexpr std::string_view kGarbageKey = "w";
+inline constexpr std::string_view kBucketPositionKey = "B";
 // A key without a value. If it is present, all segments were compared with the index at some time,
 // and the table kSecondary has been complete since that time.
 inline constexpr std::string_view kNotesKey = "e";

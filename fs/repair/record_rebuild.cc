@@ -75,6 +75,7 @@ bool RecordRebuild::Keep(std::string_view key, std::string_view value) {
       return key.size() != 1 || KeepSingle(key, value);
     case Table::kReplacement:
     case Table::kRemovedSegment:
+    case Table::kBucketPosition:  // the next mount puts the new state into the bucket
       return false;
     // Salvage may find an older state, in which a clone that was finished since is still hidden.
     // The next mount would remove it.

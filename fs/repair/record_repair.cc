@@ -147,6 +147,7 @@ class RecordRepair {
         case Table::kLastScrub:
         case Table::kSavingsHistory:
         case Table::kScrubHistory:
+        case Table::kBucketPosition:
           if (key.size() != 1) edit_.Remove(key);
           break;
         case Table::kDamage:

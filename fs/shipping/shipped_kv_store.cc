@@ -1,0 +1,152 @@
+#include "fs/shipping/shipped_kv_store.h"
+
+#include <utility>
+
+#include "fs/records/schema.h"
+#include "fs/shipping/position_record.h"
+#include "store/base/thread_annotations.h"
+
+namespace siltfs {
+namespace {
+
+class MutationList final : public MutationSink {
+ public:
+  void Put(std::string_view key, std::string_view value) override {
+    mutations.push_back({std::string(key), std::string(value)});
+  }
+  void Remove(std::string_view key) override {
+    mutations.push_back({std::string(key), std::nullopt});
+  }
+  std::vector<Mutation> mutations;
+};
+
+class ShippedKvStore final : public KvStore {
+ public:
+  ShippedKvStore(std::unique_ptr<KvStore> base, Shipper& shipper, ShippedData* data,
+                 ShippingOptions options, uint64_t newest)
+      : base_(std::move(base)),
+        shipper_(shipper),
+        data_(data),
+        options_(std::move(options)),
+        epoch_(shipper.epoch()),
+        sequence_(newest) {}
+  ~ShippedKvStore() override { shipper_.Stop(); }
+
+  Status Begin() {
+    shipper_.Start(*base_);
+    // So that a later open knows the epoch.
+    return WriteFrom([](MutationSink&) {});
+  }
+
+  Result<std::optional<std::string>> Get(std::string_view key) const override {
+    return base_->Get(key);
+  }
+  std::shared_ptr<const KvSnapshot> Snapshot() const override { return base_->Snapshot(); }
+  Status WriteFrom(const std::function<void(MutationSink&)>& fill) override;
+  Result<std::unique_ptr<KvLoad>> NewLoad() override;
+  Status VerifyChecksums() const override { return base_->VerifyChecksums(); }
+  uint64_t LoggedChanges() const override { return base_->LoggedChanges(); }
+  uint64_t DiskBytes() const override { return base_->DiskBytes(); }
+  Status CloseCleanly() override;
+
+ private:
+  class ShippedLoad final : public KvLoad {
+   public:
+    ShippedLoad(ShippedKvStore& store, std::unique_ptr<KvLoad> base)
+        : store_(store), base_(std::move(base)) {}
+    Status Add(const KvRun& run) override { return base_->Add(run); }
+    Status Load() override { return store_.FinishLoad(*base_); }
+
+   private:
+    ShippedKvStore& store_;
+    std::unique_ptr<KvLoad> base_;
+  };
+
+  Status FinishLoad(KvLoad& load);
+  // Writes locally; returns the sequence.
+  Result<uint64_t> WriteLocally(const std::function<void(MutationSink&)>& fill)
+      SILTFS_REQUIRES(write_mutex_);
+  Status AwaitBucket(uint64_t sequence) {
+    return options_.wait_for_bucket ? shipper_.WaitShipped(sequence, std::nullopt) : Status::Ok();
+  }
+
+  const std::unique_ptr<KvStore> base_;
+  Shipper& shipper_;
+  ShippedData* const data_;
+  const ShippingOptions options_;
+  const uint32_t epoch_;
+  Mutex write_mutex_;
+  uint64_t sequence_ SILTFS_GUARDED_BY(write_mutex_);
+};
+
+Result<uint64_t> ShippedKvStore::WriteLocally(const std::function<void(MutationSink&)>& fill) {
+  SILTFS_RETURN_IF_ERROR(shipper_.CheckNotFenced());
+  const uint64_t sequence = sequence_ + 1;
+  const std::string position = PositionRecord{sequence, epoch_}.Encode();
+  SILTFS_RETURN_IF_ERROR(base_->WriteFrom([&](MutationSink& sink) {
+    fill(sink);
+    sink.Put(kBucketPositionKey, position);
+  }));
+  sequence_ = sequence;
+  return sequence;
+}
+
+Status ShippedKvStore::WriteFrom(const std::function<void(MutationSink&)>& fill) {
+  uint64_t sequence = 0;
+  {
+    MutexLock lock(write_mutex_);
+    SILTFS_ASSIGN_OR_RETURN(sequence, WriteLocally(fill));
+    MutationList list;
+    fill(list);
+    list.Put(kBucketPositionKey, PositionRecord{sequence, epoch_}.Encode());
+    if (data_ != nullptr) data_->Committed(list.mutations);
+    CommitEncoder commit(sequence);
+    PassTo(commit, list.mutations);
+    shipper_.Enqueue(sequence, commit.Take());
+  }
+  return AwaitBucket(sequence);
+}
+
+Result<std::unique_ptr<KvLoad>> ShippedKvStore::NewLoad() {
+  SILTFS_RETURN_IF_ERROR(shipper_.CheckNotFenced());
+  SILTFS_ASSIGN_OR_RETURN(auto load, base_->NewLoad());
+  return std::unique_ptr<KvLoad>(std::make_unique<ShippedLoad>(*this, std::move(load)));
+}
+
+// No commit may come between the load and the need of a checkpoint: it could refer to records of
+// the load, and be shipped without them.
+Status ShippedKvStore::FinishLoad(KvLoad& load) {
+  uint64_t sequence = 0;
+  {
+    MutexLock lock(write_mutex_);
+    SILTFS_RETURN_IF_ERROR(load.Load());
+    SILTFS_ASSIGN_OR_RETURN(sequence, WriteLocally([](MutationSink&) {}));
+    shipper_.NeedCheckpoint(sequence);
+  }
+  return AwaitBucket(sequence);
+}
+
+Status ShippedKvStore::CloseCleanly() {
+  {
+    MutexLock lock(write_mutex_);
+    // What stays behind is shipped at the next open.
+    shipper_.WaitShipped(sequence_, options_.close_timeout)
+        .IgnoreError("lag() has the last error; the local store is complete");
+  }
+  shipper_.Stop();
+  return base_->CloseCleanly();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KvStore>> NewShippedKvStore(std::unique_ptr<KvStore> base, Shipper& shipper,
+                                                   ShippedData* data, ShippingOptions options) {
+  SILTFS_ASSIGN_OR_RETURN(const PositionRecord position, ReadPosition(*base->Snapshot()));
+  SILTFS_RETURN_IF_ERROR(shipper.Begin(position.sequence, position.epoch));
+  auto store = std::make_unique<ShippedKvStore>(std::move(base), shipper, data, std::move(options),
+                                                shipper.Position());
+  SILTFS_RETURN_IF_ERROR(store->Begin());
+  return std::unique_ptr<KvStore>(std::move(store));
+}
+
+}  // namespace siltfs

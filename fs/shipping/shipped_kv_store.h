@@ -1,0 +1,27 @@
+// A key-value store whose writes are shipped to a bucket.
+//
+// Each Write gets the next sequence, which the Write itself stores (position_record.h). A Write is
+// locally durable first, and then waits for the bucket in memory (shipper.h). With
+// ShippingOptions::wait_for_bucket it returns only when the bucket has it: writes of other callers
+// meanwhile share the next log object. When another writer has taken over, writes fail with
+// kReadOnly.
+//
+// A load is not shipped record by record: a checkpoint brings it to the bucket.
+//
+// Thread-safety, errors, durability: kv_store.h. CloseCleanly ships what waits, for at most
+// ShippingOptions::close_timeout. A bucket that does not answer does not make it fail.
+#pragma once
+
+#include <memory>
+
+#include "fs/kv/kv_store.h"
+#include "fs/shipping/shipper.h"
+
+namespace siltfs {
+
+// Begins an epoch of the shipper, and starts it. `shipper` and `data`, which may be null, must
+// outlive the store, which stops the shipper. Errors: those of Shipper::Begin and of the store.
+Result<std::unique_ptr<KvStore>> NewShippedKvStore(std::unique_ptr<KvStore> base, Shipper& shipper,
+                                                   ShippedData* data, ShippingOptions options);
+
+}  // namespace siltfs

@@ -1,0 +1,455 @@
+#include "fs/shipping/shipper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "fs/shipping/position_record.h"
+
+namespace siltfs {
+namespace {
+
+constexpr std::chrono::milliseconds kFirstPause(200);
+constexpr std::chrono::seconds kLongestPause(10);
+constexpr size_t kKeysPage = 1000;
+constexpr uint64_t kCheckpointShare = 4;  // of the last checkpoint, in log bytes
+
+int64_t Steady() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+// Calls `visit` with the key of each object below this prefix, in order.
+Status ForEachKey(ObjectStore& objects, const std::string& prefix,
+                  const std::function<Status(const std::string& key)>& visit) {
+  std::string after;
+  for (ObjectPage page{.objects = {}, .more = true}; page.more;) {
+    SILTFS_ASSIGN_OR_RETURN(page, objects.List(prefix, after, kKeysPage));
+    if (page.objects.empty()) break;
+    after = page.objects.back().key;
+    for (const ObjectInfo& info : page.objects) SILTFS_RETURN_IF_ERROR(visit(info.key));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Shipper::Shipper(Env& env, ObjectStore& objects, ShippingOptions options, ShippedData* data)
+    : env_(env),
+      objects_(objects),
+      options_(std::move(options)),
+      data_(data),
+      log_(objects, options_.writer) {}
+
+Shipper::~Shipper() { Stop(); }
+
+Status Shipper::Begin(uint64_t newest, uint32_t epoch) {
+  MutexLock round(round_mutex_);
+  const int64_t now = env_.NowNanoseconds();
+  const auto check = [&](const LogEnd& end) {
+    // Another writer may have made commits in each epoch that this store has not seen.
+    // Without a position, but with the bucket: the store was repaired or written without the
+    // bucket (ForgetPosition).
+    if (newest == 0 && end.writer == options_.writer) newest = end.last + 1;
+    const bool known = epoch == end.epoch || (end.damaged && epoch >= end.read_epoch) ||
+                       end.writer == options_.writer;
+    if (end.next == 1 || (known && newest >= end.last)) return Status::Ok();
+    return Status(StatusCode::kStale,
+                  fmt::format("the bucket has commits of {} that this copy of the store does not "
+                              "have: restore the store from the bucket",
+                              end.writer.host.empty() ? "another writer" : end.writer.host))
+        .At(objects_.name());
+  };
+  bool must_checkpoint = false;
+  SILTFS_RETURN_IF_ERROR(log_.Begin(
+      [&](const LogEnd& end) {
+        const Status checked = check(end);
+        must_checkpoint = end.damaged || newest != end.last;
+        return checked;
+      },
+      now, now + options_.lease.count()));
+  SILTFS_RETURN_IF_ERROR(LoadManifests());
+  MutexLock lock(mutex_);
+  epoch_ = log_.epoch();
+  shipped_ = log_.end().last;
+  shipped_time_ns_ = log_.end().time_ns;
+  newest_ = newest;
+  last_put_ = Steady();
+  if (must_checkpoint || newest_manifest_.number == 0) dropped_ = newest + 1;
+  return Status::Ok();
+}
+
+// Finds the two newest checkpoints that are valid.
+Status Shipper::LoadManifests() {
+  std::vector<uint64_t> numbers;
+  SILTFS_RETURN_IF_ERROR(
+      ForEachKey(objects_, std::string(kManifestPrefix), [&](const std::string& key) {
+        if (const uint64_t number = ParseManifestKey(key); number > 0) numbers.push_back(number);
+        return Status::Ok();
+      }));
+  std::vector<Manifest> valid;
+  for (auto number = numbers.rbegin(); number != numbers.rend() && valid.size() < 2; ++number) {
+    auto manifest = ReadValidManifest(objects_, *number);
+    if (manifest.ok()) {
+      valid.push_back(std::move(manifest).value());
+    } else if (!manifest.status().Is(StatusCode::kCorruption)) {
+      return manifest.status();
+    }
+  }
+  if (!valid.empty()) newest_manifest_ = valid[0];
+  if (valid.size() > 1) older_manifest_ = valid[1];
+  return Status::Ok();
+}
+
+uint32_t Shipper::epoch() const {
+  MutexLock lock(mutex_);
+  return epoch_;
+}
+
+void Shipper::Start(const KvStore& kv) {
+  kv_ = &kv;
+  if (options_.background) thread_ = std::thread([this] { ThreadMain(); });
+}
+
+void Shipper::Stop() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+// --- The writers' side.
+
+void Shipper::Enqueue(uint64_t sequence, std::string commit) {
+  MutexLock lock(mutex_);
+  newest_ = sequence;
+  const int64_t now = env_.NowNanoseconds();
+  const bool waits_for_checkpoint = dropped_ > shipped_;
+  if (waits_for_checkpoint || queued_bytes_ + commit.size() > options_.queue_bytes) {
+    if (dropped_since_ns_ == 0) dropped_since_ns_ = queue_.empty() ? now : queue_.front().time_ns;
+    dropped_ = sequence;
+    dropped_bytes_ += commit.size() + queued_bytes_;
+    queue_.clear();
+    queued_bytes_ = 0;
+  } else {
+    queued_bytes_ += commit.size();
+    queue_.push_back({sequence, now, std::move(commit)});
+  }
+  changed_.NotifyAll();
+}
+
+void Shipper::NeedCheckpoint(uint64_t sequence) {
+  MutexLock lock(mutex_);
+  newest_ = sequence;
+  dropped_ = sequence;
+  if (dropped_since_ns_ == 0) {
+    dropped_since_ns_ = queue_.empty() ? env_.NowNanoseconds() : queue_.front().time_ns;
+  }
+  dropped_bytes_ += queued_bytes_;
+  queue_.clear();
+  queued_bytes_ = 0;
+  changed_.NotifyAll();
+}
+
+Status Shipper::CheckNotFenced() const {
+  MutexLock lock(mutex_);
+  if (!fenced_) return Status::Ok();
+  return Status(StatusCode::kReadOnly, fence_cause_).At(objects_.name());
+}
+
+Status Shipper::WaitShipped(uint64_t sequence, std::optional<std::chrono::nanoseconds> timeout) {
+  if (!options_.background) {
+    SILTFS_RETURN_IF_ERROR(Ship());
+    return CheckNotFenced();
+  }
+  const auto end = std::chrono::steady_clock::now() + timeout.value_or(std::chrono::hours(1));
+  MutexLock lock(mutex_);
+  wanted_ = std::max(wanted_, sequence);
+  changed_.NotifyAll();
+  while (shipped_ < sequence) {
+    if (fenced_) return Status(StatusCode::kReadOnly, fence_cause_).At(objects_.name());
+    if (stopping_)
+      return Status(StatusCode::kInterrupted, "the store is being closed").At(objects_.name());
+    const auto left = end - std::chrono::steady_clock::now();
+    if (timeout && left.count() <= 0) {
+      return Status(StatusCode::kIoError,
+                    fmt::format("the bucket does not have the last {} commits yet{}{}",
+                                newest_ - shipped_,
+                                last_error_.empty() ? "" : "; last error: ", last_error_))
+          .At(objects_.name());
+    }
+    timeout ? changed_.WaitFor(mutex_, left) : changed_.Wait(mutex_);
+  }
+  return Status::Ok();
+}
+
+uint64_t Shipper::Position() {
+  MutexLock lock(mutex_);
+  return newest_;
+}
+
+bool Shipper::MayDelete(uint64_t position) {
+  MutexLock lock(mutex_);
+  return !fenced_ && epoch_ > 0 && shipped_ >= position;
+}
+
+BucketLag Shipper::lag() const {
+  MutexLock lock(mutex_);
+  BucketLag lag;
+  lag.commits = newest_ - std::min(shipped_, newest_);
+  lag.bytes = queued_bytes_ + dropped_bytes_;
+  int64_t since = dropped_since_ns_;
+  if (since == 0 && !queue_.empty()) since = queue_.front().time_ns;
+  if (lag.commits > 0 && since != 0)
+    lag.seconds = static_cast<double>(std::max<int64_t>(env_.NowNanoseconds() - since, 0)) / 1e9;
+  lag.shipped = shipped_;
+  lag.shipped_time_ns = shipped_time_ns_;
+  lag.newest = newest_;
+  lag.epoch = epoch_;
+  lag.checkpoint_waits = dropped_ > shipped_;
+  lag.fenced = fenced_;
+  lag.log_objects = put_objects_;
+  lag.checkpoints = made_checkpoints_;
+  lag.last_error = last_error_;
+  return lag;
+}
+
+// --- The thread.
+
+bool Shipper::CheckpointDue() const {
+  if (dropped_ > shipped_) return true;
+  return log_objects_ > options_.checkpoint_objects ||
+         log_bytes_ > std::max(options_.checkpoint_bytes, checkpoint_bytes_ / kCheckpointShare);
+}
+
+bool Shipper::HeartbeatDue() const {
+  return options_.lease.count() > 0 && Steady() - last_put_ >= options_.lease.count() / 3;
+}
+
+bool Shipper::HasWork() const {
+  if (CheckpointDue() || (options_.background && HeartbeatDue())) return true;
+  if (queue_.empty()) return false;
+  const int64_t age = env_.NowNanoseconds() - queue_.front().time_ns;
+  return !options_.background || options_.wait_for_bucket || wanted_ > shipped_ ||
+         queued_bytes_ >= options_.object_bytes || age >= options_.interval.count();
+}
+
+void Shipper::WaitForWork() {
+  // Also the time after which the age of the first commit is looked at again.
+  constexpr std::chrono::milliseconds kLook(100);
+  while (!stopping_ && !HasWork()) {
+    queue_.empty() ? changed_.WaitFor(mutex_, std::chrono::seconds(1))
+                   : changed_.WaitFor(mutex_, kLook);
+  }
+}
+
+void Shipper::ThreadMain() {
+  std::chrono::nanoseconds pause = kFirstPause;
+  for (;;) {
+    {
+      MutexLock lock(mutex_);
+      WaitForWork();
+      if (stopping_ || fenced_) return;
+    }
+    if (RunRound().ok()) {
+      pause = kFirstPause;
+      continue;
+    }
+    const auto end = std::chrono::steady_clock::now() + pause;
+    pause = std::min<std::chrono::nanoseconds>(pause * 2, kLongestPause);
+    MutexLock lock(mutex_);
+    while (!stopping_ && !fenced_) {
+      const auto left = end - std::chrono::steady_clock::now();
+      if (left.count() <= 0) break;
+      changed_.WaitFor(mutex_, left);
+    }
+  }
+}
+
+Status Shipper::Ship() {
+  for (;;) {
+    {
+      MutexLock lock(mutex_);
+      if (fenced_) return Status(StatusCode::kReadOnly, fence_cause_).At(objects_.name());
+      if (shipped_ >= newest_ && !HasWork()) return Status::Ok();
+    }
+    const Status round = RunRound();
+    if (round.ok()) continue;
+    SILTFS_RETURN_IF_ERROR(CheckNotFenced());
+    return round;
+  }
+}
+
+Status Shipper::RunRound() {
+  Status result;
+  {
+    MutexLock round(round_mutex_);
+    bool checkpoint = false;
+    {
+      MutexLock lock(mutex_);
+      checkpoint = CheckpointDue();
+    }
+    result = log_.is_pending() ? Confirm() : checkpoint ? MakeCheckpoint() : ShipCommits();
+  }
+  if (result.Is(StatusCode::kStale)) Fence(result);
+  MutexLock lock(mutex_);
+  last_error_ = result.ok() ? "" : result.ToString();
+  changed_.NotifyAll();
+  return result;
+}
+
+Result<std::string> Shipper::Attachment() const {
+  return options_.attachment ? options_.attachment() : Result<std::string>(std::string());
+}
+
+Status Shipper::Upload() { return data_ == nullptr ? Status::Ok() : data_->Upload(log_.epoch()); }
+
+Status Shipper::ShipCommits() {
+  LogObject object;
+  {
+    MutexLock lock(mutex_);
+    object.first = shipped_ + 1;
+    object.last = shipped_;
+    object.time_ns = shipped_time_ns_;
+    for (const Waiting& waiting : queue_) {
+      if (!object.commits.empty() && object.commits.size() >= options_.object_bytes) break;
+      object.commits += waiting.commit;
+      object.last = waiting.sequence;
+      object.time_ns = waiting.time_ns;
+    }
+  }
+  SILTFS_RETURN_IF_ERROR(Upload());
+  SILTFS_ASSIGN_OR_RETURN(object.attachment, Attachment());
+  object.lease_end_ns = env_.NowNanoseconds() + options_.lease.count();
+  pending_last_ = object.last;
+  pending_bytes_ = object.commits.size();
+  SILTFS_RETURN_IF_ERROR(log_.Prepare(std::move(object)));
+  return Confirm();
+}
+
+Status Shipper::MakeCheckpoint() {
+  Manifest manifest;
+  manifest.epoch = log_.epoch();
+  {
+    const auto snapshot = kv_->Snapshot();
+    SILTFS_ASSIGN_OR_RETURN(const PositionRecord position, ReadPosition(*snapshot));
+    manifest.sequence = position.sequence;
+    KnownParts known = PartsOf(older_manifest_);
+    for (const auto& part : PartsOf(newest_manifest_))
+      known.insert_or_assign(part.first, part.second);
+    SILTFS_ASSIGN_OR_RETURN(PutParts put,
+                            PutCheckpointParts(objects_, *snapshot, log_.epoch(), known, [this] {
+                              MutexLock lock(mutex_);
+                              return stopping_;
+                            }));
+    manifest.records = put.records;
+    manifest.parts = std::move(put.parts);
+  }
+  SILTFS_RETURN_IF_ERROR(Upload());
+  SILTFS_ASSIGN_OR_RETURN(manifest.attachment, Attachment());
+  manifest.number = log_.next();
+  const std::string bytes = EncodeManifest(manifest);
+  const auto put =
+      objects_.Put(ManifestKey(manifest.number), AsBytes(bytes), PutCondition::Always());
+  SILTFS_RETURN_IF_ERROR(put.status());
+  LogObject object;
+  object.kind = LogKind::kCheckpoint;
+  object.first = manifest.sequence + 1;
+  object.last = manifest.sequence;
+  object.time_ns = env_.NowNanoseconds();
+  object.lease_end_ns = object.time_ns + options_.lease.count();
+  object.manifest = ChecksumOfManifest(AsBytes(bytes));
+  pending_last_ = object.last;
+  pending_bytes_ = 0;
+  pending_manifest_ = std::move(manifest);
+  SILTFS_RETURN_IF_ERROR(log_.Prepare(std::move(object)));
+  return Confirm();
+}
+
+Status Shipper::Confirm() {
+  SILTFS_RETURN_IF_ERROR(log_.Confirm());
+  const bool checkpoint = pending_manifest_.has_value();
+  if (checkpoint) {
+    older_manifest_ = std::move(newest_manifest_);
+    newest_manifest_ = *std::exchange(pending_manifest_, std::nullopt);
+  }
+  {
+    MutexLock lock(mutex_);
+    NoteProgress(pending_last_);
+    shipped_time_ns_ = log_.end().time_ns;
+    last_put_ = Steady();
+    ++put_objects_;
+    ++log_objects_;
+    log_bytes_ += pending_bytes_;
+    if (checkpoint) {
+      ++made_checkpoints_;
+      log_objects_ = 0;
+      log_bytes_ = 0;
+      checkpoint_bytes_ = 0;
+      for (const CheckpointPart& part : newest_manifest_.parts)
+        checkpoint_bytes_ += part.plain_bytes;
+    }
+    changed_.NotifyAll();
+  }
+  if (data_ != nullptr) data_->Shipped(pending_last_);
+  if (checkpoint) RemoveOld();
+  return Status::Ok();
+}
+
+void Shipper::NoteProgress(uint64_t sequence) {
+  shipped_ = std::max(shipped_, sequence);
+  while (!queue_.empty() && queue_.front().sequence <= shipped_) {
+    queued_bytes_ -= queue_.front().commit.size();
+    queue_.pop_front();
+  }
+  if (dropped_ > shipped_) return;
+  dropped_bytes_ = 0;
+  dropped_since_ns_ = 0;
+}
+
+void Shipper::Fence(const Status& cause) {
+  {
+    MutexLock lock(mutex_);
+    if (fenced_) return;
+    fenced_ = true;
+    fence_cause_ = fmt::format("the store turned read-only: {}", cause.cause());
+    changed_.NotifyAll();
+  }
+  if (options_.fenced) options_.fenced(cause);
+}
+
+// --- What is no longer needed.
+
+void Shipper::RemoveOld() {
+  if (older_manifest_.number == 0) return;
+  Status removed =
+      RemoveBelow(std::string(kManifestPrefix), older_manifest_.number, &ParseManifestKey);
+  if (removed.ok()) removed = RemoveParts();
+  if (removed.ok())
+    removed = RemoveBelow(std::string(kLogPrefix), older_manifest_.number, &ParseLogKey);
+  removed.IgnoreError("the next checkpoint removes what is left");
+}
+
+// Removes in ascending order (bucket_log.h).
+Status Shipper::RemoveBelow(const std::string& prefix, uint64_t number,
+                            uint64_t (*parse)(std::string_view)) {
+  return ForEachKey(objects_, prefix, [&](const std::string& key) {
+    const uint64_t its = parse(key);
+    return its > 0 && its < number ? objects_.Remove(key) : Status::Ok();
+  });
+}
+
+Status Shipper::RemoveParts() {
+  std::set<std::string> needed;
+  for (const Manifest* manifest : {&newest_manifest_, &older_manifest_}) {
+    for (const CheckpointPart& part : manifest->parts) needed.insert(PartKey(part));
+  }
+  // Parts of later epochs sort behind those of this one.
+  const std::string end = PartKey({log_.epoch() + 1, {}, 0});
+  return ForEachKey(objects_, std::string(kPartPrefix), [&](const std::string& key) {
+    return key < end && !needed.contains(key) ? objects_.Remove(key) : Status::Ok();
+  });
+}
+
+}  // namespace siltfs

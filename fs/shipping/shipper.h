@@ -1,0 +1,139 @@
+// Brings the commits of a key-value store to a bucket, as log objects and checkpoints.
+//
+// Each round puts one object: the commits that wait, or a checkpoint. Before its object is put, the
+// data that the commits refer to is in the bucket (ShippedData::Upload). A commit counts as shipped
+// when its log object is confirmed (bucket_log.h). So the bucket always has a prefix of the
+// history.
+//
+// There is no second local log. Commits that wait are in memory. If they are lost in a crash or are
+// dropped, the store itself has them, and a checkpoint brings them to the bucket.
+//
+// Thread-safety: every call from any thread, but Enqueue and NeedCheckpoint in the order of the
+// writes. Memory: ShippingOptions::queue_bytes, one object, and a checkpoint's list of parts.
+// Ownership: everything passed by reference must outlive the shipper.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "fs/kv/kv_store.h"
+#include "fs/shipping/bucket_log.h"
+#include "fs/shipping/checkpoint.h"
+#include "fs/shipping/shipping_options.h"
+#include "store/base/thread_annotations.h"
+#include "store/bucket/commit_gate.h"
+#include "store/env/env.h"
+
+namespace siltfs {
+
+class Shipper final : public CommitGate {
+ public:
+  // `data` may be null.
+  Shipper(Env& env, ObjectStore& objects, ShippingOptions options, ShippedData* data);
+  ~Shipper() override;
+
+  // Begins an epoch of the log. `newest` is the sequence of the last local commit, and `epoch` the
+  // one in which it was made. kStale if the bucket has commits of another writer that this store
+  // does not have.
+  Status Begin(uint64_t newest, uint32_t epoch);
+  uint32_t epoch() const SILTFS_EXCLUDES(mutex_);
+  // Starts the thread. `kv` is read for checkpoints.
+  void Start(const KvStore& kv);
+  // Ends the thread, after its running call.
+  void Stop();
+
+  void SetData(ShippedData* data) { data_ = data; }
+
+  // A commit is locally durable.
+  void Enqueue(uint64_t sequence, std::string commit);
+  // Only a checkpoint can bring this commit and those before it to the bucket.
+  void NeedCheckpoint(uint64_t sequence);
+
+  // Returns when the bucket has this commit. kIoError after the timeout, kReadOnly if fenced,
+  // kInterrupted after Stop.
+  Status WaitShipped(uint64_t sequence, std::optional<std::chrono::nanoseconds> timeout);
+  // Without a thread: makes rounds until nothing waits, and returns the first failure.
+  Status Ship();
+  // OK, or kReadOnly if another writer has taken over.
+  Status CheckNotFenced() const;
+
+  BucketLag lag() const;
+
+  // CommitGate. Replacements wait in ShippedSegmentStore, so they need not wait again.
+  uint64_t Position() override;
+  bool MayReplace(uint64_t /*position*/) override { return true; }
+  bool MayDelete(uint64_t position) override;
+
+ private:
+  struct Waiting {
+    uint64_t sequence;
+    int64_t time_ns;
+    std::string commit;
+  };
+
+  void ThreadMain();
+  void WaitForWork() SILTFS_REQUIRES(mutex_);
+  bool HasWork() const SILTFS_REQUIRES(mutex_);
+  bool CheckpointDue() const SILTFS_REQUIRES(mutex_);
+  bool HeartbeatDue() const SILTFS_REQUIRES(mutex_);
+  Status RunRound() SILTFS_EXCLUDES(round_mutex_, mutex_);
+  Status ShipCommits() SILTFS_REQUIRES(round_mutex_);
+  Status MakeCheckpoint() SILTFS_REQUIRES(round_mutex_);
+  Status Upload() SILTFS_REQUIRES(round_mutex_);
+  Result<std::string> Attachment() const;
+  // Puts the prepared object, and notes what it has brought to the bucket.
+  Status Confirm() SILTFS_REQUIRES(round_mutex_);
+  void RemoveOld() SILTFS_REQUIRES(round_mutex_);
+  Status RemoveBelow(const std::string& prefix, uint64_t number,
+                     uint64_t (*parse)(std::string_view)) SILTFS_REQUIRES(round_mutex_);
+  Status RemoveParts() SILTFS_REQUIRES(round_mutex_);
+  Status LoadManifests() SILTFS_REQUIRES(round_mutex_);
+  void Fence(const Status& cause) SILTFS_EXCLUDES(mutex_);
+  void NoteProgress(uint64_t sequence) SILTFS_REQUIRES(mutex_);
+
+  Env& env_;
+  ObjectStore& objects_;
+  const ShippingOptions options_;
+  ShippedData* data_;
+  const KvStore* kv_ = nullptr;
+
+  // Held for a round.
+  Mutex round_mutex_ SILTFS_ACQUIRED_BEFORE(mutex_);
+  BucketLog log_ SILTFS_GUARDED_BY(round_mutex_);
+  // The two newest checkpoints; number 0: none.
+  Manifest newest_manifest_ SILTFS_GUARDED_BY(round_mutex_);
+  Manifest older_manifest_ SILTFS_GUARDED_BY(round_mutex_);
+  std::optional<Manifest> pending_manifest_ SILTFS_GUARDED_BY(round_mutex_);
+  uint64_t pending_last_ SILTFS_GUARDED_BY(round_mutex_) = 0;
+  uint64_t pending_bytes_ SILTFS_GUARDED_BY(round_mutex_) = 0;
+
+  mutable Mutex mutex_;
+  mutable CondVar changed_;
+  std::deque<Waiting> queue_ SILTFS_GUARDED_BY(mutex_);
+  uint64_t queued_bytes_ SILTFS_GUARDED_BY(mutex_) = 0;
+  uint64_t newest_ SILTFS_GUARDED_BY(mutex_) = 0;
+  uint64_t shipped_ SILTFS_GUARDED_BY(mutex_) = 0;
+  int64_t shipped_time_ns_ SILTFS_GUARDED_BY(mutex_) = 0;
+  // Commits up to here reach the bucket only by a checkpoint.
+  uint64_t dropped_ SILTFS_GUARDED_BY(mutex_) = 0;
+  uint64_t dropped_bytes_ SILTFS_GUARDED_BY(mutex_) = 0;
+  int64_t dropped_since_ns_ SILTFS_GUARDED_BY(mutex_) = 0;
+  uint64_t wanted_ SILTFS_GUARDED_BY(mutex_) = 0;     // a caller waits for this commit
+  uint64_t log_bytes_ SILTFS_GUARDED_BY(mutex_) = 0;  // since the last checkpoint
+  uint64_t log_objects_ SILTFS_GUARDED_BY(mutex_) = 0;
+  uint64_t checkpoint_bytes_ SILTFS_GUARDED_BY(mutex_) = 0;  // of the last checkpoint
+  int64_t last_put_ SILTFS_GUARDED_BY(mutex_) = 0;           // monotonic
+  uint32_t epoch_ SILTFS_GUARDED_BY(mutex_) = 0;
+  uint64_t put_objects_ SILTFS_GUARDED_BY(mutex_) = 0;
+  uint64_t made_checkpoints_ SILTFS_GUARDED_BY(mutex_) = 0;
+  std::string last_error_ SILTFS_GUARDED_BY(mutex_);
+  std::string fence_cause_ SILTFS_GUARDED_BY(mutex_);
+  bool fenced_ SILTFS_GUARDED_BY(mutex_) = false;
+  bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace siltfs
