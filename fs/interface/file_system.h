@@ -145,6 +145,7 @@ enum class SnapshotDirectoryMode : uint8_t {
 };
 
 class BaseChooser;   // store/segment/base_chooser.h
+class KvStore;       // fs/kv/kv_store.h
 class SegmentStore;  // store/segment/segment_store.h
 
 // The options of an open store. The defaults of a mount are set only here.
@@ -152,6 +153,9 @@ struct FileSystemOptions {
   std::string store;  // path of the store directory
   // Where sealed segments are kept; must outlive the file system. Null: in the store's directory.
   SegmentStore* segments = nullptr;
+  // Puts a layer on the metadata's key-value store, before anything else is done with it
+  // (fs/shipping). `segments` is used only after this call. Not with read_only. May be empty.
+  std::function<Result<std::unique_ptr<KvStore>>(std::unique_ptr<KvStore>)> metadata_layer = {};
   // Bytes that the place of sealed segments can hold, which programs see as the size of the file
   // system. 0: what the disk of the store's directory has.
   uint64_t capacity_bytes = 0;

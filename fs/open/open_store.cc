@@ -350,10 +350,15 @@ Result<FileSystemImpl::Parts> OpenStoreParts(Env& disk, const FileSystemOptions&
   };
 
   if (options.opening != nullptr) options.opening->Begin("metadata");
-  SILTFS_ASSIGN_OR_RETURN(std::unique_ptr<KvStore> kv,
-                          OpenExistingMetadata(metadata_env, parts.superblock, options.store,
-                                               read_only ? KvStoreOptions::Mode::kReadOnly
-                                                         : KvStoreOptions::Mode::kOpen));
+  SILTFS_ASSIGN_OR_RETURN(
+      std::unique_ptr<KvStore> kv,
+      OpenExistingMetadata(
+          metadata_env, parts.superblock, options.store,
+          read_only ? KvStoreOptions::Mode::kReadOnly : KvStoreOptions::Mode::kOpen,
+          options.metadata_layer ? BucketPosition::kKeep : BucketPosition::kForget));
+  if (options.metadata_layer && !read_only) {
+    SILTFS_ASSIGN_OR_RETURN(kv, options.metadata_layer(std::move(kv)));
+  }
   auto read = ReadStoreRecords(*kv);
   if (!read.ok()) return std::move(read).status().At(MetadataPath(options.store));
   StoreRecords records = std::move(read).value();

@@ -213,6 +213,11 @@ Status Recompressor::RecompressOne(const Candidate& candidate, const Prepare& pr
 }
 
 Status Recompressor::Replace(const Candidate& candidate, const SegmentRecord& after) {
+  const Status ready = deps_.segments.store().PrepareReplace(candidate.id);
+  if (!ready.ok()) {
+    DiscardRewrite(deps_.env, options_.store, candidate.id).IgnoreError("the file is not needed");
+    return Judge(ready);
+  }
   const Status intended =
       deps_.metadata.WriteThrough({{ReplacementKey(candidate.id), after.Encode()}});
   if (!intended.ok()) {

@@ -184,7 +184,7 @@ class Restore {
     if (!applied.ok()) return applied;
     state_.sequence = object.last;
     state_.time_ns = object.time_ns;
-    if (object.kind == LogKind::kCommits) {
+    if (object.kind != LogKind::kEpoch) {
       state_.attachment = object.attachment;
       state_.data_epoch = object.epoch;
     }

@@ -139,10 +139,12 @@ Status ShippedKvStore::CloseCleanly() {
 
 }  // namespace
 
-Result<std::unique_ptr<KvStore>> NewShippedKvStore(std::unique_ptr<KvStore> base, Shipper& shipper,
-                                                   ShippedData* data, ShippingOptions options) {
+Result<std::unique_ptr<KvStore>> NewShippedKvStore(
+    std::unique_ptr<KvStore> base, Shipper& shipper, ShippedData* data, ShippingOptions options,
+    const std::function<Status(const KvStore&)>& begun) {
   SILTFS_ASSIGN_OR_RETURN(const PositionRecord position, ReadPosition(*base->Snapshot()));
   SILTFS_RETURN_IF_ERROR(shipper.Begin(position.sequence, position.epoch));
+  if (begun) SILTFS_RETURN_IF_ERROR(begun(*base));
   auto store = std::make_unique<ShippedKvStore>(std::move(base), shipper, data, std::move(options),
                                                 shipper.Position());
   SILTFS_RETURN_IF_ERROR(store->Begin());

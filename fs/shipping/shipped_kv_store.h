@@ -12,6 +12,7 @@
 // ShippingOptions::close_timeout. A bucket that does not answer does not make it fail.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "fs/kv/kv_store.h"
@@ -19,9 +20,11 @@
 
 namespace siltfs {
 
-// Begins an epoch of the shipper, and starts it. `shipper` and `data`, which may be null, must
-// outlive the store, which stops the shipper. Errors: those of Shipper::Begin and of the store.
-Result<std::unique_ptr<KvStore>> NewShippedKvStore(std::unique_ptr<KvStore> base, Shipper& shipper,
-                                                   ShippedData* data, ShippingOptions options);
+// Begins an epoch of the shipper, calls `begun` with the store, and starts the shipper. `shipper`
+// and `data`, which may be null, must outlive the store, which stops the shipper. Errors: those of
+// Shipper::Begin, of `begun` (which may be empty), and of the store.
+Result<std::unique_ptr<KvStore>> NewShippedKvStore(
+    std::unique_ptr<KvStore> base, Shipper& shipper, ShippedData* data, ShippingOptions options,
+    const std::function<Status(const KvStore&)>& begun = {});
 
 }  // namespace siltfs

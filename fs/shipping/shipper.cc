@@ -360,6 +360,7 @@ Status Shipper::MakeCheckpoint() {
   object.time_ns = env_.NowNanoseconds();
   object.lease_end_ns = object.time_ns + options_.lease.count();
   object.manifest = ChecksumOfManifest(AsBytes(bytes));
+  object.attachment = manifest.attachment;
   pending_last_ = object.last;
   pending_bytes_ = 0;
   pending_manifest_ = std::move(manifest);

@@ -74,6 +74,10 @@ class SegmentStore {
   // content; ids are never used again.
   virtual Status Put(SegmentId id, const SegmentSource& source) = 0;
 
+  // Call before a replacement is announced in metadata. Waits until Replace can be expected to be
+  // quick. kNoSpace: not now; nothing was changed. Most implementations do nothing.
+  virtual Status PrepareReplace(SegmentId /*id*/) { return Status::Ok(); }
+
   // Gives a segment a new content, and takes the source over as Put does. If there is no such
   // segment, adds it. Not idempotent: a second call finds no source (kNotFound).
   virtual Status Replace(SegmentId id, const SegmentSource& source) = 0;

@@ -32,6 +32,7 @@ class StagedSegmentStore final : public SegmentStore {
   std::optional<SegmentId> IdOf(std::string_view name) const override;
   Result<std::unique_ptr<const ReadableFile>> Open(SegmentId id) override;
   Status Put(SegmentId id, const SegmentSource& source) override;
+  Status PrepareReplace(SegmentId id) override { return sealed_.PrepareReplace(id); }
   Status Replace(SegmentId id, const SegmentSource& source) override;
   Status Remove(SegmentId id) override;
   Result<SegmentListing> List() override;

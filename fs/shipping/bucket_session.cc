@@ -1,0 +1,114 @@
+#include "fs/shipping/bucket_session.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "fs/records/schema.h"
+#include "fs/shipping/shipped_kv_store.h"
+#include "store/segment/segment_files.h"
+#include "store/superblock/superblock.h"
+
+namespace siltfs {
+namespace {
+
+// A round of the shipper fails after this time, and is repeated.
+constexpr std::chrono::minutes kUploadTimeout(1);
+
+ShippingOptions WithSuperblock(Env& env, const BucketSessionOptions& options) {
+  ShippingOptions shipping = options.shipping;
+  shipping.attachment = [&env, store = options.store]() -> Result<std::string> {
+    SILTFS_ASSIGN_OR_RETURN(const SuperblockState state, ReadSuperblock(env, store));
+    return EncodeSuperblock(state.superblock);
+  };
+  return shipping;
+}
+
+}  // namespace
+
+// Segments that are opened after the file system was given its place of segments.
+class BucketSession::LateSegments final : public SegmentStore {
+ public:
+  explicit LateSegments(std::string name) : name_(std::move(name)) {}
+
+  void Set(SegmentStore& base) { base_ = &base; }
+
+  const std::string& name() const override { return base_ == nullptr ? name_ : base_->name(); }
+  std::string NameOf(SegmentId id) const override { return base_->NameOf(id); }
+  std::optional<SegmentId> IdOf(std::string_view name) const override { return base_->IdOf(name); }
+  Result<std::unique_ptr<const ReadableFile>> Open(SegmentId id) override {
+    return base_->Open(id);
+  }
+  Status Put(SegmentId id, const SegmentSource& source) override { return base_->Put(id, source); }
+  Status PrepareReplace(SegmentId id) override { return base_->PrepareReplace(id); }
+  Status Replace(SegmentId id, const SegmentSource& source) override {
+    return base_->Replace(id, source);
+  }
+  Status Remove(SegmentId id) override { return base_->Remove(id); }
+  Result<SegmentListing> List() override { return base_->List(); }
+  Result<SegmentListing> Recover() override { return base_->Recover(); }
+  Status FinishPuts(const std::function<bool(SegmentId)>& is_sealed) override {
+    return base_->FinishPuts(is_sealed);
+  }
+
+ private:
+  const std::string name_;
+  SegmentStore* base_ = nullptr;
+};
+
+BucketSession::BucketSession(Env& env, ObjectStore& objects, BucketSessionOptions options)
+    : env_(env),
+      objects_(objects),
+      options_(std::move(options)),
+      shipper_(env, objects, WithSuperblock(env, options_), &tails_),
+      tails_(env, options_.store, objects, [this] { return WaitForUploads(); }),
+      late_(std::make_unique<LateSegments>(objects.name())) {}
+
+BucketSession::~BucketSession() { shipper_.Stop(); }
+
+SegmentStore& BucketSession::segments() { return *late_; }
+
+Result<std::unique_ptr<KvStore>> BucketSession::Layer(std::unique_ptr<KvStore> kv) {
+  SILTFS_RETURN_IF_ERROR(tails_.Load(*kv));
+  return NewShippedKvStore(
+      std::move(kv), shipper_, &tails_, options_.shipping, [this](const KvStore& store) -> Status {
+        BucketOptions bucket = options_.bucket;
+        bucket.epoch = shipper_.epoch();
+        bucket.gate = &shipper_;
+        if (!options_.shipping.background) bucket.upload_threads = 0;
+        bucket_ = std::make_unique<BucketSegmentStore>(env_, objects_, std::move(bucket));
+        shipped_ =
+            std::make_unique<ShippedSegmentStore>(*bucket_, shipper_, options_.change_timeout);
+        late_->Set(*shipped_);
+        return RemoveForeign(store);
+      });
+}
+
+Status BucketSession::RemoveForeign(const KvStore& kv) {
+  SILTFS_ASSIGN_OR_RETURN(const SegmentListing listing, bucket_->List());
+  for (const SegmentId id : listing.ids) {
+    SILTFS_ASSIGN_OR_RETURN(const auto record, kv.Get(SegmentKey(id)));
+    if (record) continue;
+    SILTFS_ASSIGN_OR_RETURN(const auto removed, kv.Get(RemovedSegmentKey(id)));
+    if (!removed) SILTFS_RETURN_IF_ERROR(bucket_->Remove(id));
+  }
+  return Status::Ok();
+}
+
+Status BucketSession::WaitForUploads() {
+  // Without threads, one attempt for each segment is made here.
+  if (!options_.shipping.background) {
+    SILTFS_RETURN_IF_ERROR(bucket_->RunBackground());
+    return bucket_->WaitForUploads(std::chrono::nanoseconds(0));
+  }
+  bucket_->GateMoved();
+  return bucket_->WaitForUploads(kUploadTimeout);
+}
+
+void BucketSession::Interrupt() {
+  shipper_.Stop();
+  if (bucket_) bucket_->Interrupt();
+  objects_.Interrupt();
+}
+
+}  // namespace siltfs

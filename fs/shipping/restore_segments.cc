@@ -1,0 +1,154 @@
+#include "fs/shipping/restore_segments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "fs/segments/segment_tables.h"
+#include "fs/shipping/segment_tails.h"
+#include "store/bucket/bucket_names.h"
+#include "store/bucket/segment_object.h"
+#include "store/env/files.h"
+#include "store/segment/segment_files.h"
+
+namespace siltfs {
+namespace {
+
+constexpr size_t kSegmentsPage = 1000;
+constexpr unsigned kEpochShift = 32;  // bucket_options.h
+constexpr uint64_t kMostTailObject = 64u << 20;
+
+Status ForEachObject(ObjectStore& objects, const std::string& prefix,
+                     const std::function<void(const ObjectInfo&)>& visit) {
+  std::string after;
+  for (ObjectPage page{.objects = {}, .more = true}; page.more;) {
+    SILTFS_ASSIGN_OR_RETURN(page, objects.List(prefix, after, kSegmentsPage));
+    if (page.objects.empty()) break;
+    after = page.objects.back().key;
+    for (const ObjectInfo& info : page.objects) visit(info);
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status SegmentRestore::ListTails() {
+  return ForEachObject(objects_, TailPrefix(state_.data_epoch), [this](const ObjectInfo& info) {
+    if (const auto name = ParseTailKey(info.key)) tails_[name->segment].push_back(name->offset);
+  });
+}
+
+Status SegmentRestore::ListObjects() {
+  return ForEachObject(objects_, std::string(kSegmentKeyPrefix), [this](const ObjectInfo& info) {
+    const auto id = ParseSegmentObjectKey(info.key);
+    const auto size = SegmentBytes(info.size);
+    if (!id || !size) return;
+    SegmentContent& newest = contents_[id->segment];
+    if (newest.id.generation <= id->generation) newest = {*id, *size};
+  });
+}
+
+// The tails are listed first: a writer removes them when the bucket has the object.
+Status SegmentRestore::Run(const KvSnapshot& metadata) {
+  for (const std::string& directory :
+       {FilesDirectory(options_.bucket_directory), RemovedDirectory(options_.bucket_directory)}) {
+    SILTFS_RETURN_IF_ERROR(MakeEmptyDirectory(env_, directory));
+  }
+  SILTFS_RETURN_IF_ERROR(ListTails());
+  SILTFS_RETURN_IF_ERROR(ListObjects());
+  SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(metadata));
+  for (const auto& [id, record] : records) SILTFS_RETURN_IF_ERROR(RestoreOne(id, record));
+  return env_.SyncDirectory(RemovedDirectory(options_.bucket_directory));
+}
+
+Status SegmentRestore::RestoreOne(SegmentId id, const SegmentRecord& record) {
+  const auto content = contents_.find(id);
+  const bool has_object = content != contents_.end();
+  if (record.sealed && has_object) return Status::Ok();
+  Status restored(StatusCode::kNotFound, "the bucket has no bytes of the segment");
+  if (tails_.contains(id)) restored = FromTails(id, record.length);
+  const bool lacking = restored.Is(StatusCode::kNotFound) || restored.Is(StatusCode::kCorruption);
+  if (lacking && has_object && content->second.size >= record.length)
+    restored = FromObject(content->second, record.length);
+  if (restored.ok()) return Hide(id);
+  if (!restored.Is(StatusCode::kNotFound) && !restored.Is(StatusCode::kCorruption)) return restored;
+  const std::string sentence =
+      fmt::format("segment {} cannot be restored: {}", id, restored.ToString());
+  if (!options_.restore.stop_at_damage)
+    return Status(StatusCode::kCorruption, sentence).At(objects_.name());
+  if (options_.restore.report) options_.restore.report(sentence);
+  // A part of a file would look like one that was cut off.
+  const Status removed = RemoveSegment(env_, options_.store, id);
+  return removed.Is(StatusCode::kNotFound) ? Status::Ok() : removed;
+}
+
+Result<std::unique_ptr<File>> SegmentRestore::NewFile(SegmentId id) {
+  SILTFS_RETURN_IF_ERROR(CreateSegmentDirectory(env_, options_.store, id));
+  const std::string path = SegmentPath(options_.store, id);
+  const Status removed = env_.RemoveFile(path);
+  if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
+  return env_.OpenFile(path, {.mode = OpenMode::kCreate});
+}
+
+Status SegmentRestore::Finish(SegmentId id, File& file) {
+  SILTFS_RETURN_IF_ERROR(file.Sync());
+  return env_.SyncDirectory(SegmentDirectory(options_.store, id));
+}
+
+Status SegmentRestore::FromTails(SegmentId id, uint64_t length) {
+  SILTFS_ASSIGN_OR_RETURN(const auto file, NewFile(id));
+  uint64_t size = 0;
+  for (const uint64_t offset : tails_[id]) {
+    if (size >= length || offset > size) break;
+    const TailName name{state_.data_epoch, id, offset};
+    SILTFS_ASSIGN_OR_RETURN(const Bytes object,
+                            objects_.Get(TailKey(name), kMostTailObject, nullptr));
+    SILTFS_ASSIGN_OR_RETURN(const std::string bytes, DecodeTail(name, object));
+    if (offset + bytes.size() <= size) continue;
+    const uint64_t skip = size - offset;
+    const uint64_t take = std::min<uint64_t>(bytes.size() - skip, length - size);
+    SILTFS_RETURN_IF_ERROR(file->Write(size, AsBytes(bytes).subspan(skip, take)));
+    size += take;
+  }
+  if (size < length) {
+    return Status(StatusCode::kNotFound,
+                  fmt::format("the bucket has {} of {} bytes of the segment", size, length));
+  }
+  return Finish(id, *file);
+}
+
+// Verifies each block, and writes what is wanted of it.
+Status SegmentRestore::FromObject(const SegmentContent& content, uint64_t length) {
+  const std::string key = SegmentObjectKey(content.id);
+  const auto read = [&](uint64_t offset, Bytes& bytes) -> Status {
+    SILTFS_ASSIGN_OR_RETURN(const size_t got, objects_.Read(key, "", offset, bytes));
+    if (got == bytes.size()) return Status::Ok();
+    return Status(StatusCode::kCorruption, "the object is too short").At(key, offset);
+  };
+  Bytes trailer(TrailerBytes(content.size));
+  SILTFS_RETURN_IF_ERROR(read(content.size, trailer));
+  SILTFS_ASSIGN_OR_RETURN(const BlockChecksums sums, BlockChecksums::Decode(content, trailer));
+  SILTFS_ASSIGN_OR_RETURN(const auto file, NewFile(content.id.segment));
+  for (uint32_t block = 0; uint64_t{block} * kObjectBlockBytes < length; ++block) {
+    const uint64_t offset = uint64_t{block} * kObjectBlockBytes;
+    Bytes bytes(BlockBytes(content.size, block));
+    SILTFS_RETURN_IF_ERROR(read(offset, bytes));
+    if (!sums.Matches(block, bytes))
+      return Status(StatusCode::kCorruption, "the object is damaged").At(key, offset);
+    const uint64_t take = std::min<uint64_t>(bytes.size(), length - offset);
+    SILTFS_RETURN_IF_ERROR(file->Write(offset, ByteView(bytes).first(take)));
+  }
+  return Finish(content.id.segment, *file);
+}
+
+// Covers all generations of the epochs so far. The next writer has a higher epoch.
+Status SegmentRestore::Hide(SegmentId id) {
+  const uint64_t last = (uint64_t{state_.end.epoch} + 1) << kEpochShift;
+  const Tombstone tombstone{{id, last - 1}, state_.sequence + 1};
+  return env_
+      .OpenFile(TombstonePath(options_.bucket_directory, tombstone), {.mode = OpenMode::kCreate})
+      .status();
+}
+
+}  // namespace siltfs

@@ -1,0 +1,102 @@
+#include "fs/shipping/restore_store.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "fs/meta/commit_records.h"
+#include "fs/meta/open_kv_store.h"
+#include "fs/open/store_layout.h"
+#include "fs/open/store_metadata.h"
+#include "fs/shipping/restore_segments.h"
+#include "store/env/files.h"
+#include "store/segment/segment_files.h"
+#include "store/superblock/superblock.h"
+
+namespace siltfs {
+namespace {
+
+std::string UnfinishedRestorePath(const std::string& store) {
+  return JoinPath(store, "restore.unfinished");
+}
+
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Result<bool> Exists(Env& env, const std::string& path) {
+  const auto info = env.GetFileInfo(path);
+  if (info.status().Is(StatusCode::kNotFound)) return false;
+  SILTFS_RETURN_IF_ERROR(info.status());
+  return true;
+}
+
+Status RemoveIfThere(Env& env, const std::string& path) {
+  const Status removed = env.RemoveFile(path);
+  return removed.Is(StatusCode::kNotFound) ? Status::Ok() : removed;
+}
+
+// Makes and marks the directory, or clears one that an interrupted restore has left.
+Status PrepareDirectory(Env& env, const std::string& store) {
+  SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(env, ParentOf(store), store));
+  for (const int copy : {0, 1}) {
+    SILTFS_ASSIGN_OR_RETURN(const bool there, Exists(env, SuperblockPath(store, copy)));
+    if (there) return Status(StatusCode::kAlreadyExists, "there is a store already").At(store);
+  }
+  SILTFS_ASSIGN_OR_RETURN(const bool marked, Exists(env, UnfinishedRestorePath(store)));
+  if (!marked) {
+    for (const std::string& path : {MetadataPath(store), SegmentsDirectory(store)}) {
+      SILTFS_ASSIGN_OR_RETURN(const bool there, Exists(env, path));
+      if (!there) continue;
+      return Status(StatusCode::kNotEmpty,
+                    "the directory has files of a store without a superblock; choose another one")
+          .At(store);
+    }
+  }
+  SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(env, store, UnfinishedRestorePath(store)));
+  SILTFS_RETURN_IF_ERROR(CreateSegmentsDirectory(env, store));
+  SILTFS_ASSIGN_OR_RETURN(const SegmentListing left, ListSegments(env, store));
+  for (const SegmentId id : left.ids) SILTFS_RETURN_IF_ERROR(RemoveSegment(env, store, id));
+  return Status::Ok();
+}
+
+Result<Superblock> SuperblockOf(const std::string& attachment) {
+  SILTFS_ASSIGN_OR_RETURN(const Superblock superblock, DecodeSuperblock(AsBytes(attachment)));
+  SILTFS_RETURN_IF_ERROR(CheckFeatures(superblock, StoreAccess::kReadWrite));
+  return superblock;
+}
+
+}  // namespace
+
+Result<RestoredState> RestoreStore(Env& env, ObjectStore& objects,
+                                   const RestoreStoreOptions& options) {
+  const std::string& store = options.store;
+  SILTFS_RETURN_IF_ERROR(PrepareDirectory(env, store));
+  const auto make_empty = [&](const Manifest& manifest) -> Result<std::unique_ptr<KvStore>> {
+    SILTFS_ASSIGN_OR_RETURN(const Superblock superblock, SuperblockOf(manifest.attachment));
+    SILTFS_RETURN_IF_ERROR(MakeEmptyDirectory(env, MetadataPath(store)));
+    SILTFS_RETURN_IF_ERROR(RemoveIfThere(env, LedgerPath(store)));
+    return OpenStoreMetadata(env, superblock, store, KvStoreOptions::Mode::kCreate);
+  };
+  SILTFS_ASSIGN_OR_RETURN(RestoredKvStore restored,
+                          RestoreKvStore(objects, make_empty, options.restore));
+  SILTFS_ASSIGN_OR_RETURN(Superblock superblock, SuperblockOf(restored.state.attachment));
+  SILTFS_ASSIGN_OR_RETURN(superblock.last_commit, LoadCommitNumber(*restored.kv));
+  superblock.clean = false;
+
+  SILTFS_RETURN_IF_ERROR(
+      CreateDirectoryDurably(env, ParentOf(options.bucket_directory), options.bucket_directory));
+  SegmentRestore segments(env, objects, options, restored.state);
+  SILTFS_RETURN_IF_ERROR(segments.Run(*restored.kv->Snapshot()));
+  SILTFS_RETURN_IF_ERROR(restored.kv->CloseCleanly());
+  restored.kv = nullptr;
+  SILTFS_RETURN_IF_ERROR(env.SyncDirectory(store));
+  SILTFS_RETURN_IF_ERROR(WriteSuperblock(env, store, superblock));
+  SILTFS_RETURN_IF_ERROR(env.RemoveDirectory(UnfinishedRestorePath(store)));
+  SILTFS_RETURN_IF_ERROR(env.SyncDirectory(store));
+  return std::move(restored.state);
+}
+
+}  // namespace siltfs

@@ -1,0 +1,206 @@
+// Whole stores in a bucket: the machine is lost, and another one restores the store.
+#include "tests/fs/shipping/site.h"
+#include "tests/support/crash_points.h"
+
+namespace siltfs::testing {
+namespace {
+
+Status Maintain(FileSystem& fs, uint64_t choice) {
+  if (choice == 0) return fs.maintenance().Recompress().status();
+  if (choice == 1) return fs.maintenance().CollectGarbage(false).status();
+  return Status::Ok();
+}
+
+TEST_CASE("store in a bucket: another machine restores all files") {
+  MemoryObjectStore objects;
+  Site site(objects, 1);
+  site.Make();
+  REQUIRE_OK(site.Open());
+  FileHistory history(1);
+  for (int i = 0; i < 20; ++i) REQUIRE_OK(history.Step(*site.fs));
+  const bool closed = GENERATE(false, true);
+  if (closed) {
+    site.Close();
+  } else {
+    REQUIRE_OK(site.Ship());
+  }
+  Site other(objects, 2);
+  REQUIRE_OK(other.Restore());
+  REQUIRE_OK(other.Open());
+  CHECK(other.ReadAll() == history.states.back());
+  for (int i = 0; i < 5; ++i) REQUIRE_OK(history.Step(*other.fs));
+  other.Close();
+  other.Check();
+  // The first machine notices.
+  if (!closed) CHECK(!history.Step(*site.fs).ok() + !site.Ship().ok() > 0);
+  site.Crash();
+  CHECK(site.Open().Is(StatusCode::kStale));
+}
+
+TEST_CASE("store in a bucket: a directory with a store is left alone, an interrupted restore not") {
+  MemoryObjectStore objects;
+  Site site(objects, 1);
+  site.Make();
+  REQUIRE_OK(site.Open());
+  FileHistory history(2);
+  REQUIRE_OK(history.Step(*site.fs));
+  site.Close();
+  CHECK(site.RestoreHere().status().Is(StatusCode::kAlreadyExists));
+
+  Site other(objects, 2);
+  REQUIRE_OK(other.env->CreateDirectory("/store"));
+  REQUIRE_OK(other.env->CreateDirectory("/store/meta"));
+  CHECK(other.RestoreHere().status().Is(StatusCode::kNotEmpty));
+
+  Site third(objects, 3);
+  for (uint64_t call = 1;; call += 7 * SanitizedStep()) {
+    third.env = std::make_unique<SimEnv>(call);
+    third.env->CutAtCall(call);
+    const auto restored = third.RestoreHere();
+    const bool cut = !third.env->PowerIsOn();
+    third.env->Reboot({CrashPolicy::Unsynced::kSubset, call});
+    if (!restored.ok()) {
+      const auto again = third.RestoreHere();
+      if (!again.status().Is(StatusCode::kAlreadyExists)) REQUIRE_OK(again);
+    }
+    REQUIRE_OK(third.Open());
+    REQUIRE(third.ReadAll() == history.states.back());
+    third.Crash();
+    if (!cut) break;
+  }
+}
+
+TEST_CASE("store in a bucket: the disk is lost at random points") {
+  const bool wait_for_bucket = GENERATE(false, true);
+  const uint64_t rounds = kIsSanitized ? 10 : 60;
+  for (uint64_t seed = 1; seed <= rounds; ++seed) {
+    INFO("seed " << seed);
+    MemoryObjectStore objects;
+    Random random(seed);
+    auto site = std::make_unique<Site>(objects, 1);
+    site->shipping.wait_for_bucket = wait_for_bucket;
+    site->shipping.checkpoint_bytes = 20000;
+    site->shipping.queue_bytes = random.Below(2) == 0 ? 3000 : 1u << 20;
+    site->Make();
+    REQUIRE_OK(site->Open());
+    FileHistory history(seed);
+    REQUIRE_OK(site->Ship());
+    size_t shipped = 0;
+    const uint64_t steps = random.Below(40);
+    for (uint64_t i = 0; i < steps; ++i) {
+      REQUIRE_OK(history.Step(*site->fs));
+      if (random.Below(4) == 0) REQUIRE_OK(Maintain(*site->fs, random.Below(3)));
+      if (random.Below(4) == 0) REQUIRE_OK(site->Ship());
+      if (random.Below(10) == 0) {
+        site->Crash();
+        site->env->PowerCut({CrashPolicy::Unsynced::kSubset, random.Below(1000)});
+        REQUIRE_OK(site->Open());
+      }
+      if (site->session->lag().commits == 0) shipped = history.last();
+      if (wait_for_bucket) REQUIRE(shipped == history.last());
+    }
+    site->Crash();
+    auto other = std::make_unique<Site>(objects, 2);
+    REQUIRE_OK(other->Restore());
+    REQUIRE_OK(other->Open());
+    const Files files = other->ReadAll();
+    REQUIRE(history.Has(files, shipped));
+    FileHistory more(seed + 1000);
+    more.states = {files};
+    for (int i = 0; i < 5; ++i) REQUIRE_OK(more.Step(*other->fs));
+    REQUIRE_OK(Maintain(*other->fs, 0));
+    other->Close();
+    other->Check();
+    Site third(objects, 3);
+    REQUIRE_OK(third.Restore());
+    REQUIRE_OK(third.Open());
+    REQUIRE(third.ReadAll() == more.states.back());
+    third.Close();
+    third.Check();
+  }
+}
+
+TEST_CASE("store in a bucket: after a power cut at any call, the machine goes on, or another one") {
+  for (uint64_t call = 1;; call += 23 * SanitizedStep()) {
+    INFO("call " << call);
+    MemoryObjectStore objects;
+    Site site(objects, 1);
+    site.Make();
+    REQUIRE_OK(site.Open());
+    FileHistory history(call);
+    for (int i = 0; i < 4; ++i) REQUIRE_OK(history.Step(*site.fs));
+    REQUIRE_OK(site.Ship());
+    size_t shipped = history.last();
+    size_t synced = history.last();
+    site.env->CutAtCall(call);
+    for (int i = 0; i < 6; ++i) {
+      if (!history.Step(*site.fs).ok()) break;
+      synced = history.last();
+      if (i == 3) Maintain(*site.fs, 0).IgnoreError("the power may be off");
+      if (i % 2 == 1 && site.Ship().ok() && site.session->lag().commits == 0)
+        shipped = history.last();
+    }
+    const bool cut = !site.env->PowerIsOn();
+    site.Crash();
+    const auto fork = objects.Fork();
+    Site other(*fork, 2);
+    REQUIRE_OK(other.Restore());
+    REQUIRE_OK(other.Open());
+    REQUIRE(history.Has(other.ReadAll(), shipped));
+    other.Close();
+    other.Check();
+    site.env->Reboot({CrashPolicy::Unsynced::kSubset, call});
+    REQUIRE_OK(site.Open());
+    const Files files = site.ReadAll();
+    REQUIRE(history.Has(files, synced));
+    site.Close();
+    site.Check();
+    Site third(objects, 3);
+    REQUIRE_OK(third.Restore());
+    REQUIRE_OK(third.Open());
+    REQUIRE(third.ReadAll() == files);
+    third.Crash();
+    if (!cut) break;
+  }
+}
+
+TEST_CASE("store in a bucket: a fault of any call of the bucket loses nothing") {
+  for (const auto call : {ObjectCall::kPut, ObjectCall::kGet, ObjectCall::kStat,
+                          ObjectCall::kRemove, ObjectCall::kList}) {
+    for (uint64_t nth = 1; nth < 200; nth += call == ObjectCall::kPut ? 3 : 5) {
+      INFO("call " << static_cast<int>(call) << ", " << nth);
+      MemoryObjectStore objects;
+      Site site(objects, 1);
+      site.Make();
+      REQUIRE_OK(site.Open());
+      FileHistory history(nth);
+      REQUIRE_OK(history.Step(*site.fs));
+      REQUIRE_OK(site.Ship());
+      const uint64_t before = objects.Calls(call);
+      const bool changes = call == ObjectCall::kPut || call == ObjectCall::kRemove;
+      objects.FailCall({.call = call,
+                        .nth = nth,
+                        .effect = changes && nth % 2 == 0 ? ObjectFault::Effect::kAnswerLost
+                                                          : ObjectFault::Effect::kNone});
+      size_t shipped = history.last();
+      for (int i = 0; i < 10; ++i) {
+        REQUIRE_OK(history.Step(*site.fs));
+        if (i % 3 == 0) site.Ship().IgnoreError("the lag says what was shipped");
+        if (site.session->lag().commits == 0) shipped = history.last();
+      }
+      const bool met = objects.Calls(call) - before >= nth;
+      site.Crash();
+      objects.ClearFaults();
+      Site other(objects, 2);
+      REQUIRE_OK(other.Restore());
+      REQUIRE_OK(other.Open());
+      REQUIRE(history.Has(other.ReadAll(), shipped));
+      other.Close();
+      other.Check();
+      if (!met) break;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace siltfs::testing
