@@ -164,6 +164,82 @@ TEST_CASE("store in a bucket: after a power cut at any call, the machine goes on
   }
 }
 
+TEST_CASE("store in a bucket: segments that are ahead of the log in the bucket do no harm") {
+  const bool maintain = GENERATE(false, true);
+  for (uint64_t seed = 1; seed <= (kIsSanitized ? 4 : 25); ++seed) {
+    INFO("seed " << seed);
+    MemoryObjectStore objects;
+    Site site(objects, 1);
+    site.Make(16u << 10);
+    REQUIRE_OK(site.Open());
+    FileHistory history(seed);
+    for (uint64_t i = 0; i < seed % 7 + 1; ++i) REQUIRE_OK(history.Step(*site.fs));
+    REQUIRE_OK(site.Ship());
+    const Files shipped = history.states.back();
+    // Segments and tails reach the bucket, commits do not.
+    objects.FailCall({.call = ObjectCall::kPut, .permanent = true, .key_part = "log/"});
+    for (uint64_t i = 0; i < 3 + seed % 5; ++i) {
+      REQUIRE_OK(history.Step(*site.fs));
+      CHECK(!site.Ship().ok());
+      if (maintain) Maintain(*site.fs, i % 2).IgnoreError("they wait for the bucket");
+    }
+    CHECK(site.session->lag().commits > 0);
+    CHECK(site.session->lag().last_error.find("log/") != std::string::npos);
+    objects.ClearFaults();
+    const auto fork = objects.Fork();
+    Site other(*fork, 2);
+    REQUIRE_OK(other.Restore());
+    REQUIRE_OK(other.Open());
+    REQUIRE(other.ReadAll() == shipped);
+    // The first machine, which does not know it yet, puts its segments late.
+    site.session->bucket()->RunBackground().IgnoreError("it may have nothing to do");
+    FileHistory more(seed + 1000);
+    more.states = {shipped};
+    for (int i = 0; i < 4; ++i) REQUIRE_OK(more.Step(*other.fs));
+    REQUIRE_OK(Maintain(*other.fs, 0));
+    REQUIRE_OK(Maintain(*other.fs, 1));
+    other.Close();
+    other.Check();
+    REQUIRE_OK(other.Open());
+    REQUIRE(other.ReadAll() == more.states.back());
+    other.Close();
+    // The first machine has lost nothing.
+    REQUIRE(site.ReadAll() == history.states.back());
+    REQUIRE_OK(site.Ship());
+    site.Close();
+    site.Check();
+  }
+}
+
+TEST_CASE("store in a bucket: segments of a writer that was fenced are removed") {
+  MemoryObjectStore objects;
+  Site site(objects, 1);
+  site.Make(16u << 10);
+  REQUIRE_OK(site.Open());
+  FileHistory history(3);
+  for (int i = 0; i < 3; ++i) REQUIRE_OK(history.Step(*site.fs));
+  REQUIRE_OK(site.Ship());
+  const Files shipped = history.states.back();
+  Site other(objects, 2);
+  REQUIRE_OK(other.Restore());
+  for (int i = 0; i < 10; ++i) REQUIRE_OK(history.Step(*site.fs));
+  CHECK(!site.session->bucket()->GetStatus().uploads.waiting == 0);
+  // Between the restore and the first mount, and after it.
+  REQUIRE_OK(site.session->bucket()->RunBackground());
+  REQUIRE_OK(other.Open());
+  REQUIRE(other.ReadAll() == shipped);
+  other.Crash();
+  CHECK(!site.Ship().ok());
+  REQUIRE_OK(other.Open());
+  FileHistory more(4);
+  more.states = {shipped};
+  for (int i = 0; i < 10; ++i) REQUIRE_OK(more.Step(*other.fs));
+  other.Close();
+  other.Check();
+  REQUIRE_OK(other.Open());
+  REQUIRE(other.ReadAll() == more.states.back());
+}
+
 TEST_CASE("store in a bucket: a fault of any call of the bucket loses nothing") {
   for (const auto call : {ObjectCall::kPut, ObjectCall::kGet, ObjectCall::kStat,
                           ObjectCall::kRemove, ObjectCall::kList}) {
