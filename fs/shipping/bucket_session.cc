@@ -61,7 +61,9 @@ BucketSession::BucketSession(Env& env, ObjectStore& objects, BucketSessionOption
       objects_(objects),
       options_(std::move(options)),
       shipper_(env, objects, WithSuperblock(env, options_), &tails_),
-      tails_(env, options_.store, objects, [this] { return WaitForUploads(); }),
+      tails_(env, options_.store, objects,
+             {[this] { return WaitForUploads(); },
+              [this](SegmentId id) { return bucket_->IsUploaded(id); }}),
       late_(std::make_unique<LateSegments>(objects.name())) {}
 
 BucketSession::~BucketSession() { shipper_.Stop(); }

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "fs/records/schema.h"
@@ -78,12 +80,8 @@ Result<std::string> DecodeTail(const TailName& name, ByteView object) {
   return std::string(AsText(bytes));
 }
 
-SegmentTails::SegmentTails(Env& env, std::string store, ObjectStore& objects,
-                           std::function<Status()> wait_for_uploads)
-    : env_(env),
-      store_(std::move(store)),
-      objects_(objects),
-      wait_for_uploads_(std::move(wait_for_uploads)) {}
+SegmentTails::SegmentTails(Env& env, std::string store, ObjectStore& objects, Uploads uploads)
+    : env_(env), store_(std::move(store)), objects_(objects), uploads_(std::move(uploads)) {}
 
 Status SegmentTails::Load(const KvStore& kv) {
   SILTFS_ASSIGN_OR_RETURN(const SegmentListing files, ListSegments(env_, store_));
@@ -142,7 +140,6 @@ Status SegmentTails::Upload(uint32_t epoch) {
     MutexLock lock(mutex_);
     local = local_;
   }
-  std::vector<SegmentId> gone;
   Status failure;
   for (auto& [id, state] : local) {
     const auto there = PutTail(epoch, id, state);
@@ -153,12 +150,29 @@ Status SegmentTails::Upload(uint32_t epoch) {
     // If it was committed again meanwhile, the next call looks at it again.
     if (!there.ok() || *there || found->second.committed != state.committed) continue;
     local_.erase(found);
-    if (state.put > 0) gone.push_back(id);
+    put_.insert(id);
   }
   SILTFS_RETURN_IF_ERROR(failure);
-  // These may be removed only after the uploads; if those fail, the next call forgets no segment.
-  gone_.insert(gone_.end(), gone.begin(), gone.end());
-  return wait_for_uploads_();
+  return AwaitUploads();
+}
+
+// A Put renames the file first, and hands it to the upload threads a moment later.
+Status SegmentTails::AwaitUploads() {
+  constexpr int kMostLooks = 1000;
+  constexpr std::chrono::milliseconds kBetween(10);
+  for (int look = 0; look < kMostLooks; ++look) {
+    if (look > 0) std::this_thread::sleep_for(kBetween);
+    SILTFS_RETURN_IF_ERROR(uploads_.wait());
+    std::erase_if(put_, [this](SegmentId id) {
+      if (!uploads_.has(id)) return false;
+      gone_.push_back(id);
+      return true;
+    });
+    if (put_.empty()) return Status::Ok();
+  }
+  return Status(StatusCode::kIoError,
+                fmt::format("segment {} was put and is not uploaded", *put_.begin()))
+      .At(store_);
 }
 
 Status SegmentTails::RemoveBelow(const std::string& prefix, const std::string& end) {

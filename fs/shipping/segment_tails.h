@@ -22,6 +22,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,9 +53,14 @@ Result<std::string> DecodeTail(const TailName& name, ByteView object);
 
 class SegmentTails final : public ShippedData {
  public:
-  // `wait_for_uploads` returns when the bucket has all segments that were put.
-  SegmentTails(Env& env, std::string store, ObjectStore& objects,
-               std::function<Status()> wait_for_uploads);
+  // The segments that were put.
+  struct Uploads {
+    // Returns when the bucket has all of them.
+    std::function<Status()> wait;
+    // Whether the bucket has this one; also true if there is no such segment.
+    std::function<bool(SegmentId)> has;
+  };
+  SegmentTails(Env& env, std::string store, ObjectStore& objects, Uploads uploads);
 
   // The records of the store when it is opened.
   Status Load(const KvStore& kv);
@@ -70,17 +77,20 @@ class SegmentTails final : public ShippedData {
 
   // Puts the bytes from `local.put` on. False if the file is gone.
   Result<bool> PutTail(uint32_t epoch, SegmentId id, Local& local);
+  Status AwaitUploads();
   Status RemoveBelow(const std::string& prefix, const std::string& end);
 
   Env& env_;
   const std::string store_;
   ObjectStore& objects_;
-  const std::function<Status()> wait_for_uploads_;
+  const Uploads uploads_;
 
   // Used by the thread that ships.
   uint32_t epoch_ = 0;
   bool removed_older_ = false;
-  std::vector<SegmentId> gone_;  // their tails are to be removed
+  // These are no local files any more. A Put may still be taking them over.
+  std::set<SegmentId> put_;
+  std::vector<SegmentId> gone_;  // the bucket has their objects, and their tails are to be removed
 
   Mutex mutex_;
   std::map<SegmentId, Local> local_ SILTFS_GUARDED_BY(mutex_);

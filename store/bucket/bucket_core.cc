@@ -295,6 +295,11 @@ Status BucketCore::WaitForUploads(std::chrono::nanoseconds timeout) {
   return waited.ok() ? Status::Ok() : Moved(waited, name_);
 }
 
+bool BucketCore::IsUploaded(SegmentId id) {
+  const auto content = Find(id);
+  return !content || cache_.OpenWaiting(content->id).status().Is(StatusCode::kNotFound);
+}
+
 void BucketCore::GateMoved() {
   uploader_.Wake();
   remover_.Wake();

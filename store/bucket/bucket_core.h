@@ -50,6 +50,7 @@ class BucketCore {
 
   // --- BucketSegmentStore.
   Status WaitForUploads(std::chrono::nanoseconds timeout);
+  bool IsUploaded(SegmentId id);
   void GateMoved();
   Status RunBackground();
   void Interrupt();

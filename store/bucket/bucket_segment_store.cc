@@ -51,6 +51,8 @@ Status BucketSegmentStore::WaitForUploads(std::chrono::nanoseconds timeout) {
   return core_->WaitForUploads(timeout);
 }
 
+bool BucketSegmentStore::IsUploaded(SegmentId id) const { return core_->IsUploaded(id); }
+
 void BucketSegmentStore::GateMoved() { core_->GateMoved(); }
 
 Status BucketSegmentStore::RunBackground() { return core_->RunBackground(); }

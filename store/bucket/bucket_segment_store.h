@@ -66,6 +66,9 @@ class BucketSegmentStore final : public SegmentStore {
   // Returns when the bucket has all segments that were put before the call. kIoError, with the last
   // failure, after `timeout`, or when the store is closed.
   Status WaitForUploads(std::chrono::nanoseconds timeout);
+  // Whether the bucket has the current content of this segment; also true if there is no such
+  // segment. While Put runs, a segment is neither a file of its caller nor uploaded.
+  bool IsUploaded(SegmentId id) const;
   // The gate may let more changes pass.
   void GateMoved();
   // Without upload threads: makes one attempt for each content that waits, and deletes what may be

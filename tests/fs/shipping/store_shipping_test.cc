@@ -170,12 +170,16 @@ TEST_CASE("store in a bucket: segments that are ahead of the log in the bucket d
     INFO("seed " << seed);
     MemoryObjectStore objects;
     Site site(objects, 1);
-    site.Make(16u << 10);
+    site.Make((16u << 10) << seed % 5);
     REQUIRE_OK(site.Open());
     FileHistory history(seed);
     for (uint64_t i = 0; i < seed % 7 + 1; ++i) REQUIRE_OK(history.Step(*site.fs));
     REQUIRE_OK(site.Ship());
     const Files shipped = history.states.back();
+    if (seed % 3 == 0) {  // a new epoch, of which the bucket gets no commits
+      site.Crash();
+      REQUIRE_OK(site.Open());
+    }
     // Segments and tails reach the bucket, commits do not.
     objects.FailCall({.call = ObjectCall::kPut, .permanent = true, .key_part = "log/"});
     for (uint64_t i = 0; i < 3 + seed % 5; ++i) {
