@@ -136,9 +136,10 @@ class Site {
   // The content begins with the seed.
   static Bytes ContentOf(uint64_t seed, size_t size) {
     Bytes bytes = RandomBytes(seed, size);
-    // Most contents can be compressed, so that recompression replaces segments.
+    // Most contents consist of the same words, so that recompression replaces segments.
     if (seed % 4 != 0) {
-      for (size_t i = 0; i < size; ++i) bytes[i] = "etaoin shrdlucmf"[bytes[i] % 16];
+      static const Bytes kWords = RandomBytes(7, 64 * 24);
+      for (size_t i = size; i-- > 0;) bytes[i] = kWords[bytes[i / 24] % 64 * 24 + i % 24];
     }
     for (size_t i = 0; i < 8 && i < size; ++i) bytes[i] = static_cast<uint8_t>(seed >> 8 * i);
     return bytes;
