@@ -58,6 +58,8 @@ Status SegmentRestore::Run(const KvSnapshot& metadata) {
   SILTFS_RETURN_IF_ERROR(ListTails());
   SILTFS_RETURN_IF_ERROR(ListObjects());
   SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(metadata));
+  SILTFS_ASSIGN_OR_RETURN(const SegmentRecords intents, ReadReplacements(metadata));
+  for (const auto& [id, record] : intents) intended_[id] = record.length;
   for (const auto& [id, record] : records) SILTFS_RETURN_IF_ERROR(RestoreOne(id, record));
   return env_.SyncDirectory(RemovedDirectory(options_.bucket_directory));
 }
@@ -65,7 +67,7 @@ Status SegmentRestore::Run(const KvSnapshot& metadata) {
 Status SegmentRestore::RestoreOne(SegmentId id, const SegmentRecord& record) {
   const auto content = contents_.find(id);
   const bool has_object = content != contents_.end();
-  if (record.sealed && has_object) return Status::Ok();
+  if (record.sealed && has_object) return CheckObject(content->second, record);
   Status restored(StatusCode::kNotFound, "the bucket has no bytes of the segment");
   if (tails_.contains(id)) restored = FromTails(id, record.length);
   const bool lacking = restored.Is(StatusCode::kNotFound) || restored.Is(StatusCode::kCorruption);
@@ -73,14 +75,30 @@ Status SegmentRestore::RestoreOne(SegmentId id, const SegmentRecord& record) {
     restored = FromObject(content->second, record.length);
   if (restored.ok()) return Hide(id);
   if (!restored.Is(StatusCode::kNotFound) && !restored.Is(StatusCode::kCorruption)) return restored;
-  const std::string sentence =
-      fmt::format("segment {} cannot be restored: {}", id, restored.ToString());
-  if (!options_.restore.stop_at_damage)
-    return Status(StatusCode::kCorruption, sentence).At(objects_.name());
-  if (options_.restore.report) options_.restore.report(sentence);
+  SILTFS_RETURN_IF_ERROR(Lost(id, restored));
   // A part of a file would look like one that was cut off.
   const Status removed = RemoveSegment(env_, options_.store, id);
   return removed.Is(StatusCode::kNotFound) ? Status::Ok() : removed;
+}
+
+// A replacement may be there before or after the record that belongs to it, but not before its
+// intent.
+Status SegmentRestore::CheckObject(const SegmentContent& content, const SegmentRecord& record) {
+  const auto intent = intended_.find(content.id.segment);
+  if (content.size == record.length) return Status::Ok();
+  if (intent != intended_.end() && content.size == intent->second) return Status::Ok();
+  return Lost(content.id.segment,
+              Status(StatusCode::kCorruption, fmt::format("its object has {} bytes instead of {}",
+                                                          content.size, record.length)));
+}
+
+Status SegmentRestore::Lost(SegmentId id, const Status& cause) {
+  const std::string sentence =
+      fmt::format("segment {} cannot be restored: {}", id, cause.ToString());
+  if (!options_.restore.stop_at_damage)
+    return Status(StatusCode::kCorruption, sentence).At(objects_.name());
+  if (options_.restore.report) options_.restore.report(sentence);
+  return Status::Ok();
 }
 
 Result<std::unique_ptr<File>> SegmentRestore::NewFile(SegmentId id) {

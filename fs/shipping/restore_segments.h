@@ -38,6 +38,9 @@ class SegmentRestore {
   Status ListTails();
   Status ListObjects();
   Status RestoreOne(SegmentId id, const SegmentRecord& record);
+  Status CheckObject(const SegmentContent& content, const SegmentRecord& record);
+  // An error, or a report if damage is passed over.
+  Status Lost(SegmentId id, const Status& cause);
   // Makes the local file. kNotFound if the tails do not have all bytes, or if one was removed.
   Status FromTails(SegmentId id, uint64_t length);
   Status FromObject(const SegmentContent& content, uint64_t length);
@@ -50,6 +53,7 @@ class SegmentRestore {
   const RestoreStoreOptions& options_;
   const RestoredState& state_;
   std::map<SegmentId, std::vector<uint64_t>> tails_;  // offsets, ascending
+  std::map<SegmentId, uint64_t> intended_;            // lengths of replacements
   std::map<SegmentId, SegmentContent> contents_;      // the newest of each segment
 };
 
