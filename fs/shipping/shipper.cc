@@ -134,7 +134,7 @@ void Shipper::Enqueue(uint64_t sequence, std::string commit) {
     queued_bytes_ = 0;
   } else {
     queued_bytes_ += commit.size();
-    queue_.push_back({sequence, now, std::move(commit)});
+    queue_.push_back({sequence, now, Steady(), std::move(commit)});
   }
   changed_.NotifyAll();
 }
@@ -230,7 +230,7 @@ bool Shipper::HeartbeatDue() const {
 bool Shipper::HasWork() const {
   if (CheckpointDue() || (options_.background && HeartbeatDue())) return true;
   if (queue_.empty()) return false;
-  const int64_t age = env_.NowNanoseconds() - queue_.front().time_ns;
+  const int64_t age = Steady() - queue_.front().queued;
   return !options_.background || options_.wait_for_bucket || wanted_ > shipped_ ||
          queued_bytes_ >= options_.object_bytes || age >= options_.interval.count();
 }
@@ -238,9 +238,11 @@ bool Shipper::HasWork() const {
 void Shipper::WaitForWork() {
   // Also the time after which the age of the first commit is looked at again.
   constexpr std::chrono::milliseconds kLook(100);
+  // An idle writer must not sleep over the renewal of its lease.
+  const auto idle = std::clamp<std::chrono::nanoseconds>(
+      options_.lease / 6, std::chrono::milliseconds(5), std::chrono::seconds(1));
   while (!stopping_ && !HasWork()) {
-    queue_.empty() ? changed_.WaitFor(mutex_, std::chrono::seconds(1))
-                   : changed_.WaitFor(mutex_, kLook);
+    queue_.empty() ? changed_.WaitFor(mutex_, idle) : changed_.WaitFor(mutex_, kLook);
   }
 }
 

@@ -70,7 +70,8 @@ class Shipper final : public CommitGate {
  private:
   struct Waiting {
     uint64_t sequence;
-    int64_t time_ns;
+    int64_t time_ns;  // since 1970
+    int64_t queued;   // monotonic
     std::string commit;
   };
 

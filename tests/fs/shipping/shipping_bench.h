@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -87,7 +88,7 @@ class Machine {
   std::unique_ptr<Shipper> shipper;
   std::unique_ptr<KvStore> kv;
   Contents contents;  // of the last Restore
-  int fenced = 0;
+  std::atomic<int> fenced = 0;
 
  private:
   ObjectStore& objects_;

@@ -250,6 +250,37 @@ TEST_CASE("store in a bucket: segments of a writer that was fenced are removed")
   REQUIRE(other.ReadAll() == more.states.back());
 }
 
+TEST_CASE("store in a bucket: with threads that upload and ship") {
+  MemoryObjectStore objects;
+  Site site(objects, 1);
+  site.shipping.background = true;
+  site.shipping.interval = std::chrono::milliseconds(1);
+  site.shipping.checkpoint_bytes = 20000;
+  site.shipping.wait_for_bucket = GENERATE(false, true);
+  site.Make();
+  REQUIRE_OK(site.Open());
+  FileHistory history(1);
+  for (uint64_t i = 0; i < (kIsSanitized ? 20 : 60); ++i) {
+    REQUIRE_OK(history.Step(*site.fs));
+    if (i % 4 == 0) REQUIRE_OK(Maintain(*site.fs, i / 4 % 2));
+  }
+  if (!site.shipping.wait_for_bucket) {
+    BucketSession& session = *site.session;
+    REQUIRE_OK(
+        session.shipper().WaitShipped(session.shipper().Position(), std::chrono::minutes(2)));
+  }
+  CHECK(site.session->lag().commits == 0);
+  const auto fork = objects.Fork();  // the machine is lost
+  Site other(*fork, 2);
+  REQUIRE_OK(other.Restore());
+  REQUIRE_OK(other.Open());
+  CHECK(other.ReadAll() == history.states.back());
+  other.Close();
+  other.Check();
+  site.Close();
+  site.Check();
+}
+
 TEST_CASE("store in a bucket: a fault of any call of the bucket loses nothing") {
   for (const auto call : {ObjectCall::kPut, ObjectCall::kGet, ObjectCall::kStat,
                           ObjectCall::kRemove, ObjectCall::kList}) {

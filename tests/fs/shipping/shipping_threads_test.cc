@@ -1,0 +1,133 @@
+// The thread that ships, with callers that write, wait and close at the same time.
+#include <atomic>
+#include <thread>
+
+#include "tests/fs/shipping/shipping_bench.h"
+#include "tests/support/crash_points.h"
+
+namespace siltfs::testing {
+namespace {
+
+void UseThread(Machine& machine) {
+  machine.options.background = true;
+  machine.options.interval = std::chrono::milliseconds(2);
+  machine.options.object_bytes = 2000;
+  machine.options.checkpoint_bytes = 20000;
+  machine.options.close_timeout = std::chrono::minutes(2);
+}
+
+TEST_CASE("shipping thread: writers of several threads reach the bucket") {
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  UseThread(machine);
+  machine.options.wait_for_bucket = GENERATE(false, true);
+  machine.options.queue_bytes = GENERATE(4000, 1u << 20);
+  REQUIRE_OK(machine.Open());
+  constexpr int kThreads = 4;
+  constexpr int kWrites = kIsSanitized ? 50 : 200;
+  std::atomic<int> failed = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kWrites; ++i) {
+        if (!machine.kv->Write({{fmt::format("t{}-{}", t, i), std::string(20, 'v')}}).ok())
+          ++failed;
+        machine.shipper->lag();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(failed == 0);
+  if (machine.options.wait_for_bucket) CHECK(machine.shipper->lag().commits == 0);
+  const uint64_t newest = machine.shipper->Position();
+  REQUIRE_OK(machine.shipper->WaitShipped(newest, std::chrono::minutes(2)));
+  const Contents contents = ContentsOf(*machine.kv);
+  CHECK(contents.size() == kThreads * kWrites);
+  REQUIRE_OK(machine.kv->CloseCleanly());
+  Machine other(objects, 2);
+  REQUIRE_OK(other.Restore());
+  CHECK(other.contents == contents);
+}
+
+TEST_CASE("shipping thread: commits are shipped without a request, and their lag goes") {
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  UseThread(machine);
+  REQUIRE_OK(machine.Open());
+  REQUIRE_OK(machine.kv->Write({{"a", "1"}}));
+  while (machine.shipper->lag().commits > 0) std::this_thread::yield();
+  Machine other(objects, 2);
+  REQUIRE_OK(other.Restore());
+  CHECK(other.contents == Contents{{"a", "1"}});
+}
+
+TEST_CASE("shipping thread: an idle writer renews its lease") {
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  UseThread(machine);
+  machine.options.lease = std::chrono::milliseconds(30);
+  REQUIRE_OK(machine.Open());
+  const auto before = KeysBelow(objects, kLogPrefix).size();
+  while (KeysBelow(objects, kLogPrefix).size() < before + 4) std::this_thread::yield();
+  const auto end = ReadLogEnd(objects);
+  REQUIRE_OK(end);
+  CHECK(end->writer == Writer(1));
+  CHECK(end->lease_end_ns == machine.env.NowNanoseconds() + machine.options.lease.count());
+}
+
+TEST_CASE("shipping thread: a bucket without answers neither stops local writes nor the close") {
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  UseThread(machine);
+  machine.options.close_timeout = std::chrono::milliseconds(50);
+  REQUIRE_OK(machine.Open());
+  REQUIRE_OK(machine.shipper->WaitShipped(machine.shipper->Position(), std::chrono::minutes(2)));
+  objects.FailCall({.call = ObjectCall::kPut, .permanent = true});
+  for (int i = 0; i < 20; ++i) REQUIRE_OK(machine.kv->Write({{fmt::format("{}", i), "1"}}));
+  const Status waited =
+      machine.shipper->WaitShipped(machine.shipper->Position(), std::chrono::milliseconds(300));
+  CHECK(waited.Is(StatusCode::kIoError));
+  CHECK(waited.ToString().find("injected failure") != std::string::npos);
+  CHECK(machine.shipper->lag().commits == 20);
+  REQUIRE_OK(machine.kv->CloseCleanly());
+  machine.Crash();
+  objects.ClearFaults();
+  machine.options.close_timeout = std::chrono::minutes(2);
+  REQUIRE_OK(machine.Open());
+  REQUIRE_OK(machine.kv->CloseCleanly());
+  Machine other(objects, 2);
+  REQUIRE_OK(other.Restore());
+  CHECK(other.contents.size() == 20);
+}
+
+TEST_CASE("shipping thread: a write that waits for the bucket ends when the store is closed") {
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  UseThread(machine);
+  machine.options.wait_for_bucket = true;
+  REQUIRE_OK(machine.Open());
+  objects.FailCall({.call = ObjectCall::kPut, .permanent = true});
+  Status written;
+  std::thread writer([&] { written = machine.kv->Write({{"a", "1"}}); });
+  while (machine.shipper->lag().last_error.empty()) std::this_thread::yield();
+  machine.shipper->Stop();
+  writer.join();
+  CHECK(written.Is(StatusCode::kInterrupted));
+}
+
+TEST_CASE("shipping thread: a takeover ends the waits of the first writer") {
+  MemoryObjectStore objects;
+  Machine first(objects, 1);
+  UseThread(first);
+  first.options.wait_for_bucket = true;
+  REQUIRE_OK(first.Open());
+  Machine second(objects, 2);
+  REQUIRE_OK(second.Restore());
+  REQUIRE_OK(second.Open());
+  CHECK(first.kv->Write({{"a", "1"}}).Is(StatusCode::kReadOnly));
+  while (first.fenced == 0) std::this_thread::yield();
+  CHECK(first.fenced == 1);
+}
+
+}  // namespace
+}  // namespace siltfs::testing
