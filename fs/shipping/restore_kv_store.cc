@@ -76,6 +76,7 @@ class Restore {
     for (auto number = manifests.rbegin(); number != manifests.rend(); ++number) {
       Status loaded = LoadCheckpoint(*number);
       if (loaded.ok()) {
+        first_failure.IgnoreError("it was reported");
         SILTFS_RETURN_IF_ERROR(ReplayLog(*number));
         return Finish();
       }
@@ -83,6 +84,7 @@ class Restore {
       Report(loaded.ToString() + "; an older checkpoint is used");
       if (first_failure.ok()) first_failure = std::move(loaded);
     }
+    first_failure.IgnoreError("returned below, unless the checkpoints have changed");
     SILTFS_ASSIGN_OR_RETURN(const LogEnd end, End());
     return end.next == state_.end.next ? first_failure : Moved();
   }

@@ -68,8 +68,9 @@ Status SegmentRestore::RestoreOne(SegmentId id, const SegmentRecord& record) {
   const auto content = contents_.find(id);
   const bool has_object = content != contents_.end();
   if (record.sealed && has_object) return CheckObject(content->second, record);
-  Status restored(StatusCode::kNotFound, "the bucket has no bytes of the segment");
-  if (tails_.contains(id)) restored = FromTails(id, record.length);
+  Status restored = tails_.contains(id)
+                        ? FromTails(id, record.length)
+                        : Status(StatusCode::kNotFound, "the bucket has no bytes of the segment");
   const bool lacking = restored.Is(StatusCode::kNotFound) || restored.Is(StatusCode::kCorruption);
   if (lacking && has_object && content->second.size >= record.length)
     restored = FromObject(content->second, record.length);
