@@ -16,6 +16,7 @@
 #include "fs/records/garbage_record.h"
 #include "fs/records/hidden_range.h"
 #include "fs/records/last_scrub_record.h"
+#include "fs/records/position_record.h"
 #include "fs/records/savings_history.h"
 #include "fs/records/schema.h"
 #include "fs/records/scrub_history.h"
@@ -29,12 +30,12 @@ namespace siltfs {
 namespace {
 
 constexpr std::array kTables = {
-    Table::kCommitNumber,    Table::kDirectoryEntry, Table::kCollisions, Table::kInode,
-    Table::kDirectoryCookie, Table::kOverlay,        Table::kIdRanges,   Table::kSegment,
-    Table::kCounters,        Table::kOrphan,         Table::kXattr,      Table::kReplacement,
-    Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,     Table::kScrub,
-    Table::kSecondary,       Table::kHidden,         Table::kSnapshot,   Table::kVersion,
-    Table::kVersionList,     Table::kLineage,        Table::kLastScrub,  Table::kSavingsHistory,
+    Table::kCommitNumber,    Table::kDirectoryEntry, Table::kCollisions,    Table::kInode,
+    Table::kDirectoryCookie, Table::kOverlay,        Table::kIdRanges,      Table::kSegment,
+    Table::kCounters,        Table::kOrphan,         Table::kXattr,         Table::kReplacement,
+    Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,        Table::kScrub,
+    Table::kSecondary,       Table::kHidden,         Table::kSnapshot,      Table::kVersion,
+    Table::kVersionList,     Table::kLineage,        Table::kLastScrub,     Table::kSavingsHistory,
     Table::kScrubHistory,    Table::kQuota,          Table::kBucketPosition};
 
 bool IsSingleKey(Table table) {
@@ -94,6 +95,8 @@ class RecordReader {
     SILTFS_RETURN_IF_ERROR(
         ReadOptional<SavingsHistory>(kSavingsHistoryKey, "the history of sizes"));
     SILTFS_RETURN_IF_ERROR(ReadOptional<ScrubHistory>(kScrubHistoryKey, "the history of scrubs"));
+    SILTFS_RETURN_IF_ERROR(
+        ReadOptional<PositionRecord>(kBucketPositionKey, "the record of the bucket's position"));
     SILTFS_RETURN_IF_ERROR(ReadHidden());
     SILTFS_RETURN_IF_ERROR(ReadSegments());
     SILTFS_RETURN_IF_ERROR(ReadReplacements());

@@ -15,7 +15,7 @@ struct Superblock;
 // Where a store's metadata is.
 KvStoreOptions MetadataOptionsOf(const std::string& store, KvStoreOptions::Mode mode);
 
-// Whether the record stays that says which commits a bucket has (fs/shipping/position_record.h). A
+// Whether the record stays that says which commits a bucket has (fs/records/position_record.h). A
 // caller that writes without the layer of fs/shipping must not keep it: the next open with the
 // bucket then puts the whole metadata there.
 enum class BucketPosition : uint8_t { kForget, kKeep };

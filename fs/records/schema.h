@@ -44,7 +44,7 @@ enum class Table : char {
   kSnapshot = 'm',         // snapshot number: snapshot_record.h; see kNextSnapshotKey
   kLineage = 'l',          // number of a lineage: lineage.h
   kVersion = 'y',          // a key, and a snapshot's number: fs/versions/version_key.h
-  kBucketPosition = 'B',   // fs/shipping/position_record.h
+  kBucketPosition = 'B',   // fs/records/position_record.h
   kVersionList = 'z',      // versions by snapshot: fs/versions/version_key.h
 };
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "fs/records/position_record.h"
 #include "fs/records/schema.h"
 #include "fs/shipping/log_object.h"
-#include "fs/shipping/position_record.h"
 
 namespace siltfs {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "fs/records/position_record.h"
 #include "fs/records/schema.h"
-#include "fs/shipping/position_record.h"
 #include "store/base/thread_annotations.h"
 
 namespace siltfs {

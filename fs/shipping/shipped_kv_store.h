@@ -1,7 +1,7 @@
 // A key-value store whose writes are shipped to a bucket.
 //
-// Each Write gets the next sequence, which the Write itself stores (position_record.h). A Write is
-// locally durable first, and then waits for the bucket in memory (shipper.h). With
+// Each Write gets the next sequence, which the Write itself stores (fs/records/position_record.h).
+// A Write is locally durable first, and then waits for the bucket in memory (shipper.h). With
 // ShippingOptions::wait_for_bucket it returns only when the bucket has it: writes of other callers
 // meanwhile share the next log object. When another writer has taken over, writes fail with
 // kReadOnly.

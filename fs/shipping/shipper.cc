@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "fs/shipping/position_record.h"
+#include "fs/records/position_record.h"
 
 namespace siltfs {
 namespace {

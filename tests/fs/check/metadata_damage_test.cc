@@ -7,6 +7,7 @@
 #include "fs/open/store_layout.h"
 #include "fs/records/directory_entry.h"
 #include "fs/records/overlay_extent.h"
+#include "fs/records/position_record.h"
 #include "fs/records/schema.h"
 #include "fs/records/segment_record.h"
 #include "fs/rocksdb/rocksdb_store.h"
@@ -321,6 +322,12 @@ TEST_CASE("the store's own records are compared") {
   SECTION("a key of no table") {
     store.Put("Quagga", "");
     RequireOne(store.Check(), "metadata-key");
+  }
+  SECTION("the position of a bucket") {
+    store.Put("B", PositionRecord{7, 1}.Encode());
+    CHECK(store.Check().findings.empty());
+    store.Put("B", "short");
+    RequireOne(store.Check(), "metadata-records");
   }
   SECTION("a second key in a table of a single key") {
     store.Put("cc", "");

@@ -1,4 +1,4 @@
-#include "fs/shipping/position_record.h"
+#include "fs/records/position_record.h"
 
 #include "fs/records/schema.h"
 #include "store/base/coding.h"
