@@ -5,22 +5,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "fs/shipping/object_keys.h"
+
 namespace siltfs {
-namespace {
-
-constexpr size_t kLogPage = 1000;
-
-}  // namespace
-
 Result<LogEnd> ReadLogEnd(ObjectStore& objects) {
   uint64_t newest = 0;
-  std::string after;
-  for (ObjectPage page{.objects = {}, .more = true}; page.more;) {
-    SILTFS_ASSIGN_OR_RETURN(page, objects.List(std::string(kLogPrefix), after, kLogPage));
-    if (page.objects.empty()) break;
-    for (const ObjectInfo& info : page.objects) newest = std::max(newest, ParseLogKey(info.key));
-    after = page.objects.back().key;
-  }
+  SILTFS_RETURN_IF_ERROR(
+      ForEachObject(objects, std::string(kLogPrefix), [&](const ObjectInfo& info) {
+        newest = std::max(newest, ParseLogKey(info.key));
+        return Status::Ok();
+      }));
   if (newest == 0) return LogEnd{};
   LogEnd end;
   end.next = newest + 1;

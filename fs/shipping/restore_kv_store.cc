@@ -10,11 +10,11 @@
 #include "fs/records/position_record.h"
 #include "fs/records/schema.h"
 #include "fs/shipping/log_object.h"
+#include "fs/shipping/object_keys.h"
 
 namespace siltfs {
 namespace {
 
-constexpr size_t kPage = 1000;
 constexpr size_t kWriteBytes = 1u << 20;
 // If a writer removes objects while they are read, the restore begins again.
 constexpr int kMostAttempts = 5;
@@ -45,15 +45,10 @@ class BatchedWrites {
 Result<std::vector<uint64_t>> Numbers(ObjectStore& objects, std::string_view prefix,
                                       uint64_t (*parse)(std::string_view)) {
   std::vector<uint64_t> numbers;
-  std::string after;
-  for (ObjectPage page{.objects = {}, .more = true}; page.more;) {
-    SILTFS_ASSIGN_OR_RETURN(page, objects.List(std::string(prefix), after, kPage));
-    if (page.objects.empty()) break;
-    for (const ObjectInfo& info : page.objects) {
-      if (const uint64_t number = parse(info.key); number > 0) numbers.push_back(number);
-    }
-    after = page.objects.back().key;
-  }
+  SILTFS_RETURN_IF_ERROR(ForEachObject(objects, std::string(prefix), [&](const ObjectInfo& info) {
+    if (const uint64_t number = parse(info.key); number > 0) numbers.push_back(number);
+    return Status::Ok();
+  }));
   return numbers;
 }
 

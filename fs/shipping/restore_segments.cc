@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fs/segments/segment_tables.h"
+#include "fs/shipping/object_keys.h"
 #include "fs/shipping/segment_tails.h"
 #include "store/bucket/bucket_names.h"
 #include "store/bucket/segment_object.h"
@@ -15,27 +16,15 @@
 namespace siltfs {
 namespace {
 
-constexpr size_t kSegmentsPage = 1000;
 constexpr unsigned kEpochShift = 32;  // bucket_options.h
 constexpr uint64_t kMostTailObject = 64u << 20;
-
-Status ForEachObject(ObjectStore& objects, const std::string& prefix,
-                     const std::function<void(const ObjectInfo&)>& visit) {
-  std::string after;
-  for (ObjectPage page{.objects = {}, .more = true}; page.more;) {
-    SILTFS_ASSIGN_OR_RETURN(page, objects.List(prefix, after, kSegmentsPage));
-    if (page.objects.empty()) break;
-    after = page.objects.back().key;
-    for (const ObjectInfo& info : page.objects) visit(info);
-  }
-  return Status::Ok();
-}
 
 }  // namespace
 
 Status SegmentRestore::ListTails() {
   return ForEachObject(objects_, TailPrefix(state_.data_epoch), [this](const ObjectInfo& info) {
     if (const auto name = ParseTailKey(info.key)) tails_[name->segment].push_back(name->offset);
+    return Status::Ok();
   });
 }
 
@@ -43,9 +32,10 @@ Status SegmentRestore::ListObjects() {
   return ForEachObject(objects_, std::string(kSegmentKeyPrefix), [this](const ObjectInfo& info) {
     const auto id = ParseSegmentObjectKey(info.key);
     const auto size = SegmentBytes(info.size);
-    if (!id || !size) return;
+    if (!id || !size) return Status::Ok();
     SegmentContent& newest = contents_[id->segment];
     if (newest.id.generation <= id->generation) newest = {*id, *size};
+    return Status::Ok();
   });
 }
 

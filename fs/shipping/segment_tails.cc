@@ -11,6 +11,7 @@
 
 #include "fs/records/schema.h"
 #include "fs/records/segment_record.h"
+#include "fs/shipping/object_keys.h"
 #include "store/base/checksum.h"
 #include "store/base/coding.h"
 #include "store/env/files.h"
@@ -19,7 +20,6 @@
 namespace siltfs {
 namespace {
 
-constexpr size_t kTailPage = 1000;
 constexpr uint64_t kMostTailBytes = 8u << 20;
 constexpr size_t kTailChecksumBytes = 8;
 
@@ -176,17 +176,9 @@ Status SegmentTails::AwaitUploads() {
 }
 
 Status SegmentTails::RemoveBelow(const std::string& prefix, const std::string& end) {
-  std::string after;
-  for (ObjectPage page{.objects = {}, .more = true}; page.more;) {
-    SILTFS_ASSIGN_OR_RETURN(page, objects_.List(prefix, after, kTailPage));
-    if (page.objects.empty()) break;
-    after = page.objects.back().key;
-    for (const ObjectInfo& info : page.objects) {
-      if (!end.empty() && info.key >= end) return Status::Ok();
-      SILTFS_RETURN_IF_ERROR(objects_.Remove(info.key));
-    }
-  }
-  return Status::Ok();
+  return ForEachObject(objects_, prefix, [&](const ObjectInfo& info) {
+    return end.empty() || info.key < end ? objects_.Remove(info.key) : Status::Ok();
+  });
 }
 
 void SegmentTails::Shipped(uint64_t /*sequence*/) {

@@ -3,33 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "fs/records/position_record.h"
+#include "fs/shipping/object_keys.h"
 
 namespace siltfs {
 namespace {
 
 constexpr std::chrono::milliseconds kFirstPause(200);
 constexpr std::chrono::seconds kLongestPause(10);
-constexpr size_t kKeysPage = 1000;
 constexpr uint64_t kCheckpointShare = 4;  // of the last checkpoint, in log bytes
 
 int64_t Steady() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
-
-// Calls `visit` with the key of each object below this prefix, in order.
-Status ForEachKey(ObjectStore& objects, const std::string& prefix,
-                  const std::function<Status(const std::string& key)>& visit) {
-  std::string after;
-  for (ObjectPage page{.objects = {}, .more = true}; page.more;) {
-    SILTFS_ASSIGN_OR_RETURN(page, objects.List(prefix, after, kKeysPage));
-    if (page.objects.empty()) break;
-    after = page.objects.back().key;
-    for (const ObjectInfo& info : page.objects) SILTFS_RETURN_IF_ERROR(visit(info.key));
-  }
-  return Status::Ok();
-}
 
 }  // namespace
 
@@ -82,8 +68,9 @@ Status Shipper::Begin(uint64_t newest, uint32_t epoch) {
 Status Shipper::LoadManifests() {
   std::vector<uint64_t> numbers;
   SILTFS_RETURN_IF_ERROR(
-      ForEachKey(objects_, std::string(kManifestPrefix), [&](const std::string& key) {
-        if (const uint64_t number = ParseManifestKey(key); number > 0) numbers.push_back(number);
+      ForEachObject(objects_, std::string(kManifestPrefix), [&](const ObjectInfo& info) {
+        if (const uint64_t number = ParseManifestKey(info.key); number > 0)
+          numbers.push_back(number);
         return Status::Ok();
       }));
   std::vector<Manifest> valid;
@@ -420,39 +407,6 @@ void Shipper::Fence(const Status& cause) {
     changed_.NotifyAll();
   }
   if (options_.fenced) options_.fenced(cause);
-}
-
-// --- What is no longer needed.
-
-void Shipper::RemoveOld() {
-  if (older_manifest_.number == 0) return;
-  Status removed =
-      RemoveBelow(std::string(kManifestPrefix), older_manifest_.number, &ParseManifestKey);
-  if (removed.ok()) removed = RemoveParts();
-  if (removed.ok())
-    removed = RemoveBelow(std::string(kLogPrefix), older_manifest_.number, &ParseLogKey);
-  removed.IgnoreError("the next checkpoint removes what is left");
-}
-
-// Removes in ascending order (bucket_log.h).
-Status Shipper::RemoveBelow(const std::string& prefix, uint64_t number,
-                            uint64_t (*parse)(std::string_view)) {
-  return ForEachKey(objects_, prefix, [&](const std::string& key) {
-    const uint64_t its = parse(key);
-    return its > 0 && its < number ? objects_.Remove(key) : Status::Ok();
-  });
-}
-
-Status Shipper::RemoveParts() {
-  std::set<std::string> needed;
-  for (const Manifest* manifest : {&newest_manifest_, &older_manifest_}) {
-    for (const CheckpointPart& part : manifest->parts) needed.insert(PartKey(part));
-  }
-  // Parts of later epochs sort behind those of this one.
-  const std::string end = PartKey({log_.epoch() + 1, {}, 0});
-  return ForEachKey(objects_, std::string(kPartPrefix), [&](const std::string& key) {
-    return key < end && !needed.contains(key) ? objects_.Remove(key) : Status::Ok();
-  });
 }
 
 }  // namespace siltfs
