@@ -184,7 +184,9 @@ TEST_CASE("store in a bucket: segments that are ahead of the log in the bucket d
     objects.FailCall({.call = ObjectCall::kPut, .permanent = true, .key_part = "log/"});
     for (uint64_t i = 0; i < 3 + seed % 4 * 8; ++i) {
       REQUIRE_OK(history.Step(*site.fs));
-      CHECK(!site.Ship().ok());
+      // The first object that fails has several commits. Then the tails have blocks that name
+      // commits which the bucket does not have.
+      if (i >= 2) CHECK(!site.Ship().ok());
       if (maintain) Maintain(*site.fs, i % 5).IgnoreError("they wait for the bucket");
       // The upload threads do not wait for the log.
       site.session->bucket()->RunBackground().IgnoreError("it may have nothing to do");
