@@ -59,6 +59,8 @@ Status SetField(std::string_view name, std::string_view value, BucketConfig& con
 
 }  // namespace
 
+bool NamesBucket(std::string_view text) { return LooksLikeBucketUrl(text); }
+
 Status ValidateBucketConfig(const BucketConfig& config) {
   for (const Field& field : kFields) {
     if (HasLineEnd(config.*field.value)) {

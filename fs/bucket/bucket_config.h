@@ -32,6 +32,9 @@ struct BucketConfig {
   bool operator==(const BucketConfig&) const = default;
 };
 
+// Whether a user means a bucket and not a directory: the text begins with "s3://".
+bool NamesBucket(std::string_view text);
+
 // kInvalidArgument with one sentence if no bucket can be reached with these values.
 Status ValidateBucketConfig(const BucketConfig& config);
 

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "fs/open/store_layout.h"
+#include "fs/shipping/bucket_log.h"
+#include "store/env/files.h"
+#include "store/env/process.h"
 #include "store/object/object_store_probe.h"
 #include "store/s3/s3_object_store.h"
 #include "store/superblock/superblock.h"
@@ -19,6 +23,8 @@ constexpr const char* kOwnerKey = "siltfs";
 constexpr const char* kProbeKey = "siltfs-probe";
 constexpr std::string_view kOwnerText = "siltfs store ";
 constexpr size_t kMostOwnerBytes = 4096;
+// With sync=local, an unmount does not wait for a bucket that is slow or silent.
+constexpr std::chrono::seconds kPatienceAtClose{10};
 
 std::string OwnerText(const StoreUuid& uuid) {
   return fmt::format("{}{}\n", kOwnerText, uuid.ToText());
@@ -58,6 +64,32 @@ Status CheckOwner(ObjectStore& objects, const StoreUuid& uuid) {
                          "of the store names the right bucket",
                          owner->ToText(), uuid.ToText()))
       .At(objects.name());
+}
+
+// The id of this copy of the store. A copy that is restored from the bucket gets another one.
+Result<std::array<uint8_t, 16>> WriterOf(Env& env, const std::string& store) {
+  const std::string path = BucketWriterPath(store);
+  std::array<uint8_t, 16> id{};
+  const auto file = env.OpenFile(path, {.mode = OpenMode::kRead});
+  if (file.ok()) {
+    SILTFS_RETURN_IF_ERROR(ReadExactly(**file, 0, id));
+    return id;
+  }
+  if (!file.status().Is(StatusCode::kNotFound)) return file.status();
+  SILTFS_RETURN_IF_ERROR(env.FillRandom(id));
+  SILTFS_RETURN_IF_ERROR(ReplaceFile(env, path, id));
+  return id;
+}
+
+// kInUse while another writer may be alive.
+Status CheckLease(Env& env, const LogEnd& end, const WriterIdentity& own) {
+  const int64_t left_ns = end.lease_end_ns - env.NowNanoseconds();
+  if (end.epoch == 0 || end.writer.id == own.id || left_ns <= 0) return Status::Ok();
+  return {
+      StatusCode::kInUse,
+      fmt::format("the store is mounted on \"{}\", as far as the bucket tells; unmount it there, "
+                  "or wait {} seconds, or use --take-over if that machine is lost",
+                  end.writer.host, left_ns / 1'000'000'000 + 1)};
 }
 
 BucketOptions SegmentOptions(const std::string& store, const BucketConfig& config,
@@ -110,24 +142,22 @@ Status ClaimBucket(ObjectStore& objects, const StoreUuid& uuid) {
 
 Status ReleaseBucket(ObjectStore& objects) { return objects.Remove(kOwnerKey); }
 
-StoreBucket::StoreBucket(std::unique_ptr<ObjectStore> objects, Env& env, const std::string& store,
-                         BucketOptions options, std::function<bool()> interrupted)
-    : store_(store), objects_(std::move(objects)), segments_(env, *objects_, std::move(options)) {
-  if (!interrupted) return;
-  poll_.emplace(std::move(interrupted), [this] {
-    was_interrupted_ = true;
-    Interrupt();
-  });
-}
-
 StoreBucket::~StoreBucket() {
   poll_.reset();
   Interrupt();
 }
 
 void StoreBucket::Interrupt() {
-  segments_.Interrupt();
+  if (session_) session_->Interrupt();
+  if (segments_) segments_->Interrupt();
   objects_->Interrupt();
+}
+
+SegmentStore& StoreBucket::segments() { return session_ ? session_->segments() : *segments_; }
+
+std::function<Result<std::unique_ptr<KvStore>>(std::unique_ptr<KvStore>)> StoreBucket::Layer() {
+  if (!session_) return {};
+  return [this](std::unique_ptr<KvStore> kv) { return session_->Layer(std::move(kv)); };
 }
 
 Status StoreBucket::EndOpening(Status outcome) {
@@ -152,15 +182,61 @@ Result<std::unique_ptr<StoreBucket>> StoreBucket::OpenOver(std::unique_ptr<Objec
                                                            const StoreBucketOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(const SuperblockState state,
                           ReadSuperblock(env, store, StoreAccess::kReadOnly));
-  std::unique_ptr<StoreBucket> bucket(new StoreBucket(
-      std::move(objects), env, store, SegmentOptions(store, config, options), options.interrupted));
-  Status owned = CheckOwner(*bucket->objects_, state.superblock.uuid);
-  if (!owned.ok()) return bucket->EndOpening(std::move(owned));
+  std::unique_ptr<StoreBucket> bucket(new StoreBucket(std::move(objects), store));
+  if (options.interrupted) {
+    bucket->poll_.emplace(options.interrupted, [raw = bucket.get()] {
+      raw->was_interrupted_ = true;
+      raw->objects_->Interrupt();
+    });
+  }
+  Status opened = bucket->Connect(env, state.superblock.uuid, config, options);
+  if (!opened.ok()) return bucket->EndOpening(std::move(opened));
   return bucket;
 }
 
+Status StoreBucket::Connect(Env& env, const StoreUuid& uuid, const BucketConfig& config,
+                            const StoreBucketOptions& options) {
+  SILTFS_RETURN_IF_ERROR(CheckOwner(*objects_, uuid));
+  BucketOptions segments = SegmentOptions(store_, config, options);
+  SILTFS_ASSIGN_OR_RETURN(const LogEnd end, ReadLogEnd(*objects_));
+  if (!options.ships) {
+    // Segments that a repair writes must win over those of the log's last writer.
+    segments.epoch = end.epoch;
+    segments_ = std::make_unique<BucketSegmentStore>(env, *objects_, std::move(segments));
+    return Status::Ok();
+  }
+  BucketSessionOptions session;
+  session.store = store_;
+  session.bucket = std::move(segments);
+  SILTFS_ASSIGN_OR_RETURN(session.shipping.writer.id, WriterOf(env, store_));
+  session.shipping.writer.host = HostName();
+  if (!options.take_over) SILTFS_RETURN_IF_ERROR(CheckLease(env, end, session.shipping.writer));
+  session.shipping.wait_for_bucket = options.wait_for_bucket;
+  if (!options.wait_for_bucket) session.shipping.close_timeout = kPatienceAtClose;
+  session.shipping.fenced = options.fenced;
+  session_ = std::make_unique<BucketSession>(env, *objects_, std::move(session));
+  return Status::Ok();
+}
+
 StoreBucketStats StoreBucket::Stats() const {
-  return {objects_->name(), objects_->Counters(), segments_.GetStatus()};
+  StoreBucketStats stats;
+  stats.address = objects_->name();
+  stats.requests = objects_->Counters();
+  if (session_) stats.lag = session_->lag();
+  const BucketSegmentStore* const segments = session_ ? session_->bucket() : segments_.get();
+  if (segments != nullptr) stats.segments = segments->GetStatus();
+  return stats;
+}
+
+Result<RestoredState> RestoreFromBucket(Env& env, const std::string& store,
+                                        const BucketConfig& config) {
+  SILTFS_ASSIGN_OR_RETURN(const auto objects, OpenObjects(env, config));
+  SILTFS_ASSIGN_OR_RETURN(
+      RestoredState state,
+      RestoreStore(env, *objects,
+                   {.store = store, .bucket_directory = BucketCachePath(store), .restore = {}}));
+  SILTFS_RETURN_IF_ERROR(WriteBucketConfig(env, store, config));
+  return state;
 }
 
 }  // namespace siltfs

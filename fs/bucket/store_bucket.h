@@ -2,6 +2,7 @@
 //
 //   STORE/bucket          which bucket it is                 (bucket_config.h)
 //   STORE/bucket.cache    local files of sealed segments     (store/bucket)
+//   STORE/bucket.writer   the random id of this copy of the store, as a writer of the log
 //   PREFIX/siltfs         an object with the UUID of the store, which owns the prefix
 //
 // A prefix belongs to one store. mkfs claims it, by putting the object with the UUID if no object
@@ -21,6 +22,9 @@
 
 #include "fs/bucket/bucket_config.h"
 #include "fs/bucket/interruption_poll.h"
+#include "fs/kv/kv_store.h"
+#include "fs/shipping/bucket_session.h"
+#include "fs/shipping/restore_store.h"
 #include "store/bucket/bucket_segment_store.h"
 #include "store/object/object_store.h"
 #include "store/segment/store_uuid.h"
@@ -30,6 +34,15 @@ namespace siltfs {
 struct StoreBucketOptions {
   // How long a read repeats its requests while the bucket fails.
   std::chrono::nanoseconds bucket_timeout = std::chrono::minutes(2);
+  // Whether the store is opened for writing: then its commits are shipped to the bucket, and the
+  // options of FileSystem must have Layer(). Otherwise only its segments are read.
+  bool ships = false;
+  // sync=bucket: a commit is durable when the bucket has it.
+  bool wait_for_bucket = false;
+  // Begins to ship although another machine's lease has not ended.
+  bool take_over = false;
+  // Called once, from any thread, when another machine has taken over. May be empty.
+  std::function<void(const Status&)> fenced = {};
   // May be empty. Polled by a thread until EndOpening. When it returns true, requests end at once.
   std::function<bool()> interrupted = {};
 };
@@ -38,14 +51,15 @@ struct StoreBucketStats {
   std::string address;
   ObjectStoreCounters requests;
   BucketStatus segments;
+  std::optional<BucketLag> lag;  // of the commits, if they are shipped
 };
 
 class StoreBucket {
  public:
   // Opens the bucket of the store; null if its segments are in its directory. kNotFound if the
   // bucket or the object with the UUID is missing; kInvalidArgument if the prefix belongs to
-  // another store; kIoError if the bucket does not answer; those of S3ObjectStore::Open and
-  // ReadSuperblock.
+  // another store; kInUse if another machine ships to it; kIoError if the bucket does not answer;
+  // those of S3ObjectStore::Open and ReadSuperblock.
   static Result<std::unique_ptr<StoreBucket>> Open(Env& env, const std::string& store,
                                                    const StoreBucketOptions& options);
   // The same over objects that are given, for tests.
@@ -55,21 +69,27 @@ class StoreBucket {
                                                        const StoreBucketOptions& options);
   ~StoreBucket();
 
-  SegmentStore& segments() { return segments_; }
+  SegmentStore& segments();
+  // FileSystemOptions::metadata_layer; empty unless the commits are shipped.
+  std::function<Result<std::unique_ptr<KvStore>>(std::unique_ptr<KvStore>)> Layer();
   // The store is open, or its opening has failed. Returns what a failure means: kInterrupted if
   // StoreBucketOptions::interrupted has ended requests, else `outcome`.
   Status EndOpening(Status outcome);
   StoreBucketStats Stats() const;
 
  private:
-  StoreBucket(std::unique_ptr<ObjectStore> objects, Env& env, const std::string& store,
-              BucketOptions options, std::function<bool()> interrupted);
+  StoreBucket(std::unique_ptr<ObjectStore> objects, const std::string& store)
+      : store_(store), objects_(std::move(objects)) {}
 
+  Status Connect(Env& env, const StoreUuid& uuid, const BucketConfig& config,
+                 const StoreBucketOptions& options);
   void Interrupt();
 
   const std::string store_;
   const std::unique_ptr<ObjectStore> objects_;
-  BucketSegmentStore segments_;
+  // One of them.
+  std::unique_ptr<BucketSegmentStore> segments_;
+  std::unique_ptr<BucketSession> session_;
   // Polls while the store is opened.
   std::atomic<bool> was_interrupted_ = false;
   std::optional<InterruptionPoll> poll_;
@@ -81,6 +101,12 @@ inline constexpr std::chrono::seconds kRequestDeadline{60};
 // Sends nothing yet. kInvalidArgument; kAccessDenied without usable credentials.
 Result<std::unique_ptr<ObjectStore>> OpenObjects(
     Env& env, const BucketConfig& config, std::chrono::nanoseconds deadline = kRequestDeadline);
+
+// Makes the store again in a directory that has nothing of it, from the commits and segments in its
+// bucket. The first mount recovers it, and rebuilds the index. Errors: those of RestoreStore, and
+// kNotFound if the bucket has no commits.
+Result<RestoredState> RestoreFromBucket(Env& env, const std::string& store,
+                                        const BucketConfig& config);
 
 // Claims the prefix for a new store. kAlreadyExists if an object has the prefix, kNotFound if there
 // is no such bucket, kUnsupported if the service ignores conditions. Nothing was changed then.

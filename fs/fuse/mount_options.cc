@@ -45,9 +45,9 @@ constexpr std::array<std::string_view, 5> kIgnoredPrefixes = {"x-", "X-",
                                                               "comment=", "user=", "uhelper="};
 
 // Options with a value that siltfs acts on, and those without.
-constexpr std::array<std::string_view, 13> kValues = {
-    "index_memory", "index_merge_rate", "bucket_timeout", "commit", "log", "max_read", "io_uring",
-    "snapdir",      "snapshot",         "search",         "uid",    "gid", "umask"};
+constexpr std::array<std::string_view, 14> kValues = {
+    "index_memory", "index_merge_rate", "bucket_timeout", "sync",   "commit", "log", "max_read",
+    "io_uring",     "snapdir",          "snapshot",       "search", "uid",    "gid", "umask"};
 constexpr std::array<std::string_view, 8> kSwitches = {
     "ro", "rw", "allow_other", "allow_root", "noxattr", "nogc", "index_sync", "debug"};
 
@@ -233,6 +233,12 @@ class Parser {
     } else if (option.name == "bucket_timeout") {
       SILTFS_ASSIGN_OR_RETURN(const uint64_t seconds, ParseNumber(option, 1, 86400));
       options_.bucket_timeout = std::chrono::seconds(seconds);
+    } else if (option.name == "sync") {
+      if (*option.value != "local" && *option.value != "bucket") {
+        return Wrong(fmt::format("mount option \"sync\": \"{}\" is neither local nor bucket",
+                                 *option.value));
+      }
+      options_.sync_bucket = *option.value == "bucket";
     } else if (option.name == "max_read") {
       SILTFS_ASSIGN_OR_RETURN(const uint64_t bytes, ParseNumber(option, 4096, uint64_t{1} << 30));
       options_.max_read = static_cast<uint32_t>(bytes);

@@ -39,6 +39,7 @@ struct MountOptions {
   uint64_t index_merge_rate = 0;         // bytes per second that the index rewrites; 0: no limit
   std::optional<std::chrono::seconds> commit_interval;
   std::optional<std::chrono::seconds> bucket_timeout;  // of reads, while the bucket fails
+  bool sync_bucket = false;                            // what is durable is in the bucket
   std::optional<std::string> log_file;                 // path; without a value: the system log
   std::optional<uint32_t> max_read;                    // most bytes of a READ request
   IoUringUse io_uring = IoUringUse::kAuto;

@@ -47,6 +47,10 @@ inline std::string BucketConfigPath(const std::string& store) { return JoinPath(
 inline std::string BucketCachePath(const std::string& store) {
   return JoinPath(store, "bucket.cache");
 }
+// The random id of this copy of the store, as a writer of the bucket's log (fs/bucket).
+inline std::string BucketWriterPath(const std::string& store) {
+  return JoinPath(store, "bucket.writer");
+}
 
 // Disk space kept in reserve for a full disk (store/env/space_reserve.h).
 inline std::string ReservePath(const std::string& store) { return JoinPath(store, "reserve"); }

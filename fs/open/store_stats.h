@@ -9,6 +9,8 @@
 
 namespace siltfs {
 
+class SegmentStore;  // store/segment/segment_store.h
+
 // kNotFound if there is no store, kInUse if it is mounted. kNeedsNewer and kCorruption as when
 // opening the store. After a crash, files and logical bytes do not count uncommitted changes.
 Result<FileSystemStats> ReadStoreStats(Env& env, const std::string& store,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <string>
@@ -200,6 +201,12 @@ void WaitForProcessEnd(int64_t pid, std::chrono::milliseconds timeout) {
   if (!process.valid()) return;
   pollfd polled = {.fd = process.get(), .events = POLLIN, .revents = 0};
   RetryInterrupted([&] { return poll(&polled, 1, static_cast<int>(timeout.count())); });
+}
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "";
+  return name.data();
 }
 
 }  // namespace siltfs

@@ -81,4 +81,7 @@ std::vector<std::string> ArgumentsOfProcess(int64_t pid);
 // Returns when process `pid` has ended (at once if it does not exist), or after `timeout`.
 void WaitForProcessEnd(int64_t pid, std::chrono::milliseconds timeout);
 
+// The name of this machine, for messages to users of other machines; empty if it is not known.
+std::string HostName();
+
 }  // namespace siltfs

@@ -11,21 +11,11 @@ server=$2
 # shellcheck source=tests/posix/store_fixture.sh
 source "$(dirname "$0")/store_fixture.sh"
 
-export AWS_ACCESS_KEY_ID=test-key AWS_SECRET_ACCESS_KEY=test-secret
 options="log=$work/log,bucket_timeout=2"
 
 step "a service"
-start_service() { # [PORT]
-  coproc service { exec python3 "$server" --port "${1:-0}"; }
-  read -r ready <&"${service[0]}"
-  port=$(sed 's/[^0-9]//g' <<<"$ready")
-}
-control() {
-  echo "$1" >&"${service[1]}"
-  read -r answer <&"${service[0]}"
-}
-start_service
-endpoint=http://127.0.0.1:$port
+# shellcheck source=tests/posix/s3_service.sh
+source "$(dirname "$0")/s3_service.sh"
 mkfs() { "$siltfs" mkfs "$@" --endpoint "$endpoint"; }
 refused() { # WORDS COMMAND...
   local words=$1 code=0
@@ -34,9 +24,6 @@ refused() { # WORDS COMMAND...
   ((code != 0)) || fail "not refused: $*"
   grep -q -- "$words" "$work/out" || fail "$* does not say \"$words\": $(cat "$work/out")"
   ! grep -q test-secret "$work/out" || fail "$* shows the secret"
-}
-bucket() { # KEY
-  "$siltfs" stat "$1" --json | jq -r ".bucket.$2"
 }
 mount_store() { "$siltfs" mount "$store" "$mnt" -o "$options"; }
 

@@ -22,7 +22,7 @@ FOLDERS = [
     "tools/siltfs", "tools/import", "tools/export", "tools/report", "fs/attach", "fs/bucket", "fs/check",
     "fs/clone", "fs/control", "fs/core", "fs/export", "fs/fuse", "fs/gc", "fs/import",
     "fs/interface", "fs/open", "fs/recompression", "fs/recovery", "fs/repair", "fs/replication",
-    "fs/rings", "fs/scrub", "fs/snapshots", "fs/space", "fs/stream", "fs/transfer", "fs/usage",
+    "fs/rings", "fs/scrub", "fs/shipping", "fs/snapshots", "fs/space", "fs/stream", "fs/transfer", "fs/usage",
     "store/bucket", "store/env", "store/object", "store/s3", "store/superblock",
 ]
 # The rows S0012 and S0013 are for all sentences of these codes.

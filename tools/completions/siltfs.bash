@@ -1,11 +1,11 @@
 # Completion of siltfs's command line for bash. Tested against --help.
 
-_siltfs_mount_options="ro rw allow_other allow_root noxattr uid= gid= umask= nogc index_memory= index_sync index_merge_rate= bucket_timeout= commit= log= max_read= snapdir= snapshot= io_uring= search= debug suid nosuid dev nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
+_siltfs_mount_options="ro rw allow_other allow_root noxattr uid= gid= umask= nogc index_memory= index_sync index_merge_rate= bucket_timeout= sync= commit= log= max_read= snapdir= snapshot= io_uring= search= debug suid nosuid dev nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
 
 _siltfs_options() {
   case $1 in
     mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --label --delta --index-engine --index-memory --index-option --expected-chunks --root-owner --bucket --endpoint --bucket-region --bucket-credentials --bucket-ca --cache --help ;;
-    mount) echo --foreground --options --part --quiet --help ;;
+    mount) echo --foreground --options --part --quiet --cache --endpoint --bucket-region --bucket-credentials --bucket-ca --take-over --help ;;
     mount.siltfs) echo --version --help ;;
     *.siltfs) echo --version "$(_siltfs_options "${1%.siltfs}")" ;;
     umount) echo --help ;;

@@ -384,6 +384,9 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   FileSystemOptions made = ToFileSystemOptions(options, log, watch);
   StoreBucketOptions how;
   if (options.mount.bucket_timeout) how.bucket_timeout = *options.mount.bucket_timeout;
+  how.wait_for_bucket = options.mount.sync_bucket;
+  how.take_over = options.take_over;
+  how.fenced = [log](const Status& why) { LogNotice(*log, why); };
   how.interrupted = [&signals] { return signals->Pending(); };
   SILTFS_ASSIGN_OR_RETURN(const auto bucket, OpenBucketOf(env, made, how));
   SILTFS_ASSIGN_OR_RETURN(std::unique_ptr<FileSystem> file_system, OpenWhenFree(options.store, [&] {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "fs/bucket/bucket_config.h"
 #include "fs/fuse/mount_options.h"
 #include "store/base/progress_meter.h"
 #include "store/base/status.h"
@@ -20,6 +21,8 @@ struct DaemonOptions {
   // Another process makes the mount and hands it over. This process may then lack the rights to
   // mount and unmount, and may have a mount namespace of its own.
   bool receives_mount = false;
+  bool take_over = false;  // of a bucket, from another machine whose lease has not ended
+  std::optional<BucketConfig> restore_from = {};  // the store is made from this bucket
   // With `receives_mount`: called once, when that process may begin.
   std::function<void()> on_waiting = {};
   // Called once, on a thread of the file system, when the mount answers. It returns false if the

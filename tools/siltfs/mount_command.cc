@@ -7,6 +7,7 @@
 #include "store/env/process.h"
 #include "tools/siltfs/command.h"
 #include "tools/siltfs/mount_store.h"
+#include "tools/siltfs/store_bucket_options.h"
 
 namespace siltfs {
 
@@ -17,6 +18,14 @@ std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundin
                  "/etc/siltfs/stores lists")
       ->required();
   app.add_option("MOUNTPOINT", request->mountpoint, "Directory to mount it on")->required();
+  app.add_option(
+         "--cache", request->directory,
+         "For a STORE that is s3://NAME/PREFIX: the directory of its local part, which is made "
+         "from the bucket if it is not there")
+      ->type_name("DIR");
+  AddServiceOptions(app, request->bucket);
+  app.add_flag("--take-over", request->take_over,
+               "Mount a store in a bucket although another machine seems to have it mounted");
   app.add_flag("-f,--foreground", request->foreground,
                "Stay in the foreground and log to standard error");
   app.add_option("--part", request->part,
@@ -48,6 +57,7 @@ std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundin
       "  index_merge_rate=SIZE most bytes per second that the index rewrites in the background\n"
       "  commit=SECONDS        longest time until changes are durable (5)\n"
       "  bucket_timeout=SECONDS how long a read waits for a bucket that fails (120)\n"
+      "  sync=local|bucket     whether fsync means the local disk or the bucket (local)\n"
       "  log=FILE              log to this file instead of to the system log\n"
       "  max_read=BYTES        largest read request\n"
       "  snapdir=MODE          the directory .snapshots of the root: \"hidden\" from listings, "
@@ -58,7 +68,10 @@ std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundin
       "  debug                 log every request\n"
       "Also suid and dev (only for the superuser; off by default), nosuid, nodev, noexec,\n"
       "noatime, sync, dirsync and context=..., as in mount(8).");
-  return [request, &surroundings] { return MountStore(*request, surroundings); };
+  return [request, &surroundings] {
+    if (NamesBucket(request->store)) request->bucket.bucket = request->store;
+    return MountStore(*request, surroundings);
+  };
 }
 
 std::function<int()> ConfigureMountHelper(CLI::App& app, Surroundings& surroundings) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "fs/bucket/store_bucket.h"
 #include "fs/fuse/mount_options.h"
 #include "fs/fuse/ring_transport.h"
 #include "fs/open/store_index.h"
@@ -26,6 +27,7 @@
 #include "tools/siltfs/remaining_mounts.h"
 #include "tools/siltfs/size_option.h"
 #include "tools/siltfs/small_disk.h"
+#include "tools/siltfs/store_bucket_options.h"
 #include "tools/siltfs/store_holder.h"
 #include "tools/siltfs/store_place.h"
 #include "tools/siltfs/store_search.h"
@@ -103,10 +105,19 @@ Status Explain(Status served, const DaemonOptions& options) {
                                "mount it with -o ro");
 }
 
+// Makes the store from its bucket. Threads that this starts would not be in a process that is
+// forked later, so the daemon's process calls it.
+Status Restore(const std::string& store, const BucketConfig& from) {
+  const auto env = NewPosixEnv({.links = SymbolicLinks::kRefuse, .anchor = {}});
+  SILTFS_RETURN_IF_ERROR(RestoreFromBucket(*env, store, from).status());
+  return KeepToOwner(store);
+}
+
 // Serves the store, with all paths anchored at the store's directory. So the daemon follows the
 // directory when it is moved, and does not write into another directory put in its place.
 Status Serve(const DaemonOptions& options) {
   PrepareForStore();
+  if (options.restore_from) SILTFS_RETURN_IF_ERROR(Restore(options.store, *options.restore_from));
   const auto env = NewPosixEnv({.links = SymbolicLinks::kRefuse, .anchor = options.store});
   return ExplainInterruption(Explain(ServeStore(*env, options), options),
                              "the store is sound, and the next mount begins the opening again");
@@ -272,8 +283,33 @@ std::string ExplainMountOption(const Status& wrong) {
 }
 
 // Returns the directory of the store, which the request may name by its UUID or label.
+// The directory of the store that is in a bucket. Sets `restore_from` if the store is to be made
+// there from the bucket.
+Result<std::string> StoreOfBucket(const MountRequest& request, Env& env,
+                                  std::optional<BucketConfig>& restore_from) {
+  if (!request.directory) {
+    return Status(StatusCode::kInvalidArgument,
+                  "a mount of a bucket needs --cache DIR, where the local part of the store is, or "
+                  "is to be made");
+  }
+  SILTFS_ASSIGN_OR_RETURN(std::string store, AbsolutePath(*request.directory));
+  SILTFS_ASSIGN_OR_RETURN(const auto known, ReadBucketConfig(env, store));
+  SILTFS_ASSIGN_OR_RETURN(BucketConfig config,
+                          ApplyBucketOptions(request.bucket, known.value_or(BucketConfig())));
+  if (!known) {
+    restore_from = std::move(config);
+    return store;
+  }
+  if (known->address == config.address) return store;
+  return Status(
+             StatusCode::kInvalidArgument,
+             fmt::format("has a store in {}; name another directory with --cache", known->address))
+      .At(store);
+}
+
 Result<std::string> FindStore(const MountRequest& request, const std::vector<std::string>& search,
-                              Env& env) {
+                              Env& env, std::optional<BucketConfig>& restore_from) {
+  if (NamesBucket(request.store)) return StoreOfBucket(request, env, restore_from);
   const auto tag = ParseStoreTag(request.store);
   if (!tag) return AbsolutePath(request.store);
   if (!search.empty()) return FindTaggedStore(env, *tag, search);
@@ -302,7 +338,8 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
   auto mount_options = ParseMountOptions(request.options);
   if (!mount_options.ok())
     return Fail(surroundings, ExitCode::kUsage, ExplainMountOption(mount_options.status()));
-  const auto store = FindStore(request, mount_options->search, surroundings.env);
+  std::optional<BucketConfig> restore_from;
+  const auto store = FindStore(request, mount_options->search, surroundings.env, restore_from);
   if (request.part == MountPart::kRemove)
     return RemoveMounts(store, *mount_options, request.mountpoint, surroundings);
   if (!store.ok()) return Fail(surroundings, store.status());
@@ -315,6 +352,8 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
                         .mount = std::move(*mount_options),
                         .quiet = request.quiet,
                         .receives_mount = request.part == MountPart::kServe,
+                        .take_over = request.take_over,
+                        .restore_from = std::move(restore_from),
                         .on_ready = {}};
   if (options.mount.log_file) {
     const auto log_file = AbsolutePath(*options.mount.log_file);

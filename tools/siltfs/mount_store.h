@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/siltfs/command.h"
+#include "tools/siltfs/store_bucket_options.h"
 
 namespace siltfs {
 
@@ -27,6 +29,10 @@ struct MountRequest {
   // A store that is named by a tag may be mounted on the mountpoint already.
   bool is_helper = false;
   MountPart part = MountPart::kAll;
+  // For a bucket in `store`: the directory in which the store is made again if it is not there.
+  BucketArguments bucket;
+  std::optional<std::string> directory;
+  bool take_over = false;
 };
 
 // Mounts the store. In the foreground it returns when the store is unmounted and closed. In the

@@ -16,11 +16,7 @@ Result<std::string> FilePath(const std::string& path) {
 
 }  // namespace
 
-void AddBucketOptions(CLI::App& app, BucketArguments& arguments) {
-  app.add_option("--bucket", arguments.bucket,
-                 "Keep the segments in this bucket of an S3-compatible service; the prefix belongs "
-                 "to this store alone")
-      ->type_name("s3://NAME/PREFIX");
+void AddServiceOptions(CLI::App& app, BucketArguments& arguments) {
   app.add_option("--endpoint", arguments.endpoint, "The service of the bucket (Amazon S3)")
       ->type_name("URL");
   app.add_option("--bucket-region", arguments.region,
@@ -32,6 +28,14 @@ void AddBucketOptions(CLI::App& app, BucketArguments& arguments) {
   app.add_option("--bucket-ca", arguments.ca_file,
                  "Certificates to trust for https (those of the system)")
       ->type_name("FILE");
+}
+
+void AddBucketOptions(CLI::App& app, BucketArguments& arguments) {
+  app.add_option("--bucket", arguments.bucket,
+                 "Keep the segments in this bucket of an S3-compatible service; the prefix belongs "
+                 "to this store alone")
+      ->type_name("s3://NAME/PREFIX");
+  AddServiceOptions(app, arguments);
   app.add_option("--cache", arguments.cache,
                  fmt::format("Most local bytes of segments that are in the bucket, or wait for it "
                              "({}G)",

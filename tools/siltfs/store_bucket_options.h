@@ -26,7 +26,9 @@ struct BucketArguments {
   }
 };
 
-// Declares the options. `arguments` must outlive `app`.
+// Declares those that say how the service is reached. `arguments` must outlive `app`.
+void AddServiceOptions(CLI::App& app, BucketArguments& arguments);
+// Declares all options. `arguments` must outlive `app`.
 void AddBucketOptions(CLI::App& app, BucketArguments& arguments);
 
 // `before`, with the values that are given in the place of its own.

@@ -17,10 +17,12 @@ inline constexpr uint64_t kBucketCapacityBytes = uint64_t{1} << 50;
 // Opens the bucket of options.store, and sets the options with which the store finds it. The result
 // must outlive the file system. Null, without a change of the options, if the store has no bucket.
 inline Result<std::unique_ptr<StoreBucket>> OpenBucketOf(Env& env, FileSystemOptions& options,
-                                                         const StoreBucketOptions& how = {}) {
+                                                         StoreBucketOptions how = {}) {
+  how.ships = !options.read_only;
   SILTFS_ASSIGN_OR_RETURN(auto bucket, StoreBucket::Open(env, options.store, how));
   if (bucket != nullptr) {
     options.segments = &bucket->segments();
+    options.metadata_layer = bucket->Layer();
     options.capacity_bytes = kBucketCapacityBytes;
   }
   return bucket;
