@@ -39,6 +39,7 @@ LEFT_OUT = {
         "a page has at least one object", "an object can have at most 5 GiB",
         "the range ends beyond the largest offset", "the segment is too large for an object",
         "the content does not wait for its upload",
+        "the log has grown", "zstd failed", "segment {} was put and is not uploaded",
         "the service describes the object in some answers only", "line ",
         # The class puts the rest of the sentence behind it.
         "the service ",

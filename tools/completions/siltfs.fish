@@ -37,7 +37,7 @@ function __siltfs_mount_options
     printf '%s\t%s\n' 'index_merge_rate=' 'most bytes per second that the index rewrites in the background'
     printf '%s\t%s\n' 'commit=' 'longest time until changes are durable (5)'
     printf '%s\t%s\n' 'bucket_timeout=' 'how long a read waits for a bucket that fails (120)'
-    printf '%s\t%s\n' 'sync=' 'whether fsync means the local disk or the bucket (local)'
+    printf '%s\t%s\n' 'sync=' 'fsync means the "local" disk or the "bucket" (local)'
     printf '%s\t%s\n' 'log=' 'log to this file instead of to the system log'
     printf '%s\t%s\n' 'max_read=' 'largest read request'
     printf '%s\t%s\n' 'snapdir=hidden' 'the directory .snapshots of the root: "hidden" from listings, "visible" or "off" (hidden)'

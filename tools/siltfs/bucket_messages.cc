@@ -98,6 +98,28 @@ constexpr std::array kRows = {
     MessageRow{"S1653", "so it cannot keep a store",
                "The service does not keep the promises that a store needs.", "use another service",
                true},
+    MessageRow{"S1661", "the restore was interrupted", "A signal has ended it.",
+               "run the command again", true},
+    MessageRow{"S1662", "the checkpoint was interrupted", "The store is being closed.",
+               "the next mount makes it", true},
+    MessageRow{"S1663", "there is a store already", "The directory of the restore has a store.",
+               "name another directory", true},
+    MessageRow{"S1664", "without a superblock; choose another one",
+               "The directory has parts of a store.", "choose another directory"},
+    MessageRow{
+        "S1665", "another writer has taken over the bucket",
+        "Another machine has mounted the store with --take-over, or after the lease had ended.",
+        "mount the bucket with an empty directory", true},
+    MessageRow{"S1666", "that this copy of the store does not have",
+               "The directory is older than the bucket.",
+               "mount the bucket with an empty directory"},
+    MessageRow{"S1667", "the bucket does not have the last", "The bucket is slow or silent.",
+               "see siltfs stat", true},
+    MessageRow{"S1668", "the bucket has no bytes of the segment",
+               "Objects of the bucket are missing.", "see whether the service has lost objects",
+               true},
+    MessageRow{"S1669", "bytes of the segment", "Objects of the bucket are damaged.",
+               "see whether the service has lost objects", true},
 };
 
 }  // namespace

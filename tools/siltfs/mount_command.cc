@@ -57,7 +57,7 @@ std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundin
       "  index_merge_rate=SIZE most bytes per second that the index rewrites in the background\n"
       "  commit=SECONDS        longest time until changes are durable (5)\n"
       "  bucket_timeout=SECONDS how long a read waits for a bucket that fails (120)\n"
-      "  sync=local|bucket     whether fsync means the local disk or the bucket (local)\n"
+      "  sync=PLACE            fsync means the \"local\" disk or the \"bucket\" (local)\n"
       "  log=FILE              log to this file instead of to the system log\n"
       "  max_read=BYTES        largest read request\n"
       "  snapdir=MODE          the directory .snapshots of the root: \"hidden\" from listings, "
