@@ -162,7 +162,9 @@ std::function<Result<std::unique_ptr<KvStore>>(std::unique_ptr<KvStore>)> StoreB
 
 Status StoreBucket::EndOpening(Status outcome) {
   poll_.reset();
-  if (outcome.ok() || !was_interrupted_) return outcome;
+  // After an interruption the bucket cannot be used, even if the store was opened nevertheless.
+  if (!was_interrupted_) return outcome;
+  outcome.IgnoreError("the interruption is its cause");
   return Status(StatusCode::kInterrupted, "opening the store was interrupted").At(store_);
 }
 

@@ -1,5 +1,6 @@
 #include "store/bucket/uploader.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "store/bucket/bucket_names.h"
@@ -10,6 +11,14 @@ namespace {
 constexpr std::chrono::milliseconds kFirstPause(100);
 constexpr std::chrono::seconds kLongestPause(30);
 constexpr std::chrono::milliseconds kGatePoll(500);
+
+// Doubles with each failure. A part of it depends on the content, so that contents that have failed
+// together are not repeated together.
+std::chrono::nanoseconds PauseAfter(uint32_t failures, uint64_t number) {
+  const std::chrono::nanoseconds pause = std::min<std::chrono::nanoseconds>(
+      kFirstPause * (int64_t{1} << std::min(failures, 16u)), kLongestPause);
+  return pause - pause * static_cast<int64_t>(number % 8) / 16;
+}
 
 }  // namespace
 
@@ -75,10 +84,11 @@ bool Uploader::HoldsSegment(SegmentId id) const {
   return at != jobs_.end() && at->first.segment == id;
 }
 
-std::optional<Uploader::Job> Uploader::Take() {
+// A content whose upload has failed waits for its next attempt, and does not delay the others.
+std::optional<Uploader::Job> Uploader::Take(Clock::time_point now) {
   for (const auto& [number, id] : order_) {
     Job& job = jobs_.at(id);
-    if (job.running) continue;
+    if (job.running || job.due > now) continue;
     if (job.position && options_.gate != nullptr && !options_.gate->MayReplace(*job.position))
       continue;
     job.running = true;
@@ -90,16 +100,30 @@ std::optional<Uploader::Job> Uploader::Take() {
 
 // --- One attempt.
 
+Status Uploader::OtherContent(const std::string& key) {
+  return Status(StatusCode::kAlreadyExists,
+                "the bucket has another content under this key, perhaps of another writer")
+      .At(key);
+}
+
 Result<bool> Uploader::IsThere(const BlockChecksums& checksums) {
   const auto there = fetcher_.ReadChecksums(checksums.content());
   if (there.ok()) {
     if (*there == checksums) return true;
-    return Status(StatusCode::kAlreadyExists,
-                  "the bucket has another content under this key, perhaps of another writer")
-        .At(SegmentObjectKey(checksums.content().id));
+    return OtherContent(SegmentObjectKey(checksums.content().id));
   }
   if (there.status().Is(StatusCode::kNotFound)) return false;
   return there.status();
+}
+
+// An object under this key that is not intact can only be a damaged copy of this content, but only
+// if it has the size of one: the trailer of another content was looked for at the wrong place.
+Result<PutCondition> Uploader::ReplaceDamaged(const SegmentContent& content,
+                                              const std::string& key) {
+  SILTFS_ASSIGN_OR_RETURN(const ObjectInfo info, objects_.Stat(key));
+  if (info.size == content.size + TrailerBytes(content.size))
+    return PutCondition::IfVersion(info.version);
+  return OtherContent(key);
 }
 
 Status Uploader::Upload(const Job& job) {
@@ -112,9 +136,8 @@ Status Uploader::Upload(const Job& job) {
   bool is_there = false;
   if (job.may_exist) {
     const auto found = IsThere(checksums);
-    // An object under this key that is not intact can only be a damaged copy of this content.
     if (found.status().Is(StatusCode::kCorruption)) {
-      condition = PutCondition::Always();
+      SILTFS_ASSIGN_OR_RETURN(condition, ReplaceDamaged(content, key));
     } else {
       if (!found.ok()) return found.status();
       is_there = *found;
@@ -148,6 +171,7 @@ bool Uploader::Run(const Job& job) {
       status_.uploaded_bytes += job.content.size;
       status_.last_error.clear();
     } else if (!kept.cancelled) {
+      kept.due = Clock::now() + PauseAfter(++kept.failures, kept.number);
       ++status_.failures;
       status_.last_error = uploaded.ToString();
     }
@@ -168,30 +192,26 @@ bool Uploader::RunOne() {
   std::optional<Job> job;
   {
     MutexLock lock(mutex_);
-    job = Take();
+    job = Take(Clock::time_point::max());
   }
   return job && Run(*job);
 }
 
 void Uploader::ThreadMain() {
-  std::optional<RetryPauses> backoff;
   for (;;) {
     std::optional<Job> job;
     {
       MutexLock lock(mutex_);
-      while (!stopping_ && !(job = Take())) {
-        // Contents that only the gate holds back: look again, even if no thread calls Wake.
+      while (!stopping_ && !(job = Take(Clock::now()))) {
+        // Contents that wait for the gate or for their next attempt: look again, even if no thread
+        // calls Wake.
         status_.waiting > status_.uploading ? changed_.WaitFor(mutex_, kGatePoll)
                                             : changed_.Wait(mutex_);
       }
       if (!job) return;
     }
-    if (Run(*job)) {
-      backoff.reset();
-      continue;
-    }
-    if (!backoff) backoff.emplace(kFirstPause, kLongestPause, job->number);
-    if (!stop_.Pause(backoff->Next())) return;
+    Run(*job);
+    if (stop_.stopped()) return;
   }
 }
 

@@ -82,6 +82,7 @@ class Uploader {
   UploadStatus GetStatus() const;
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Job {
     SegmentContent content;
     uint64_t number = 0;  // in the order of Add
@@ -90,10 +91,14 @@ class Uploader {
     bool may_exist = false;
     bool running = false;
     bool cancelled = false;
+    uint32_t failures = 0;
+    Clock::time_point due{};  // not before
   };
 
   // The oldest content that is due; it is running now.
-  std::optional<Job> Take() SILTFS_REQUIRES(mutex_);
+  std::optional<Job> Take(Clock::time_point now) SILTFS_REQUIRES(mutex_);
+  static Status OtherContent(const std::string& key);
+  Result<PutCondition> ReplaceDamaged(const SegmentContent& content, const std::string& key);
   Status Upload(const Job& job);
   // Whether the bucket has this content. kAlreadyExists: it has another one under its key.
   Result<bool> IsThere(const BlockChecksums& checksums);

@@ -350,7 +350,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         kind = fault["fault"]
         if kind == "status":
             headers = {"Retry-After": str(fault["retry_after"])} if "retry_after" in fault else {}
-            self.send(self.failure(fault["status"], fault["code"], fault.get("message", "a fault of a test"), headers))
+            self.send(self.failure(fault["status"], fault.get("code", "InternalError"), fault.get("message", "a fault of a test"), headers))
         elif kind == "html":
             self.send(Reply(200, b"<html><body>Please log in</body></html>", {"Content-Type": "text/html; charset=utf-8", "ETag": '"page"'}))
         elif kind == "body":

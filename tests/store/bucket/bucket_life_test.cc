@@ -92,9 +92,12 @@ TEST_CASE("bucket: an object of another writer is never replaced") {
   bench.Put(5, RandomContent(1, 1000));
   // An intact object under the same key, with other bytes.
   BucketBench other;
-  other.PutUploaded(5, RandomContent(2, 1000));
+  // Of the same size, smaller and larger.
+  const size_t size = GENERATE(1000, 900, 3'000'000);
+  other.PutUploaded(5, RandomContent(2, size));
   const std::string foreign = other.objects().Content(KeyOf(5, 1)).value();
   bench.objects().SetContent(KeyOf(5, 1), foreign);
+  bench.Work();
   bench.Work();
   CHECK(bench.objects().Content(KeyOf(5, 1)).value() == foreign);
   const BucketStatus status = bench.store().GetStatus();

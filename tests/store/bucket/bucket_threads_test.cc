@@ -81,6 +81,20 @@ TEST_CASE("bucket threads: segments are uploaded in the background, a bounded nu
   CHECK(bench.objects().Keys().size() == 10);
 }
 
+TEST_CASE("bucket threads: a segment that cannot be uploaded does not delay the others") {
+  BucketOptions options = WithThreads();
+  options.upload_threads = 1;
+  BucketBench bench(options);
+  bench.objects().FailCall({.call = ObjectCall::kPut, .permanent = true, .key_part = "00000001-"});
+  bench.Put(1, RandomContent(1, 1000));
+  while (bench.store().GetStatus().uploads.failures == 0) std::this_thread::yield();
+  bench.Put(2, RandomContent(2, 1000));
+  while (bench.store().GetStatus().uploads.uploaded == 0) std::this_thread::yield();
+  CHECK(bench.store().GetStatus().uploads.waiting == 1);
+  bench.objects().ClearFaults();
+  REQUIRE_OK(bench.store().WaitForUploads(kPatience));
+}
+
 TEST_CASE("bucket threads: a full cache lets writers wait until an upload has made room") {
   Barrier barrier(ObjectCall::kPut);
   BucketOptions options = WithThreads();
