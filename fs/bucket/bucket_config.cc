@@ -116,14 +116,12 @@ Status WriteBucketConfig(Env& env, const std::string& store, const BucketConfig&
 
 Result<std::optional<BucketConfig>> ReadBucketConfig(Env& env, const std::string& store) {
   const std::string path = BucketConfigPath(store);
-  const auto file = env.OpenFile(path, {.mode = OpenMode::kRead});
-  if (file.status().Is(StatusCode::kNotFound)) return std::optional<BucketConfig>();
-  SILTFS_RETURN_IF_ERROR(file.status());
-  SILTFS_ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
-  if (size > kMostBytes) return Damaged("the file is not a siltfs bucket file").At(path);
-  Bytes text(size);
-  SILTFS_RETURN_IF_ERROR(ReadExactly(**file, 0, text));
-  auto config = DecodeBucketConfig(AsText(text));
+  const auto text = ReadWholeFile(env, path, kMostBytes);
+  if (text.status().Is(StatusCode::kNotFound)) return std::optional<BucketConfig>();
+  if (text.status().Is(StatusCode::kFileTooLarge))
+    return Damaged("the file is not a siltfs bucket file").At(path);
+  SILTFS_RETURN_IF_ERROR(text.status());
+  auto config = DecodeBucketConfig(*text);
   if (!config.ok()) return std::move(config).status().At(path);
   return std::optional<BucketConfig>(std::move(*config));
 }

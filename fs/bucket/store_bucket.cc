@@ -233,12 +233,11 @@ StoreBucketStats StoreBucket::Stats() const {
 Result<RestoredState> RestoreFromBucket(Env& env, const std::string& store,
                                         const BucketConfig& config) {
   SILTFS_ASSIGN_OR_RETURN(const auto objects, OpenObjects(env, config));
-  SILTFS_ASSIGN_OR_RETURN(
-      RestoredState state,
-      RestoreStore(env, *objects,
-                   {.store = store, .bucket_directory = BucketCachePath(store), .restore = {}}));
+  // Before the superblock: a store whose bucket is not known cannot be opened.
+  SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(env, ParentOf(store), store));
   SILTFS_RETURN_IF_ERROR(WriteBucketConfig(env, store, config));
-  return state;
+  return RestoreStore(env, *objects,
+                      {.store = store, .bucket_directory = BucketCachePath(store), .restore = {}});
 }
 
 }  // namespace siltfs

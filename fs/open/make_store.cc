@@ -138,13 +138,6 @@ Status MakeMetadata(Env& env, const Superblock& superblock, const std::string& s
   return env.SyncDirectory(path);
 }
 
-// The parent directory of a path.
-std::string ParentOf(const std::string& path) {
-  const size_t end = path.find_last_not_of('/');
-  const size_t slash = end == std::string::npos ? std::string::npos : path.rfind('/', end);
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
-
 // Makes all files of the store, in a directory that is marked and locked, and removes the mark.
 // `superblock` comes from DrawSuperblock.
 Status FillDirectory(Env& env, const MakeStoreOptions& options, Superblock& superblock) {

@@ -17,14 +17,6 @@ namespace {
 constexpr size_t kBatchBytes = 256u << 10;
 constexpr uint64_t kProgressEach = 4096;  // entries
 
-// Whether an object of this name exists.
-Result<bool> IsThere(Env& env, const std::string& path) {
-  const auto info = env.GetFileInfo(path);
-  if (info.ok()) return true;
-  if (info.status().Is(StatusCode::kNotFound)) return false;
-  return info.status();
-}
-
 // Removes a file, or a directory with its content.
 Status RemoveAll(Env& env, const std::string& path) {
   const auto info = env.GetFileInfo(path);

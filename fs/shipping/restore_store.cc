@@ -20,19 +20,6 @@ std::string UnfinishedRestorePath(const std::string& store) {
   return JoinPath(store, "restore.unfinished");
 }
 
-std::string ParentOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-Result<bool> Exists(Env& env, const std::string& path) {
-  const auto info = env.GetFileInfo(path);
-  if (info.status().Is(StatusCode::kNotFound)) return false;
-  SILTFS_RETURN_IF_ERROR(info.status());
-  return true;
-}
-
 Status RemoveIfThere(Env& env, const std::string& path) {
   const Status removed = env.RemoveFile(path);
   return removed.Is(StatusCode::kNotFound) ? Status::Ok() : removed;
@@ -42,13 +29,13 @@ Status RemoveIfThere(Env& env, const std::string& path) {
 Status PrepareDirectory(Env& env, const std::string& store) {
   SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(env, ParentOf(store), store));
   for (const int copy : {0, 1}) {
-    SILTFS_ASSIGN_OR_RETURN(const bool there, Exists(env, SuperblockPath(store, copy)));
+    SILTFS_ASSIGN_OR_RETURN(const bool there, IsThere(env, SuperblockPath(store, copy)));
     if (there) return Status(StatusCode::kAlreadyExists, "there is a store already").At(store);
   }
-  SILTFS_ASSIGN_OR_RETURN(const bool marked, Exists(env, UnfinishedRestorePath(store)));
+  SILTFS_ASSIGN_OR_RETURN(const bool marked, IsThere(env, UnfinishedRestorePath(store)));
   if (!marked) {
     for (const std::string& path : {MetadataPath(store), SegmentsDirectory(store)}) {
-      SILTFS_ASSIGN_OR_RETURN(const bool there, Exists(env, path));
+      SILTFS_ASSIGN_OR_RETURN(const bool there, IsThere(env, path));
       if (!there) continue;
       return Status(StatusCode::kNotEmpty,
                     "the directory has files of a store without a superblock; choose another one")

@@ -19,12 +19,6 @@ Status Moved(const Status& status, const std::string& name) {
   return Status(status.code(), std::string(status.cause())).At(name);
 }
 
-std::string ParentOf(const std::string& path) {
-  const size_t end = path.rfind('/');
-  if (end == std::string::npos) return ".";
-  return end == 0 ? "/" : path.substr(0, end);
-}
-
 }  // namespace
 
 BucketCore::BucketCore(Env& env, ObjectStore& objects, BucketOptions options)

@@ -12,6 +12,20 @@ std::string JoinPath(std::string_view directory, std::string_view name) {
   return path;
 }
 
+std::string ParentOf(std::string_view path) {
+  const size_t end = path.find_last_not_of('/');
+  const size_t slash = end == std::string_view::npos ? end : path.rfind('/', end);
+  if (slash == std::string_view::npos) return ".";
+  return slash == 0 ? "/" : std::string(path.substr(0, slash));
+}
+
+Result<bool> IsThere(Env& env, const std::string& path) {
+  const auto info = env.GetFileInfo(path);
+  if (info.ok()) return true;
+  if (info.status().Is(StatusCode::kNotFound)) return false;
+  return info.status();
+}
+
 Result<std::string> ReadWholeFile(Env& env, const std::string& path, uint64_t limit) {
   SILTFS_ASSIGN_OR_RETURN(auto file, env.OpenFile(path, {.mode = OpenMode::kRead}));
   SILTFS_ASSIGN_OR_RETURN(uint64_t size, file->Size());

@@ -10,6 +10,13 @@ namespace siltfs {
 
 std::string JoinPath(std::string_view directory, std::string_view name);
 
+// The directory of a path; slashes at the end of the path do not count. "." if the path has no
+// other slash.
+std::string ParentOf(std::string_view path);
+
+// Whether there is a file, a directory or a link of this name.
+Result<bool> IsThere(Env& env, const std::string& path);
+
 // The whole contents of a small file. Does not verify them, so it never returns kCorruption.
 // kFileTooLarge if the file has more than `limit` bytes.
 Result<std::string> ReadWholeFile(Env& env, const std::string& path, uint64_t limit);

@@ -111,6 +111,15 @@ compgen -G "$mnt/late-*" >/dev/null && fail "the second machine has a write of t
 "$siltfs" umount "$mnt"
 "$siltfs" fsck -n --data "$disk/second" >"$work/fsck" || fail "$(cat "$work/fsck")"
 
+step "a restore that was interrupted begins again"
+mkdir "$disk/third"
+cp "$disk/second/bucket" "$disk/third/bucket"
+mkdir "$disk/third/restore.unfinished" "$disk/third/meta"
+echo rest >"$disk/third/meta/CURRENT"
+from_bucket "$mnt" "$disk/third" --take-over
+[[ $(cat "$mnt/more") == more ]] || fail "other files"
+"$siltfs" umount "$mnt"
+
 step "the fenced store refuses to go on"
 code=0
 "$siltfs" mount "$directory" "$mnt" -o "$(log)" 2>"$work/err" || code=$?

@@ -48,11 +48,7 @@ for i in 1 2 3 4 5; do noise 80M "$i" >"$mnt/$i"; done
 "$siltfs" sync "$mnt"
 sums=$(cd "$mnt" && sha256sum [1-5])
 "$siltfs" settle "$mnt" >/dev/null
-for _ in $(seq 300); do
-  (($(bucket "$mnt" waiting_segments) == 0)) && break
-  sleep 0.1
-done
-(($(bucket "$mnt" waiting_segments) == 0)) || fail "segments wait: $(bucket "$mnt" last_error)"
+await_bucket "$mnt"
 "$siltfs" umount "$mnt"
 (($(du -sB1 "$store/bucket.cache" | cut -f1) <= 257 << 20)) || fail "the cache is too large: $(du -s "$store/bucket.cache")"
 mount_store

@@ -65,23 +65,6 @@ OPTIONS=allow_other,snapshot=first
 SILTFS_HOOKS=$work/hooks
 END
 mkdir "$mnt-snapshot" "$mnt-other"
-# A program that has a file open: writes a line to it, makes the file HELD, and waits until HELD is
-# removed. Then it writes again. Fails if that works. The kernel sends the first line to the daemon
-# only if something asks for it.
-cat >"$work/holder" <<'END'
-import os, sys, time
-file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-os.write(file, sys.argv[3].encode() + b"\n")
-open(sys.argv[2], "w").close()
-while os.path.exists(sys.argv[2]):
-    time.sleep(0.02)
-try:
-    os.write(file, b"too late\n")
-    os.fsync(file)
-except OSError:
-    sys.exit(0)
-sys.exit(1)
-END
 cat >"$work/hooks/note" <<END
 #!/bin/sh
 echo "\$SILTFS_EVENT: \$SILTFS_MESSAGE" >>"$work/events"
@@ -117,6 +100,7 @@ cat >"$work/steps" <<END
 #!/bin/bash
 set -euo pipefail
 siltfs=$siltfs store=$store mnt=$mnt work=$work
+source "$(realpath "$(dirname "$0")")/held_file.sh"
 END
 cat >>"$work/steps" <<'END'
 step() { echo "--- $*"; }
@@ -146,19 +130,6 @@ not_mounted() { # also not without a daemon, elsewhere, or in the namespace of a
 }
 # Whether the service has ended as after a regular stop.
 stopped() { [[ $(state "$1" ActiveState) == inactive && $(state "$1" Result) == success ]]; }
-
-hold() { # FILE LINE
-  python3 "$work/holder" "$1" "$work/held" "$2" &
-  holder=$!
-  while [[ ! -e $work/held ]]; do
-    kill -0 "$holder" || fail "the file cannot be written"
-    sleep 0.02
-  done
-}
-lost_access() {
-  rm "$work/held"
-  wait "$holder" || fail "the file can still be written"
-}
 
 step "the service mounts a store for all processes, and stops when everything is durable"
 systemctl start siltfs@test

@@ -19,6 +19,7 @@
 #include "store/env/process.h"
 #include "store/env/resources.h"
 #include "store/env/service_manager.h"
+#include "store/superblock/superblock.h"
 #include "tools/siltfs/closest_name.h"
 #include "tools/siltfs/daemon.h"
 #include "tools/siltfs/long_command.h"
@@ -296,15 +297,16 @@ Result<std::string> StoreOfBucket(const MountRequest& request, Env& env,
   SILTFS_ASSIGN_OR_RETURN(const auto known, ReadBucketConfig(env, store));
   SILTFS_ASSIGN_OR_RETURN(BucketConfig config,
                           ApplyBucketOptions(request.bucket, known.value_or(BucketConfig())));
-  if (!known) {
-    restore_from = std::move(config);
-    return store;
+  if (known && known->address != config.address) {
+    return Status(StatusCode::kInvalidArgument,
+                  fmt::format("has a store in {}; name another directory with --cache",
+                              known->address))
+        .At(store);
   }
-  if (known->address == config.address) return store;
-  return Status(
-             StatusCode::kInvalidArgument,
-             fmt::format("has a store in {}; name another directory with --cache", known->address))
-      .At(store);
+  // The superblock is the last file of a restore. Without it, an earlier restore was interrupted.
+  const auto superblock = ReadSuperblock(env, store, StoreAccess::kReadOnly);
+  if (superblock.status().Is(StatusCode::kNotFound)) restore_from = std::move(config);
+  return store;
 }
 
 Result<std::string> FindStore(const MountRequest& request, const std::vector<std::string>& search,
