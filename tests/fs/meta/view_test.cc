@@ -56,24 +56,24 @@ class ThreeLayers {
 TEST_CASE("The newest of open group, committing group and store wins, tombstones included") {
   ThreeLayers layers;
   MetadataStore& store = layers.store();
-  Apply(store, {Put("A", "stored"), Put("B", "stored"), Put("C", "stored"), Put("D", "stored"),
-                Put("E", "stored"), Put("F", "stored")});
+  Apply(store, {Put("kA", "stored"), Put("kB", "stored"), Put("kC", "stored"), Put("kD", "stored"),
+                Put("kE", "stored"), Put("kF", "stored")});
   layers.ToStore();
-  Apply(store, {Put("B", "committing"), Remove("C"), Put("D", "committing"), Remove("E"),
-                Put("G", "committing"), Remove("none")});
+  Apply(store, {Put("kB", "committing"), Remove("kC"), Put("kD", "committing"), Remove("kE"),
+                Put("kG", "committing"), Remove("none")});
   layers.ToCommitting();
-  Apply(store, {Put("D", "open"), Put("E", "open"), Remove("F"), Remove("G"), Put("H", "open"),
+  Apply(store, {Put("kD", "open"), Put("kE", "open"), Remove("kF"), Remove("kG"), Put("kH", "open"),
                 Remove("none too")});
 
   const Entries expected = {
-      {"A", "stored"}, {"B", "committing"}, {"D", "open"}, {"E", "open"}, {"H", "open"}};
+      {"kA", "stored"}, {"kB", "committing"}, {"kD", "open"}, {"kE", "open"}, {"kH", "open"}};
   const View view = store.Pin();
   REQUIRE(ScanAll(view) == expected);
-  REQUIRE(ScanAll(view, "B", "E") == Entries{{"B", "committing"}, {"D", "open"}});
-  REQUIRE(ScanAll(view, "E", "E").empty());
-  REQUIRE(ScanAll(view, "F", "B").empty());
+  REQUIRE(ScanAll(view, "kB", "kE") == Entries{{"kB", "committing"}, {"kD", "open"}});
+  REQUIRE(ScanAll(view, "kE", "kE").empty());
+  REQUIRE(ScanAll(view, "kF", "kB").empty());
   const std::map<std::string, std::string> model(expected.begin(), expected.end());
-  for (const char* key : {"A", "B", "C", "D", "E", "F", "G", "H", "none"}) {
+  for (const char* key : {"kA", "kB", "kC", "kD", "kE", "kF", "kG", "kH", "none"}) {
     INFO(key);
     REQUIRE(Read(view, key) == (model.count(key) ? model.at(key) : "(none)"));
     REQUIRE(Read(store, key) == Read(view, key));
@@ -83,36 +83,36 @@ TEST_CASE("The newest of open group, committing group and store wins, tombstones
 TEST_CASE("A view is unchanged while its groups are closed, committed and followed by others") {
   ThreeLayers layers;
   MetadataStore& store = layers.store();
-  Apply(store, {Put("A", "1"), Put("B", "1"), Put("C", "1")});
+  Apply(store, {Put("kA", "1"), Put("kB", "1"), Put("kC", "1")});
   layers.ToStore();
-  Apply(store, {Put("B", "2")});
+  Apply(store, {Put("kB", "2")});
   layers.ToCommitting();
-  Apply(store, {Remove("C"), Put("D", "2")});
+  Apply(store, {Remove("kC"), Put("kD", "2")});
   const View view = store.Pin();
-  const Entries expected = {{"A", "1"}, {"B", "2"}, {"D", "2"}};
+  const Entries expected = {{"kA", "1"}, {"kB", "2"}, {"kD", "2"}};
   REQUIRE(ScanAll(view) == expected);
 
   layers.Finish();
   REQUIRE(ScanAll(view) == expected);
   REQUIRE_OK(store.CommitAll());  // closes the group that is open in `view`
-  Apply(store, {Put("A", "9"), Remove("B"), Put("C", "9"), Remove("D")});
+  Apply(store, {Put("kA", "9"), Remove("kB"), Put("kC", "9"), Remove("kD")});
   REQUIRE(ScanAll(view) == expected);
   REQUIRE_OK(store.CommitAll());
   REQUIRE(ScanAll(view) == expected);
-  REQUIRE(Read(view, "C") == "(none)");
-  REQUIRE(ScanAll(store.Pin()) == Entries{{"A", "9"}, {"C", "9"}});
+  REQUIRE(Read(view, "kC") == "(none)");
+  REQUIRE(ScanAll(store.Pin()) == Entries{{"kA", "9"}, {"kC", "9"}});
 }
 
 TEST_CASE("A scan stops when the visitor returns false") {
   MemoryDisk disk;
   const auto store = OpenOn(disk);
-  Apply(*store, {Put("A", "1"), Put("B", "1"), Put("C", "1")});
+  Apply(*store, {Put("kA", "1"), Put("kB", "1"), Put("kC", "1")});
   std::string seen;
   REQUIRE_OK(store->Pin().Scan("", "", [&](std::string_view key, std::string_view) {
     seen += key;
-    return key != "B";
+    return key != "kB";
   }));
-  REQUIRE(seen == "AB");
+  REQUIRE(seen == "kAkB");
 }
 
 TEST_CASE("Scans over random layers read like one ordered map, over batch borders too") {
