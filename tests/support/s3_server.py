@@ -3,7 +3,7 @@
 
 usage: s3_server.py [--bucket NAME] [--key-id ID] [--secret SECRET] [--token TOKEN]
                     [--certificate PEM_FILE] [--port PORT] [--bucket-in-host]
-                    [--ignore HEADER]
+                    [--ignore HEADER] [--plain-etags] [--forward URL]
 
 It keeps one bucket in memory. It implements GET (with ranges and If-Match), HEAD, PUT (with
 If-None-Match and If-Match), DELETE and ListObjectsV2, and verifies signatures (AWS Signature
@@ -11,6 +11,9 @@ Version 4) and checksums with code of its own. It listens on 127.0.0.1, and prin
 {"port": PORT} when it is ready. Each further line of standard input is a command in JSON; the
 server prints one line in JSON for it. It ends at the end of standard input. POST /_control takes
 the same commands.
+
+With --forward it keeps nothing: it passes the requests to a real service, as they are, and injects
+the faults on the way. The commands `clock`, `token`, `secret`, `bucket` and `corrupt` then do nothing.
 
 Commands:
   {"fault": KIND, "on": METHOD, "skip": N, "times": N, ...}
@@ -37,6 +40,7 @@ Kinds of faults; with "effect": true the request takes effect before:
   slow       sends the body byte by byte, until the client closes the connection
   body       answers 200 with "text" as XML
   empty      answers a listing with no objects, but with a continuation
+  delay      answers after "seconds"
 """
 
 import argparse
@@ -45,6 +49,7 @@ import calendar
 import email.utils
 import hashlib
 import hmac
+import http.client
 import http.server
 import json
 import os
@@ -74,6 +79,7 @@ RANDOM_FAULTS = [
     {"fault": "etag"},
     {"fault": "html"},
     {"fault": "html", "effect": True},
+    {"fault": "delay", "seconds": 0.2},
 ]
 
 
@@ -87,6 +93,7 @@ class State:
         self.secret = options.secret
         self.token = options.token
         self.ignored = options.ignore
+        self.plain_etags = options.plain_etags
         self.bucket_in_host = options.bucket_in_host
         self.objects = {}
         self.faults = []
@@ -187,6 +194,8 @@ def check_signature(state, request, payload_hash):
 
 
 class Reply:
+    length = None  # of the body, if a reply to HEAD has none
+
     def __init__(self, status, body=b"", headers=()):
         self.status, self.body, self.headers = status, body, dict(headers)
 
@@ -220,17 +229,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         fault = self.state.fault_for(self.kind)
         if fault and not fault.get("effect") and self.instead(fault):
             return
-        try:
-            self.check()
-            reply = getattr(self, "serve_" + self.kind.lower())()
-        except S3Failure as failure:
-            reply = self.failure(failure.status, failure.code, failure.message, failure.headers)
+        reply = self.reply()
         if fault and fault.get("effect") and self.instead(fault):
             return
         if fault:
             self.spoil(reply, fault)
         else:
             self.send(reply)
+
+    def reply(self):
+        try:
+            self.check()
+            return getattr(self, "serve_" + self.kind.lower())()
+        except S3Failure as failure:
+            return self.failure(failure.status, failure.code, failure.message, failure.headers)
 
     def split_path(self):
         path, _, query = self.path.partition("?")
@@ -268,7 +280,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             wanted = self.headers.get("if-match") if self.state.ignored != "if-match" else None
             if wanted is not None and not stored:
                 raise S3Failure(404, "NoSuchKey", "The specified key does not exist.")
-            if wanted is not None and wanted != stored["etag"]:
+            if wanted is not None and wanted != (stored["etag"].strip('"') if self.state.plain_etags else stored["etag"]):
                 raise S3Failure(412, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold")
             self.state.objects[self.key] = {"content": self.body, "etag": etag, "metadata": metadata}
         return Reply(200, headers={"ETag": etag})
@@ -337,8 +349,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.state.log.append([self.command, getattr(self, "key", ""), getattr(self, "query", {}), reply.status, self.client_address[1]])
         self.send_response_only(reply.status)
         self.send_header("Date", email.utils.formatdate(self.state.now(), usegmt=True))
+        if length is None:
+            length = len(reply.body) if reply.length is None else reply.length
         if reply.status != 204:
-            self.send_header("Content-Length", str(len(reply.body) if length is None else length))
+            self.send_header("Content-Length", str(length))
         for name, value in reply.headers.items():
             self.send_header(name, value)
         self.end_headers()
@@ -376,6 +390,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif kind == "truncate":
             self.send(Reply(reply.status, body[: len(body) // 2], reply.headers), len(body) + 1)
             self.close_connection = True
+        elif kind == "delay":
+            time.sleep(fault["seconds"])
+            self.send(reply)
         elif kind == "slow":
             self.send(Reply(reply.status, b"", reply.headers), len(body) + 10_000_000)
             while not self.closed(0.02):
@@ -412,6 +429,44 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
 
 
+class ForwardingHandler(Handler):
+    """Passes requests to the service `target`. Each connection of a client has one to the service."""
+
+    target = None
+    upstream = None
+
+    def check(self):
+        pass
+
+    def reply(self):
+        # The signature includes the header Host, which names this server and stays as it is.
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in ("connection", "expect")}
+        try:
+            if self.upstream is None:
+                self.upstream = http.client.HTTPConnection(self.target, timeout=120)
+            self.upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+            for name, value in headers.items():
+                self.upstream.putheader(name, value)
+            self.upstream.endheaders(self.body)
+            answer = self.upstream.getresponse()
+            content = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            self.upstream.close()
+            self.upstream = None
+            return self.failure(502, "BadGateway", str(error))
+        kept = {name: value for name, value in answer.getheaders()
+                if name.lower() not in ("connection", "content-length", "date", "keep-alive", "transfer-encoding")}
+        reply = Reply(answer.status, content, kept)
+        if self.command == "HEAD":
+            reply.length = int(answer.getheader("Content-Length", 0))
+        return reply
+
+    def finish(self):
+        if self.upstream is not None:
+            self.upstream.close()
+        super().finish()
+
+
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
@@ -428,12 +483,16 @@ def main():
     parser.add_argument("--token", default="")
     parser.add_argument("--certificate")
     parser.add_argument("--ignore", default="", help="a condition of PUT that is ignored")
+    parser.add_argument("--plain-etags", action="store_true",
+                        help="compare If-Match of a PUT with the ETag without quotes, as old releases of Ceph do")
     parser.add_argument("--bucket-in-host", action="store_true", help="find no bucket in paths")
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--forward", metavar="URL", help="the address of a service to which requests are passed")
     options = parser.parse_args()
     state = State(options)
     Handler.state = state
-    server = Server(("127.0.0.1", options.port), Handler)
+    ForwardingHandler.target = urllib.parse.urlsplit(options.forward or "").netloc
+    server = Server(("127.0.0.1", options.port), ForwardingHandler if options.forward else Handler)
     if options.certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(options.certificate)
