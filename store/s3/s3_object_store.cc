@@ -121,24 +121,51 @@ Result<std::string> S3ObjectStore::PutOnce(const std::string& key, const Readabl
     request.conditional = true;
     request.conflict = StatusCode::kAlreadyExists;
   } else if (condition.kind == PutCondition::Kind::kIfVersion) {
-    request.headers.emplace_back("if-match", QuotedEtag(condition.version));
+    request.headers.emplace_back("if-match", EtagOfCondition(condition.version));
     request.conditional = true;
   }
   std::string version;
-  S3Outcome outcome =
-      client_->Perform(request, nullptr, [&](const HttpReply& reply) -> std::optional<S3Verdict> {
-        if (IsMissingKey(reply)) return S3Verdict::Final(StatusCode::kStale, "the object is gone");
-        if (!reply.Successful()) return {};
-        auto etag = ParseEtag(reply.Header("etag"));
-        if (!etag) return NoEtag();
-        version = std::move(*etag);
-        return S3Verdict::Done();
-      });
+  S3Outcome outcome = SendPut(request, version);
+  if (outcome.status.Is(StatusCode::kStale) && NeedsPlainEtag(key, condition)) {
+    request.headers.back().second = EtagOfCondition(condition.version);
+    const bool uncertain = outcome.uncertain;
+    outcome.status.IgnoreError("the service has compared the ETag with its quotes");
+    outcome = SendPut(request, version);
+    outcome.uncertain |= uncertain;
+  }
   if (outcome.status.ok()) return version;
   const bool refused =
       outcome.status.Is(StatusCode::kAlreadyExists) || outcome.status.Is(StatusCode::kStale);
   if (refused && outcome.uncertain) return Resolve(key, put, std::move(outcome.status));
   return std::move(outcome.status);
+}
+
+S3Outcome S3ObjectStore::SendPut(const S3Request& request, std::string& version) {
+  return client_->Perform(request, nullptr,
+                          [&](const HttpReply& reply) -> std::optional<S3Verdict> {
+                            if (IsMissingKey(reply))
+                              return S3Verdict::Final(StatusCode::kStale, "the object is gone");
+                            if (!reply.Successful()) return {};
+                            auto etag = ParseEtag(reply.Header("etag"));
+                            if (!etag) return NoEtag();
+                            version = std::move(*etag);
+                            return S3Verdict::Done();
+                          });
+}
+
+std::string S3ObjectStore::EtagOfCondition(const std::string& version) const {
+  return plain_etags_ ? version : QuotedEtag(version);
+}
+
+// Called after a Put was refused because the object has another version. Ceph 16 compares all of
+// If-Match with the ETag without quotes, so it refuses each correct condition. A second request is
+// safe, because it has the same condition.
+bool S3ObjectStore::NeedsPlainEtag(const std::string& key, const PutCondition& condition) {
+  if (condition.kind != PutCondition::Kind::kIfVersion || plain_etags_) return false;
+  const auto head = FindHead(key);
+  if (!head.ok() || head->info.version != condition.version) return false;
+  plain_etags_ = true;
+  return true;
 }
 
 // A conditional Put was refused after an attempt whose answer was lost. That attempt may be the

@@ -30,6 +30,7 @@
 // except to start another program.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -71,6 +72,9 @@ class S3ObjectStore final : public ObjectStore {
 
   Result<std::string> PutOnce(const std::string& key, const ReadableFile& content,
                               const PutCondition& condition);
+  S3Outcome SendPut(const S3Request& request, std::string& version);
+  std::string EtagOfCondition(const std::string& version) const;
+  bool NeedsPlainEtag(const std::string& key, const PutCondition& condition);
   Result<Bytes> GetOnce(const std::string& key, uint64_t limit, std::string* version);
   Result<size_t> ReadOnce(const std::string& key, std::string_view version, uint64_t offset,
                           MutableByteView out);
@@ -88,6 +92,8 @@ class S3ObjectStore final : public ObjectStore {
   const std::unique_ptr<S3Client> client_;
   const std::string name_;
   const std::string key_prefix_;
+  // Whether If-Match of a Put has the ETag without quotes, because the service needs it.
+  std::atomic<bool> plain_etags_ = false;
 };
 
 }  // namespace siltfs

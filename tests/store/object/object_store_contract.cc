@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -294,27 +295,29 @@ void RaceOfReplacements(ObjectStore& store) {
   PutText(store, "counter", "0");
   constexpr int kThreads = 4;
   constexpr int kIncrements = 5;
-  std::atomic<int> failures = 0;
+  std::mutex mutex;
+  std::string failures;
+  const auto failed = [&](const Status& status) {
+    const std::lock_guard lock(mutex);
+    failures += status.ToString() + "\n";
+  };
   InThreads(kThreads, [&](int) {
     for (int done = 0; done < kIncrements;) {
       std::string version;
       const auto now = store.Get("counter", kLimit, &version);
-      if (!now.ok()) {
-        ++failures;
-        return;
-      }
+      if (!now.ok()) return failed(now.status());
       const int next = std::stoi(std::string(AsText(*now))) + 1;
       const auto put =
           store.Put("counter", AsBytes(std::to_string(next)), PutCondition::IfVersion(version));
       if (put.ok()) {
         ++done;
       } else if (!put.status().Is(StatusCode::kStale)) {
-        ++failures;
-        return;
+        return failed(put.status());
       }
     }
   });
-  CHECK(failures == 0);
+  INFO(failures);
+  CHECK(failures.empty());
   CHECK(GetText(store, "counter") == std::to_string(kThreads * kIncrements));
 }
 

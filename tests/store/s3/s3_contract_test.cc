@@ -29,6 +29,17 @@ TEST_CASE("S3ObjectStore keeps the contract of object stores") {
   }
 }
 
+TEST_CASE("S3ObjectStore keeps the contract on a service that wants ETags without quotes") {
+  S3Server server({"--plain-etags"});
+  ClockEnv env;
+  for (const ObjectStoreCheck& check : ObjectStoreContract()) {
+    // The first such Put of a store needs two more requests.
+    if (std::string_view(check.name) == "calls and bytes are counted") continue;
+    INFO(check.name);
+    check.run(*OpenStore(env, WithOwnPrefix(TestOptions(env, server))));
+  }
+}
+
 TEST_CASE("S3ObjectStore keeps the contract without a prefix, and with the bucket in the host") {
   ClockEnv env;
   for (const ObjectStoreCheck& check : ObjectStoreContract()) {
@@ -151,14 +162,16 @@ TEST_CASE("racing first puts with lost answers have one winner, which knows it")
 
 // For other services; tests/store/s3/check_services.sh runs it. The variables SILTFS_TEST_BUCKET
 // and SILTFS_TEST_ENDPOINT have the addresses, and credentials come from the usual variables. All
-// objects under the prefix are removed.
+// objects under the prefix are removed. SILTFS_TEST_LEFT_OUT may name a check that is left out.
 TEST_CASE("a service keeps the contract of object stores", "[.service]") {
   auto address = ParseBucketUrl(VariableOfProcess("SILTFS_TEST_BUCKET"));
   auto endpoint = ParseEndpoint(VariableOfProcess("SILTFS_TEST_ENDPOINT"));
   REQUIRE_OK(address);
   REQUIRE_OK(endpoint);
   ClockEnv env;
+  const std::string left_out = VariableOfProcess("SILTFS_TEST_LEFT_OUT");
   for (const ObjectStoreCheck& check : ObjectStoreContract()) {
+    if (check.name == left_out) continue;
     DYNAMIC_SECTION(check.name) {
       S3Options options;
       options.address = *address;
