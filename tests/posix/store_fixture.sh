@@ -49,6 +49,13 @@ noise() { # SIZE SEED
   openssl enc -aes-128-ctr -nosalt -k "$2" -md sha256 -in /dev/zero 2>/dev/null | head -c "$1" || true
 }
 
+# With SILTFS_TEST_BUCKET_STORES=1, `siltfs mkfs` keeps the segments of each store in a bucket, with a
+# cache of 256 MiB. SILTFS_TEST_BUCKET_FAULTS is the probability that a request fails.
+if [[ -n ${SILTFS_TEST_BUCKET_STORES:-} ]]; then
+  # shellcheck source=tests/posix/bucket_stores.sh
+  source "$(dirname "${BASH_SOURCE[0]}")/bucket_stores.sh"
+fi
+
 make_and_mount() {
   "$siltfs" mkfs "$store"
   mount_it
