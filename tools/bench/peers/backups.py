@@ -7,7 +7,7 @@ from peers import compare, mounts
 from peers.measure import Step
 
 
-class _Kind:
+class Kind:
     """Whether the tar or the tree of a generation is stored, and how the restored data is
     compared."""
 
@@ -47,17 +47,17 @@ class _Kind:
 def run(system, workload, generations, working_tree, surroundings, verify_all):
     """Runs one pass of one system. Raises compare.Differs if restored data differs from its
     source."""
-    kind = _Kind(workload, working_tree)
+    kind = Kind(workload, working_tree)
     with Step(surroundings) as step:
         system.create(step)
-    stored = [_store(system, kind, generation, surroundings) for generation in generations]
-    restored = _restore(system, kind, generations[-1], surroundings, cold=True)
+    stored = [store(system, kind, generation, surroundings) for generation in generations]
+    restored = restore(system, kind, generations[-1], surroundings, cold=True)
     for generation in generations[:-1] if verify_all else []:
-        _restore(system, kind, generation, surroundings, cold=False)
+        restore(system, kind, generation, surroundings, cold=False)
     figures = {"generations": stored, "restore": restored}
     if system.recompresses:
         figures["settled"] = _recompress(system, surroundings)
-        figures["restore_settled"] = _restore(system, kind, generations[-1], surroundings, cold=True)
+        figures["restore_settled"] = restore(system, kind, generations[-1], surroundings, cold=True)
     return figures
 
 
@@ -69,7 +69,7 @@ def _recompress(system, surroundings):
     return {**figures, "stored_bytes": system.stored_bytes()}
 
 
-def _store(system, kind, generation, surroundings):
+def store(system, kind, generation, surroundings):
     source = kind.prepare(generation)
     surroundings.warm(source)
     surroundings.settle()
@@ -84,7 +84,7 @@ def _store(system, kind, generation, surroundings):
     return figures
 
 
-def _restore(system, kind, generation, surroundings, cold):
+def restore(system, kind, generation, surroundings, cold):
     place = os.path.join(surroundings.directory, "restored")
     if cold:
         surroundings.drop_caches()

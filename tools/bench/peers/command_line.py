@@ -23,7 +23,8 @@ def size(words):
     return int(words[:-1]) * factor if factor else int(words)
 
 
-def _one_of(known):
+def one_of(known):
+    """Returns the type of an option: names of `known`, with commas between."""
     def choice(words):
         names = words.split(",")
         if unknown := set(names) - set(known):
@@ -38,8 +39,8 @@ def _parse(documentation, arguments):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", metavar="CORPUS")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--systems", type=_one_of(systems), default=systems, help=f"of {','.join(systems)}")
-    parser.add_argument("--workloads", type=_one_of(WORKLOADS), default=list(WORKLOADS),
+    parser.add_argument("--systems", type=one_of(systems), default=systems, help=f"of {','.join(systems)}")
+    parser.add_argument("--workloads", type=one_of(WORKLOADS), default=list(WORKLOADS),
                         help=f"of {','.join(WORKLOADS)}")
     parser.add_argument("--generations", type=int, help="how many generations of the corpus to store, instead of all")
     parser.add_argument("--siltfs", default=os.path.join("build", "release", "bin"), metavar="BIN",
