@@ -4,10 +4,13 @@
 usage: s3_server.py [--bucket NAME] [--key-id ID] [--secret SECRET] [--token TOKEN]
                     [--certificate PEM_FILE] [--port PORT] [--bucket-in-host]
                     [--ignore HEADER] [--plain-etags] [--forward URL]
+                    [--address ADDRESS] [--history FILE]
 
 It keeps one bucket in memory. It implements GET (with ranges and If-Match), HEAD, PUT (with
 If-None-Match and If-Match), DELETE and ListObjectsV2, and verifies signatures (AWS Signature
-Version 4) and checksums with code of its own. It listens on 127.0.0.1, and prints a line
+Version 4) and checksums with code of its own. It listens on ADDRESS (127.0.0.1). FILE gets a line in
+JSON for each change of an object: ["PUT", KEY, SIZE, FIRST_256_BYTES, LAST_8_BYTES] or
+["DELETE", KEY], with the bytes in base64. The server prints a line
 {"port": PORT} when it is ready. Each further line of standard input is a command in JSON; the
 server prints one line in JSON for it. It ends at the end of standard input. POST /_control takes
 the same commands.
@@ -101,6 +104,13 @@ class State:
         self.rate = 0
         self.clock = 0
         self.log = []
+        self.history = open(options.history, "a", encoding="ascii") if options.history else None
+
+    def changed(self, *change):
+        """Called under the lock, before the change is answered."""
+        if self.history:
+            self.history.write(json.dumps(change) + "\n")
+            self.history.flush()
 
     def now(self):
         return time.time() + self.clock
@@ -283,6 +293,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if wanted is not None and wanted != (stored["etag"].strip('"') if self.state.plain_etags else stored["etag"]):
                 raise S3Failure(412, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold")
             self.state.objects[self.key] = {"content": self.body, "etag": etag, "metadata": metadata}
+            ends = (base64.b64encode(part).decode() for part in (self.body[:256], self.body[-8:]))
+            self.state.changed("PUT", self.key, len(self.body), *ends)
         return Reply(200, headers={"ETag": etag})
 
     def find(self):
@@ -311,7 +323,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def serve_delete(self):
         with self.state.lock:
-            self.state.objects.pop(self.key, None)
+            if self.state.objects.pop(self.key, None) is not None:
+                self.state.changed("DELETE", self.key)
         return Reply(204)
 
     def serve_list(self):
@@ -486,13 +499,15 @@ def main():
     parser.add_argument("--plain-etags", action="store_true",
                         help="compare If-Match of a PUT with the ETag without quotes, as old releases of Ceph do")
     parser.add_argument("--bucket-in-host", action="store_true", help="find no bucket in paths")
+    parser.add_argument("--address", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--forward", metavar="URL", help="the address of a service to which requests are passed")
+    parser.add_argument("--history", help="a file for all changes of objects")
     options = parser.parse_args()
     state = State(options)
     Handler.state = state
     ForwardingHandler.target = urllib.parse.urlsplit(options.forward or "").netloc
-    server = Server(("127.0.0.1", options.port), ForwardingHandler if options.forward else Handler)
+    server = Server((options.address, options.port), ForwardingHandler if options.forward else Handler)
     if options.certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(options.certificate)
