@@ -119,11 +119,14 @@ Result<bool> SegmentTails::PutTail(uint32_t epoch, SegmentId id, Local& local) {
   if (file.status().Is(StatusCode::kNotFound)) return false;
   SILTFS_RETURN_IF_ERROR(file.status());
   while (local.put < local.committed) {
-    Bytes bytes(std::min(local.committed - local.put, kMostTailBytes));
+    // A put that has failed may still arrive, and must not replace a longer tail by a shorter one.
+    // So it is repeated with the same bytes.
+    const uint64_t end = local.tried > local.put ? local.tried : local.committed;
+    Bytes bytes(std::min(end - local.put, kMostTailBytes));
+    local.tried = local.put + bytes.size();
     SILTFS_RETURN_IF_ERROR(ReadExactly(**file, local.put, bytes));
     const TailName name{epoch, id, local.put};
     const std::string object = EncodeTail(name, bytes);
-    // An attempt whose answer was lost has put the same bytes, or fewer.
     SILTFS_RETURN_IF_ERROR(
         objects_.Put(TailKey(name), AsBytes(object), PutCondition::Always()).status());
     local.put += bytes.size();
@@ -147,6 +150,7 @@ Status SegmentTails::Upload(uint32_t epoch) {
     MutexLock lock(mutex_);
     const auto found = local_.find(id);
     found->second.put = state.put;
+    found->second.tried = state.tried;
     // If it was committed again meanwhile, the next call looks at it again.
     if (!there.ok() || *there || found->second.committed != state.committed) continue;
     local_.erase(found);

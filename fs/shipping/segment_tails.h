@@ -73,6 +73,7 @@ class SegmentTails final : public ShippedData {
   struct Local {
     uint64_t committed = 0;  // bytes
     uint64_t put = 0;
+    uint64_t tried = 0;  // the end of the last tail that was put, perhaps without an answer
   };
 
   // Puts the bytes from `local.put` on. False if the file is gone.

@@ -252,6 +252,35 @@ TEST_CASE("store in a bucket: segments of a writer that was fenced are removed")
   REQUIRE(other.ReadAll() == more.states.back());
 }
 
+TEST_CASE("store in a bucket: a tail whose answer was lost is put again with the same bytes") {
+  MemoryObjectStore objects;
+  Site site(objects, 1);
+  site.Make();
+  REQUIRE_OK(site.Open());
+  FileHistory history(7);
+  REQUIRE_OK(history.Step(*site.fs));
+  const auto effect = GENERATE(ObjectFault::Effect::kNone, ObjectFault::Effect::kAnswerLost);
+  objects.FailCall({.call = ObjectCall::kPut, .effect = effect, .key_part = "tails/"});
+  CHECK(!site.Ship().ok());
+  const auto tails = [&objects] {
+    std::map<std::string, std::string> found;
+    for (const std::string& key : objects.Keys()) {
+      if (key.starts_with("tails/")) found[key] = objects.Content(key).value();
+    }
+    return found;
+  };
+  const auto first = tails();
+  CHECK(first.empty() == (effect == ObjectFault::Effect::kNone));
+  for (int i = 0; i < 3; ++i) REQUIRE_OK(history.Step(*site.fs));
+  REQUIRE_OK(site.Ship());
+  for (const auto& [key, content] : first) CHECK(objects.Content(key).value() == content);
+  CHECK(tails().size() > 1);
+  Site other(objects, 2);
+  REQUIRE_OK(other.Restore());
+  REQUIRE_OK(other.Open());
+  CHECK(other.ReadAll() == history.states.back());
+}
+
 TEST_CASE("store in a bucket: with threads that upload and ship") {
   MemoryObjectStore objects;
   Site site(objects, 1);
