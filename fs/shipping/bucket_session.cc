@@ -5,8 +5,11 @@
 #include <utility>
 
 #include "fs/records/schema.h"
+#include "fs/segments/segment_tables.h"
 #include "fs/shipping/shipped_kv_store.h"
+#include "store/env/files.h"
 #include "store/segment/segment_files.h"
+#include "store/segment/segment_source.h"
 #include "store/superblock/superblock.h"
 
 namespace siltfs {
@@ -82,7 +85,8 @@ Result<std::unique_ptr<KvStore>> BucketSession::Layer(std::unique_ptr<KvStore> k
         shipped_ =
             std::make_unique<ShippedSegmentStore>(*bucket_, shipper_, options_.change_timeout);
         late_->Set(*shipped_);
-        return RemoveForeign(store);
+        SILTFS_RETURN_IF_ERROR(RemoveForeign(store));
+        return PinAnnounced(store);
       });
 }
 
@@ -95,6 +99,37 @@ Status BucketSession::RemoveForeign(const KvStore& kv) {
     if (!removed) SILTFS_RETURN_IF_ERROR(bucket_->Remove(id));
   }
   return Status::Ok();
+}
+
+Status BucketSession::PinAnnounced(const KvStore& kv) {
+  SILTFS_ASSIGN_OR_RETURN(const SegmentRecords announced, ReadReplacements(*kv.Snapshot()));
+  for (const auto& [id, record] : announced) {
+    if (!bucket_->IsUploaded(id)) continue;  // it is put with the new content of this machine
+    const auto content = bucket_->Open(id);
+    if (content.status().Is(StatusCode::kNotFound)) continue;
+    SILTFS_RETURN_IF_ERROR(content.status());
+    SILTFS_RETURN_IF_ERROR(PutAgain(id, **content));
+  }
+  return Status::Ok();
+}
+
+Status BucketSession::PutAgain(SegmentId id, const ReadableFile& content) {
+  constexpr uint64_t kPiece = uint64_t{1} << 20;
+  const SegmentSource copy = BuiltReplacement(env_, options_.store, id);
+  SILTFS_RETURN_IF_ERROR(CreateSegmentDirectory(env_, options_.store, id));
+  const Status removed = env_.RemoveFile(copy.path);
+  if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
+  SILTFS_ASSIGN_OR_RETURN(const auto file, env_.OpenFile(copy.path, {.mode = OpenMode::kCreate}));
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t size, content.Size());
+  Bytes piece(std::min(size, kPiece));
+  for (uint64_t at = 0; at < size; at += kPiece) {
+    piece.resize(std::min(size - at, kPiece));
+    SILTFS_RETURN_IF_ERROR(ReadExactly(content, at, piece));
+    SILTFS_RETURN_IF_ERROR(file->Write(at, piece));
+  }
+  SILTFS_RETURN_IF_ERROR(file->Sync());
+  SILTFS_RETURN_IF_ERROR(env_.SyncDirectory(ParentOf(copy.path)));
+  return bucket_->Replace(id, copy);
 }
 
 Status BucketSession::WaitForUploads() {

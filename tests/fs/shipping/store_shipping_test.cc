@@ -252,6 +252,43 @@ TEST_CASE("store in a bucket: segments of a writer that was fenced are removed")
   REQUIRE(other.ReadAll() == more.states.back());
 }
 
+// The first writer is stopped after it has announced a replacement, and goes on after the second
+// one has taken over.
+TEST_CASE("store in a bucket: a replacement that a fenced writer puts late does not win") {
+  MemoryObjectStore objects;
+  Site site(objects, 1);
+  site.Make(16u << 10);
+  REQUIRE_OK(site.Open());
+  FileHistory history(5);
+  for (int i = 0; i < 12; ++i) REQUIRE_OK(history.Step(*site.fs));
+  REQUIRE_OK(site.Ship());
+  const uint64_t before = objects.Calls(ObjectCall::kPut);
+  objects.FailCall({.call = ObjectCall::kPut, .permanent = true, .key_part = "segments/"});
+  Maintain(*site.fs, 0).IgnoreError("the next replacement waits for the bucket");
+  REQUIRE(objects.Calls(ObjectCall::kPut) > before);
+  objects.ClearFaults();
+  const uint64_t waiting = site.session->bucket()->GetStatus().uploads.waiting;
+  REQUIRE(waiting > 0);
+
+  Site other(objects, 2);
+  REQUIRE_OK(other.Restore());
+  REQUIRE_OK(other.Open());
+  REQUIRE(other.ReadAll() == history.states.back());
+  REQUIRE_OK(other.Ship());
+  REQUIRE_OK(site.session->bucket()->RunBackground());
+  CHECK(site.session->bucket()->GetStatus().uploads.waiting < waiting);
+
+  Site third(objects, 3);
+  REQUIRE_OK(third.Restore());
+  REQUIRE_OK(third.Open());
+  REQUIRE(third.ReadAll() == history.states.back());
+  third.Close();
+  third.Check();
+  // The second machine, which lists the bucket again.
+  CHECK(!history.Step(*other.fs).ok() + !other.Ship().ok() > 0);
+  other.Crash();
+}
+
 TEST_CASE("store in a bucket: a tail whose answer was lost is put again with the same bytes") {
   MemoryObjectStore objects;
   Site site(objects, 1);
