@@ -231,13 +231,19 @@ StoreBucketStats StoreBucket::Stats() const {
 }
 
 Result<RestoredState> RestoreFromBucket(Env& env, const std::string& store,
-                                        const BucketConfig& config) {
+                                        const BucketConfig& config, bool take_over) {
   SILTFS_ASSIGN_OR_RETURN(const auto objects, OpenObjects(env, config));
   // Before the superblock: a store whose bucket is not known cannot be opened.
   SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(env, ParentOf(store), store));
   SILTFS_RETURN_IF_ERROR(WriteBucketConfig(env, store, config));
-  return RestoreStore(env, *objects,
-                      {.store = store, .bucket_directory = BucketCachePath(store), .restore = {}});
+  RestoreStoreOptions options;
+  options.store = store;
+  options.bucket_directory = BucketCachePath(store);
+  if (take_over) {
+    SILTFS_ASSIGN_OR_RETURN(const auto id, WriterOf(env, store));
+    options.take_over = WriterIdentity{id, HostName()};
+  }
+  return RestoreStore(env, *objects, options);
 }
 
 }  // namespace siltfs

@@ -103,10 +103,11 @@ Result<std::unique_ptr<ObjectStore>> OpenObjects(
     Env& env, const BucketConfig& config, std::chrono::nanoseconds deadline = kRequestDeadline);
 
 // Makes the store again in a directory that has nothing of it, from the commits and segments in its
-// bucket. The first mount recovers it, and rebuilds the index. Errors: those of RestoreStore, and
-// kNotFound if the bucket has no commits.
+// bucket. The first mount recovers it, and rebuilds the index. With `take_over`, a writer that
+// still lives is fenced before anything is read. Errors: those of RestoreStore, and kNotFound if
+// the bucket has no commits.
 Result<RestoredState> RestoreFromBucket(Env& env, const std::string& store,
-                                        const BucketConfig& config);
+                                        const BucketConfig& config, bool take_over);
 
 // Claims the prefix for a new store. kAlreadyExists if an object has the prefix, kNotFound if there
 // is no such bucket, kUnsupported if the service ignores conditions. Nothing was changed then.

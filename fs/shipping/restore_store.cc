@@ -49,6 +49,20 @@ Status PrepareDirectory(Env& env, const std::string& store) {
   return Status::Ok();
 }
 
+// Leaves a log that is empty or damaged alone: the restore says what is wrong with it.
+Status EndOtherEpoch(Env& env, ObjectStore& objects, const WriterIdentity& writer,
+                     std::chrono::nanoseconds lease) {
+  SILTFS_ASSIGN_OR_RETURN(const LogEnd end, ReadLogEnd(objects));
+  if (end.next == 1 || end.damaged) return Status::Ok();
+  if (end.writer == writer) return Status::Ok();  // an interrupted restore has begun the epoch
+  const int64_t now = env.NowNanoseconds();
+  const auto check = [](const LogEnd& other) {
+    return other.damaged ? Status(StatusCode::kCorruption, "the log has become damaged")
+                         : Status::Ok();
+  };
+  return BucketLog(objects, writer).Begin(check, now, now + lease.count());
+}
+
 Result<Superblock> SuperblockOf(const std::string& attachment) {
   SILTFS_ASSIGN_OR_RETURN(const Superblock superblock, DecodeSuperblock(AsBytes(attachment)));
   SILTFS_RETURN_IF_ERROR(CheckFeatures(superblock, StoreAccess::kReadWrite));
@@ -61,6 +75,9 @@ Result<RestoredState> RestoreStore(Env& env, ObjectStore& objects,
                                    const RestoreStoreOptions& options) {
   const std::string& store = options.store;
   SILTFS_RETURN_IF_ERROR(PrepareDirectory(env, store));
+  if (options.take_over) {
+    SILTFS_RETURN_IF_ERROR(EndOtherEpoch(env, objects, *options.take_over, options.lease));
+  }
   const auto make_empty = [&](const Manifest& manifest) -> Result<std::unique_ptr<KvStore>> {
     SILTFS_ASSIGN_OR_RETURN(const Superblock superblock, SuperblockOf(manifest.attachment));
     SILTFS_RETURN_IF_ERROR(MakeEmptyDirectory(env, MetadataPath(store)));

@@ -14,6 +14,8 @@
 // if a segment lacks committed bytes, unless `stop_at_damage` is set: then fsck finds what is lost.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 
 #include "fs/shipping/restore_kv_store.h"
@@ -26,6 +28,11 @@ struct RestoreStoreOptions {
   std::string store;             // path of the store's directory; made if it is missing
   std::string bucket_directory;  // BucketOptions::directory; made if it is missing
   RestoreOptions restore;
+  // Set: begins an epoch of the log for this writer before anything is read. So a writer that still
+  // lives is fenced. Otherwise it would go on meanwhile, and the restored store would be too old to
+  // follow the log.
+  std::optional<WriterIdentity> take_over = {};
+  std::chrono::nanoseconds lease = std::chrono::seconds(60);  // of that epoch
 };
 
 Result<RestoredState> RestoreStore(Env& env, ObjectStore& objects,

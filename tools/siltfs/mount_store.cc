@@ -108,9 +108,9 @@ Status Explain(Status served, const DaemonOptions& options) {
 
 // Makes the store from its bucket. Threads that this starts would not be in a process that is
 // forked later, so the daemon's process calls it.
-Status Restore(const std::string& store, const BucketConfig& from) {
+Status Restore(const std::string& store, const BucketConfig& from, bool take_over) {
   const auto env = NewPosixEnv({.links = SymbolicLinks::kRefuse, .anchor = {}});
-  SILTFS_RETURN_IF_ERROR(RestoreFromBucket(*env, store, from).status());
+  SILTFS_RETURN_IF_ERROR(RestoreFromBucket(*env, store, from, take_over).status());
   return KeepToOwner(store);
 }
 
@@ -118,7 +118,8 @@ Status Restore(const std::string& store, const BucketConfig& from) {
 // directory when it is moved, and does not write into another directory put in its place.
 Status Serve(const DaemonOptions& options) {
   PrepareForStore();
-  if (options.restore_from) SILTFS_RETURN_IF_ERROR(Restore(options.store, *options.restore_from));
+  if (options.restore_from)
+    SILTFS_RETURN_IF_ERROR(Restore(options.store, *options.restore_from, options.take_over));
   const auto env = NewPosixEnv({.links = SymbolicLinks::kRefuse, .anchor = options.store});
   return ExplainInterruption(Explain(ServeStore(*env, options), options),
                              "the store is sound, and the next mount begins the opening again");

@@ -289,6 +289,37 @@ TEST_CASE("store in a bucket: a replacement that a fenced writer puts late does 
   other.Crash();
 }
 
+TEST_CASE("store in a bucket: a takeover fences a writer that goes on during the restore") {
+  MemoryObjectStore objects;
+  Site site(objects, 1);
+  site.Make();
+  REQUIRE_OK(site.Open());
+  FileHistory history(6);
+  for (int i = 0; i < 5; ++i) REQUIRE_OK(history.Step(*site.fs));
+  REQUIRE_OK(site.Ship());
+  const Files shipped = history.states.back();
+  Site other(objects, 2);
+  const auto restore = [&other, &objects](bool take_over) {
+    RestoreStoreOptions options{"/store", "/cache", {}};
+    if (take_over) options.take_over = other.shipping.writer;
+    other.env = std::make_unique<SimEnv>(take_over ? 11 : 12);
+    return RestoreStore(*other.env, objects, options).status();
+  };
+  REQUIRE_OK(restore(false));
+  REQUIRE_OK(history.Step(*site.fs));
+  REQUIRE_OK(site.Ship());
+  CHECK(other.Open().Is(StatusCode::kStale));
+  other.Crash();
+
+  const Files later = history.states.back();
+  REQUIRE_OK(restore(true));
+  CHECK(!history.Step(*site.fs).ok() + !site.Ship().ok() > 0);
+  REQUIRE_OK(other.Open());
+  CHECK(other.ReadAll() == later);
+  other.Close();
+  other.Check();
+}
+
 TEST_CASE("store in a bucket: a tail whose answer was lost is put again with the same bytes") {
   MemoryObjectStore objects;
   Site site(objects, 1);
