@@ -10,6 +10,7 @@
 #include <csignal>
 
 #include "store/base/coding.h"
+#include "tests/crash/bucket_sequence.h"
 #include "tests/crash/sequence_cuts.h"
 #include "tests/support/schedule_perturbation.h"
 
@@ -44,7 +45,15 @@ class Worker {
       const CutVerdict verdict = [this, seed](const CutReport& report, const CutChain& chain) {
         Report(seed, report, chain);
       };
-      if (options_.rot) {
+      if (options_.bucket) {
+        RunBucketSequence(seed, left_, [this, seed](const BucketPoint& point) {
+          Report(seed,
+                 {.problem = point.problem,
+                  .place = fmt::format("sequence {}: {}", seed, point.place),
+                  .in_recovery = point.disk_lost},
+                 {});
+        });
+      } else if (options_.rot) {
         RotSequence(seed, options_.workload, left_, verdict);
       } else {
         CutSequence(seed, options_.workload, left_, options_.injection, verdict);
@@ -195,7 +204,7 @@ class Supervisor {
   // A campaign without deltas would not find a fault that loses bases. An injected fault is found
   // by illegal cuts only.
   void CheckDeltas() {
-    const bool expected = options_.workload != Workload::kImports &&
+    const bool expected = !options_.bucket && options_.workload != Workload::kImports &&
                           options_.workload != Workload::kSnapshots &&
                           options_.workload != Workload::kQuotas &&
                           result_.cuts >= kCutsWithDeltas && options_.injection == Injection::kNone;

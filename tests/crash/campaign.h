@@ -24,6 +24,7 @@ struct CampaignOptions {
   // (tests/support/schedule_perturbation.h).
   bool perturb = false;
   bool rot = false;            // let bytes rot instead of cutting the power
+  bool bucket = false;         // a store in a bucket instead (bucket_sequence.h)
   std::string save_directory;  // for failing cuts; empty: they are not saved
   // Called every few seconds.
   std::function<void(uint64_t cuts, uint64_t illegal)> progress;
@@ -39,7 +40,8 @@ struct CampaignResult {
   uint64_t cuts = 0;
   uint64_t illegal = 0;
   uint64_t sequences = 0;
-  uint64_t recoveries_cut = 0;            // cuts during a recovery or the steps after it
+  // Cuts during a recovery or the steps after it; with `bucket`, lost disks and takeovers.
+  uint64_t recoveries_cut = 0;
   uint64_t delta_sequences = 0;           // in stores made with deltas
   uint64_t delta_cuts = 0;                // cuts of stores that had deltas
   uint64_t noticed = 0;                   // rotten bytes that the store reported

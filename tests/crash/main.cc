@@ -5,8 +5,10 @@
 #include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
+#include "tests/crash/bucket_sequence.h"
 #include "tests/crash/campaign.h"
 #include "tests/crash/cut.h"
 #include "tests/support/test_scale.h"
@@ -44,6 +46,15 @@ int Replay(const std::string& path, bool json) {
   return problem.empty() ? kLegal : kIllegal;
 }
 
+int RunOne(uint64_t seed, uint64_t limit) {
+  bool legal = true;
+  RunBucketSequence(seed, limit, [&legal](const BucketPoint& point) {
+    fmt::print("{}: {}\n", point.place, point.problem.empty() ? "legal" : point.problem);
+    legal = legal && point.problem.empty();
+  });
+  return legal ? kLegal : kIllegal;
+}
+
 void Print(const CampaignOptions& options, const CampaignResult& result, double seconds,
            bool json) {
   for (const CampaignProblem& problem : result.problems) {
@@ -51,6 +62,13 @@ void Print(const CampaignOptions& options, const CampaignResult& result, double 
                problem.what, problem.file.empty() ? "" : " (saved as " + problem.file + ")");
   }
   if (!json) {
+    if (options.bucket) {
+      fmt::print(
+          "{} points ({} lost disks or takeovers) of {} sequences in {:.1f} s, seed {}: {}\n",
+          result.cuts, result.recoveries_cut, result.sequences, seconds, options.seed,
+          result.illegal == 0 ? "all legal" : fmt::format("{} ILLEGAL", result.illegal));
+      return;
+    }
     if (options.rot) {
       fmt::print(
           "{} rotten bytes ({} of them noticed, {} beside deltas) of {} sequences in {:.1f} s, "
@@ -92,6 +110,7 @@ int Run(int argc, char** argv) {
   options.jobs = std::max(1U, std::thread::hardware_concurrency());
   std::string inject;
   std::string replay;
+  std::optional<uint64_t> sequence;
   bool json = false;
   bool quiet = false;
   bool share = false;
@@ -120,6 +139,14 @@ int Run(int argc, char** argv) {
       ->excludes("--entries")
       ->excludes("--deltas")
       ->excludes("--snapshots");
+  auto* const bucket = app.add_flag("--bucket", options.bucket,
+                                    "Instead, let a store in a bucket lose its power, its whole "
+                                    "disk or its writer, --cuts times");
+  for (const char* other :
+       {"--inject", "--rot", "--entries", "--deltas", "--snapshots", "--quotas"})
+    bucket->excludes(other);
+  app.add_option("--sequence", sequence, "With --bucket: run the sequence with this seed only")
+      ->needs(bucket);
   app.add_option("--save", options.save_directory, "Save failing cuts in this directory")
       ->check(CLI::ExistingDirectory);
   app.add_option("--replay", replay, "Replay a saved cut")->check(CLI::ExistingFile);
@@ -134,6 +161,7 @@ int Run(int argc, char** argv) {
     fmt::print(std::cerr, "siltfs-crashtest: {} (try siltfs-crashtest --help)\n", mistake.what());
     return kUsage;
   }
+  if (sequence) return RunOne(*sequence, options.cuts);
   if (!replay.empty()) return Replay(replay, json);
   if (!inject.empty()) options.injection = *ParseInjection(inject);
   if (deltas) options.workload = Workload::kVersions;
