@@ -47,15 +47,3 @@ siltfs_faulty_crashtest(count-removed-files siltfs_inodes inode_lifetimes.cc
 siltfs_faulty_crashtest(exceed-limit siltfs_inodes quotas.cc
   "return before > most || static_cast<uint64_t>(wanted) > most - before"
   "return before > most || static_cast<uint64_t>(wanted) > most - before + 1")
-# A segment counts as uploaded, and may be evicted, although its upload has failed.
-siltfs_faulty_crashtest(evict-unconfirmed siltfs_bucket uploader.cc
-  "} else if (!put.ok()) {"
-  "} else if (!put.ok() && put.status().Is(StatusCode::kInvalidArgument)) {")
-# With sync=bucket, a commit is acknowledged before its log object is in the bucket.
-siltfs_faulty_crashtest(acknowledge-early siltfs_shipping shipped_kv_store.cc
-  "return options_.wait_for_bucket ? shipper_.WaitShipped(sequence, std::nullopt) : Status::Ok()"
-  "return sequence > 0 ? Status::Ok() : shipper_.WaitShipped(sequence, std::nullopt)")
-# A log object is put although there is one of another writer's epoch with its number.
-siltfs_faulty_crashtest(ignore-epoch siltfs_shipping bucket_log.cc
-  "objects_.Put(key, AsBytes(pending_), PutCondition::IfAbsent())"
-  "objects_.Put(key, AsBytes(pending_), PutCondition::Always())")
