@@ -3,83 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "fs/open/store_layout.h"
 #include "fs/shipping/bucket_log.h"
 #include "store/env/files.h"
 #include "store/env/process.h"
-#include "store/object/object_store_probe.h"
 #include "store/s3/s3_object_store.h"
 #include "store/superblock/superblock.h"
 
 namespace siltfs {
 namespace {
 
-constexpr const char* kOwnerKey = "siltfs";
-constexpr const char* kProbeKey = "siltfs-probe";
-constexpr std::string_view kOwnerText = "siltfs store ";
-constexpr size_t kMostOwnerBytes = 4096;
 // With sync=local, an unmount does not wait for a bucket that is slow or silent.
 constexpr std::chrono::seconds kPatienceAtClose{10};
-
-std::string OwnerText(const StoreUuid& uuid) {
-  return fmt::format("{}{}\n", kOwnerText, uuid.ToText());
-}
-
-// The store that owns the prefix.
-Result<StoreUuid> ReadOwner(ObjectStore& objects) {
-  const auto text = objects.Get(kOwnerKey, kMostOwnerBytes, nullptr);
-  SILTFS_RETURN_IF_ERROR(text.status());
-  std::string_view line = AsText(*text);
-  std::optional<StoreUuid> uuid;
-  if (line.starts_with(kOwnerText) && line.ends_with('\n')) {
-    line.remove_prefix(kOwnerText.size());
-    line.remove_suffix(1);
-    uuid = StoreUuid::FromText(line);
-  }
-  if (uuid) return *uuid;
-  return Status(StatusCode::kCorruption, "the object does not name a store")
-      .At(objects.name() + "/siltfs");
-}
-
-Status CheckOwner(ObjectStore& objects, const StoreUuid& uuid) {
-  const auto owner = ReadOwner(objects);
-  if (owner.status().Is(StatusCode::kNotFound)) {
-    return Status(
-               StatusCode::kNotFound,
-               fmt::format("the bucket does not have the store ({}): see that the bucket file of "
-                           "the store names the right bucket and endpoint",
-                           owner.status().cause()))
-        .At(objects.name());
-  }
-  SILTFS_RETURN_IF_ERROR(owner.status());
-  if (*owner == uuid) return Status::Ok();
-  return Status(
-             StatusCode::kInvalidArgument,
-             fmt::format("the bucket belongs to the store {}, not to {}: see that the bucket file "
-                         "of the store names the right bucket",
-                         owner->ToText(), uuid.ToText()))
-      .At(objects.name());
-}
-
-// The id of this copy of the store. A copy that is restored from the bucket gets another one.
-Result<std::array<uint8_t, 16>> WriterOf(Env& env, const std::string& store) {
-  const std::string path = BucketWriterPath(store);
-  std::array<uint8_t, 16> id{};
-  const auto file = env.OpenFile(path, {.mode = OpenMode::kRead});
-  if (file.ok()) {
-    SILTFS_RETURN_IF_ERROR(ReadExactly(**file, 0, id));
-    return id;
-  }
-  if (!file.status().Is(StatusCode::kNotFound)) return file.status();
-  SILTFS_RETURN_IF_ERROR(env.FillRandom(id));
-  SILTFS_RETURN_IF_ERROR(ReplaceFile(env, path, id));
-  return id;
-}
 
 // kInUse while another writer may be alive.
 Status CheckLease(Env& env, const LogEnd& end, const WriterIdentity& own) {
@@ -119,28 +57,13 @@ Result<std::unique_ptr<ObjectStore>> OpenObjects(Env& env, const BucketConfig& c
   return std::unique_ptr<ObjectStore>(std::move(objects));
 }
 
-Status ClaimBucket(ObjectStore& objects, const StoreUuid& uuid) {
-  SILTFS_ASSIGN_OR_RETURN(const ObjectPage page, objects.List("", "", 1));
-  if (!page.objects.empty()) {
-    const auto owner = ReadOwner(objects);
-    const std::string whose =
-        owner.ok() ? fmt::format("belongs to the store {}", owner->ToText())
-                   : fmt::format("has objects, such as \"{}\"", page.objects.front().key);
-    return Status(StatusCode::kAlreadyExists,
-                  fmt::format("the bucket {}; choose another prefix, or remove what is there; "
-                              "nothing was changed",
-                              whose))
-        .At(objects.name());
-  }
-  SILTFS_RETURN_IF_ERROR(ProbeObjectStore(objects, kProbeKey));
-  const auto put = objects.Put(kOwnerKey, AsBytes(OwnerText(uuid)), PutCondition::IfAbsent());
-  if (!put.status().Is(StatusCode::kAlreadyExists)) return put.status();
-  return Status(StatusCode::kAlreadyExists,
-                "another mkfs has claimed the bucket at the same time; nothing was changed")
-      .At(objects.name());
+Status CheckNoOuterStore(Env& env, const BucketConfig& config) {
+  return CheckNoOuterStore(config.address, [&](const std::string& address) {
+    BucketConfig outer = config;
+    outer.address = address;
+    return OpenObjects(env, outer);
+  });
 }
-
-Status ReleaseBucket(ObjectStore& objects) { return objects.Remove(kOwnerKey); }
 
 StoreBucket::~StoreBucket() {
   poll_.reset();
@@ -172,6 +95,10 @@ Result<std::unique_ptr<StoreBucket>> StoreBucket::Open(Env& env, const std::stri
                                                        const StoreBucketOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(const auto config, ReadBucketConfig(env, store));
   if (!config) return std::unique_ptr<StoreBucket>();
+  // A conversion that has not finished leaves the file beside a store in its directory.
+  const auto state = ReadSuperblock(env, store, StoreAccess::kReadOnly);
+  if (state.ok() && !state->superblock.in_bucket()) return std::unique_ptr<StoreBucket>();
+  state.status().IgnoreError("opening the store reports it");
   SILTFS_ASSIGN_OR_RETURN(auto objects, OpenObjects(env, *config,
                                                     std::min<std::chrono::nanoseconds>(
                                                         options.bucket_timeout, kRequestDeadline)));
@@ -198,7 +125,7 @@ Result<std::unique_ptr<StoreBucket>> StoreBucket::OpenOver(std::unique_ptr<Objec
 
 Status StoreBucket::Connect(Env& env, const StoreUuid& uuid, const BucketConfig& config,
                             const StoreBucketOptions& options) {
-  SILTFS_RETURN_IF_ERROR(CheckOwner(*objects_, uuid));
+  SILTFS_RETURN_IF_ERROR(CheckBucketOwner(*objects_, uuid));
   BucketOptions segments = SegmentOptions(store_, config, options);
   SILTFS_ASSIGN_OR_RETURN(const LogEnd end, ReadLogEnd(*objects_));
   if (!options.ships) {
@@ -210,7 +137,7 @@ Status StoreBucket::Connect(Env& env, const StoreUuid& uuid, const BucketConfig&
   BucketSessionOptions session;
   session.store = store_;
   session.bucket = std::move(segments);
-  SILTFS_ASSIGN_OR_RETURN(session.shipping.writer.id, WriterOf(env, store_));
+  SILTFS_ASSIGN_OR_RETURN(session.shipping.writer.id, BucketWriterOf(env, store_));
   session.shipping.writer.host = HostName();
   if (!options.take_over) SILTFS_RETURN_IF_ERROR(CheckLease(env, end, session.shipping.writer));
   session.shipping.wait_for_bucket = options.wait_for_bucket;
@@ -218,6 +145,20 @@ Status StoreBucket::Connect(Env& env, const StoreUuid& uuid, const BucketConfig&
   session.shipping.fenced = options.fenced;
   session_ = std::make_unique<BucketSession>(env, *objects_, std::move(session));
   return Status::Ok();
+}
+
+Status StoreBucket::AwaitAll(const std::function<Status()>& check) {
+  constexpr std::chrono::milliseconds kInterval(200);
+  if (!session_) {
+    return Status(StatusCode::kUnsupported, "the store is read-only, so nothing is uploaded")
+        .At(store_);
+  }
+  for (;;) {
+    SILTFS_RETURN_IF_ERROR(check());
+    Status waited = session_->AwaitAll(kInterval);
+    if (!waited.Is(StatusCode::kIoError)) return waited;
+    waited.IgnoreError("the bucket needs more time, or fails, which Stats tells");
+  }
 }
 
 StoreBucketStats StoreBucket::Stats() const {

@@ -21,6 +21,7 @@
 #include <string>
 
 #include "fs/bucket/bucket_config.h"
+#include "fs/bucket/bucket_owner.h"
 #include "fs/bucket/interruption_poll.h"
 #include "fs/kv/kv_store.h"
 #include "fs/shipping/bucket_session.h"
@@ -75,6 +76,10 @@ class StoreBucket {
   // The store is open, or its opening has failed. Returns what a failure means: kInterrupted if
   // StoreBucketOptions::interrupted has ended requests, else `outcome`.
   Status EndOpening(Status outcome);
+  // Returns when the bucket has everything that the store has made durable, or with the failure of
+  // `check`, which is called some times a second. kReadOnly if another machine has taken over;
+  // kUnsupported if the commits are not shipped. While the bucket fails, this waits.
+  Status AwaitAll(const std::function<Status()>& check);
   StoreBucketStats Stats() const;
 
  private:
@@ -97,10 +102,15 @@ class StoreBucket {
 
 // How long a request is repeated while the bucket fails.
 inline constexpr std::chrono::seconds kRequestDeadline{60};
+// The same for a conversion of a whole store, which may take hours.
+inline constexpr std::chrono::minutes kConversionDeadline{5};
 
 // Sends nothing yet. kInvalidArgument; kAccessDenied without usable credentials.
 Result<std::unique_ptr<ObjectStore>> OpenObjects(
     Env& env, const BucketConfig& config, std::chrono::nanoseconds deadline = kRequestDeadline);
+
+// Call before a prefix is claimed (bucket_owner.h).
+Status CheckNoOuterStore(Env& env, const BucketConfig& config);
 
 // Makes the store again in a directory that has nothing of it, from the commits and segments in its
 // bucket. The first mount recovers it, and rebuilds the index. With `take_over`, a writer that
@@ -108,11 +118,5 @@ Result<std::unique_ptr<ObjectStore>> OpenObjects(
 // the bucket has no commits.
 Result<RestoredState> RestoreFromBucket(Env& env, const std::string& store,
                                         const BucketConfig& config, bool take_over);
-
-// Claims the prefix for a new store. kAlreadyExists if an object has the prefix, kNotFound if there
-// is no such bucket, kUnsupported if the service ignores conditions. Nothing was changed then.
-Status ClaimBucket(ObjectStore& objects, const StoreUuid& uuid);
-// Gives the prefix back, after a mkfs that failed.
-Status ReleaseBucket(ObjectStore& objects);
 
 }  // namespace siltfs

@@ -142,6 +142,11 @@ Status BucketSession::WaitForUploads() {
   return bucket_->WaitForUploads(kUploadTimeout);
 }
 
+Status BucketSession::AwaitAll(std::chrono::nanoseconds timeout) {
+  SILTFS_RETURN_IF_ERROR(shipper_.WaitShipped(shipper_.Position(), timeout));
+  return bucket_->WaitForUploads(timeout);
+}
+
 void BucketSession::Interrupt() {
   shipper_.Stop();
   if (bucket_) bucket_->Interrupt();

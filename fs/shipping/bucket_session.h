@@ -54,6 +54,10 @@ class BucketSession {
 
   Shipper& shipper() { return shipper_; }
   BucketLag lag() const { return shipper_.lag(); }
+  // Returns when the bucket has all segments and commits up to now. kIoError, with the last
+  // failure, after `timeout`; kReadOnly if fenced; kInterrupted when the session ends. Call after
+  // Layer.
+  Status AwaitAll(std::chrono::nanoseconds timeout);
   // Null before Layer.
   BucketSegmentStore* bucket() { return bucket_.get(); }
   // Ends all waiting; for the end of the process.

@@ -172,6 +172,7 @@ Status Make(Env& env, const MakeStoreOptions& options) {
 // used leaves no store.
 Status MakeInBucket(Env& env, MakeStoreOptions options, const BucketConfig& bucket) {
   SILTFS_ASSIGN_OR_RETURN(const auto objects, OpenObjects(env, bucket));
+  SILTFS_RETURN_IF_ERROR(CheckNoOuterStore(env, bucket));
   bool claimed = false;
   options.make_segment_place = [&](const StoreUuid& uuid) -> Status {
     SILTFS_RETURN_IF_ERROR(env.CreateDirectory(BucketCachePath(options.path)));
