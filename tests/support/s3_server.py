@@ -27,6 +27,10 @@ Commands:
   {"clock": SECONDS}            the server's clock is ahead by so much
   {"token": TOKEN} {"secret": SECRET} {"bucket": NAME}    what is accepted from now on
   {"corrupt": KEY}              changes a byte of the object, but not its metadata
+  {"remove": KEY} {"put": KEY, "text": TEXT}      changes objects without a request
+  {"cut": KEY, "size": BYTES}   leaves the first bytes of the object
+  {"exchange": [KEY, KEY]}      each object gets the content of the other one
+  {"keys": PREFIX}              the keys of all objects with the prefix: {"keys": [KEY, ...]}
   {"log": true}                 the requests so far: [[METHOD, KEY, QUERY, STATUS, PORT_OF_CLIENT]],
                                 with status 0 while a request stalls
 
@@ -132,6 +136,18 @@ class State:
                 content = bytearray(stored["content"])
                 content[len(content) // 2] ^= 1
                 stored["content"] = bytes(content)
+            if "remove" in command:
+                del self.objects[command["remove"]]
+            if "put" in command:
+                self.objects[command["put"]] = {"content": command["text"].encode(), "etag": '"put"', "metadata": {}}
+            if "cut" in command:
+                stored = self.objects[command["cut"]]
+                stored["content"] = stored["content"][: command["size"]]
+            if "exchange" in command:
+                first, second = command["exchange"]
+                self.objects[first], self.objects[second] = self.objects[second], self.objects[first]
+            if "keys" in command:
+                return {"keys": sorted(key for key in self.objects if key.startswith(command["keys"]))}
             if "log" in command:
                 return {"log": self.log}
         return {"ok": True}

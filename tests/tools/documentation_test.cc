@@ -127,6 +127,9 @@ TEST_CASE("The manual describes every command's options, and no others") {
                                     "report",
                                     "explain",
                                     "notify",
+                                    "bucket push",
+                                    "bucket pull",
+                                    "bucket verify",
                                     "index stat",
                                     "index dump",
                                     "index verify",
@@ -231,7 +234,8 @@ TEST_CASE("Completion offers every long option, and no others") {
                                     "notify",       "index",        "index stat",
 
                                     "index dump",   "index verify", "index rebuild",   "index plan",
-                                    "quota set",    "quota show",   "quota remove"}) {
+                                    "quota set",    "quota show",   "quota remove",    "bucket",
+                                    "bucket push",  "bucket pull",  "bucket verify"}) {
     INFO(command);
     CHECK(OptionsIn(OutputOf("_siltfs_options \"" + command + "\"")) ==
           LongOnly(OptionsInHelp(Help(command))));
@@ -273,6 +277,9 @@ TEST_CASE("Completion knows commands, mount options and values") {
   CHECK(complete("fsck.siltfs --d", 1) == "--data ");
   CHECK(complete("siltfs index p", 2) == "plan ");
   CHECK(complete("siltfs q", 1) == "quota ");
+  CHECK(complete("siltfs b", 1) == "bucket ");
+  CHECK(complete("siltfs bucket pu", 2) == "push pull ");
+  CHECK(complete("siltfs bucket verify --da", 3) == "--data ");
   CHECK(complete("siltfs quota s", 2) == "set show ");
   CHECK(complete("siltfs quota set --b", 3) == "--bytes ");
   CHECK(complete("siltfs index d", 2) == "dump ");

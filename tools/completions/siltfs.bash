@@ -32,7 +32,10 @@ _siltfs_options() {
     metrics) echo --output --listen --help ;;
     notify) echo --event --message --count --mountpoint --timeout --help ;;
     report) echo --output --quiet --help ;;
-    index | snapshot | quota) echo --help ;;
+    index | snapshot | quota | bucket) echo --help ;;
+    "bucket push") echo --bucket --endpoint --bucket-region --bucket-credentials --bucket-ca --cache --json --quiet --help ;;
+    "bucket pull") echo --json --quiet --help ;;
+    "bucket verify") echo --endpoint --bucket-region --bucket-credentials --bucket-ca --data --json --quiet --help ;;
     "index stat") echo --json --help ;;
     "index verify") echo --json --quiet --help ;;
     "index dump") echo --names --json --help ;;
@@ -49,7 +52,7 @@ _siltfs() {
     *.siltfs) command=${COMP_WORDS[0]##*/} ;;
     *) if ((COMP_CWORD > 1)); then command=${COMP_WORDS[1]} at=2; fi ;;
   esac
-  if [[ $command == index || $command == snapshot || $command == quota ]] && ((COMP_CWORD > at)); then command="$command ${COMP_WORDS[at]}"; fi
+  if [[ $command == index || $command == snapshot || $command == quota || $command == bucket ]] && ((COMP_CWORD > at)); then command="$command ${COMP_WORDS[at]}"; fi
   COMPREPLY=()
   if [[ $command == report && $previous == -o ]]; then previous=--output; fi
   case $previous in
@@ -81,15 +84,17 @@ _siltfs() {
   if [[ $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$(_siltfs_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat tune settle gc scrub fsck import export clone du find-duplicates snapshot quota send receive list check-health metrics report explain notify index help version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat tune settle gc scrub fsck import export clone du find-duplicates snapshot quota send receive list check-health metrics report explain notify bucket index help version" -- "$current")
   elif [[ $command == help ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat tune settle gc scrub fsck import export clone du find-duplicates snapshot quota send receive list check-health metrics report explain notify index" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "mkfs mount umount sync stat tune settle gc scrub fsck import export clone du find-duplicates snapshot quota send receive list check-health metrics report explain notify bucket index" -- "$current")
   elif [[ $command == index ]]; then
     mapfile -t COMPREPLY < <(compgen -W "stat dump verify rebuild plan" -- "$current")
   elif [[ $command == snapshot ]]; then
     mapfile -t COMPREPLY < <(compgen -W "create list show rename delete diff rollback prune" -- "$current")
   elif [[ $command == quota ]]; then
     mapfile -t COMPREPLY < <(compgen -W "set show remove" -- "$current")
+  elif [[ $command == bucket ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "push pull verify" -- "$current")
   elif [[ $command == "index plan" || $command == list || $command == explain ]]; then
     return
   elif [[ $command == import || $command == export || $command == clone || $command == du || $command == find-duplicates ]]; then

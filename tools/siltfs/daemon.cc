@@ -88,12 +88,9 @@ FileSystemOptions ToFileSystemOptions(const DaemonOptions& options, const Log& l
   return made;
 }
 
-Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& options,
-                                                      FileSystem& file_system,
-                                                      const MountState& state, MountInUse& mount,
-                                                      AttachedMounts& attached,
-                                                      MountReceiver& receiver,
-                                                      const StoreBucket* bucket) {
+Result<std::unique_ptr<control::Server>> StartControl(
+    const DaemonOptions& options, FileSystem& file_system, const MountState& state,
+    MountInUse& mount, AttachedMounts& attached, MountReceiver& receiver, StoreBucket* bucket) {
   const auto info = [&state] {
     return DaemonInfo{.pid = CurrentProcessId(),
                       .mountpoint = state.Mountpoint(),
@@ -117,6 +114,19 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
     SILTFS_RETURN_IF_ERROR(mount.AwaitWriteback());
     SILTFS_RETURN_IF_ERROR(file_system.SyncAll());
     return Json();
+  };
+  // A sync to the bucket.
+  const auto push = [sync, bucket, &options](const Json&,
+                                             const std::function<Status()>& check) -> Result<Json> {
+    if (bucket == nullptr) {
+      return Status(StatusCode::kUnsupported,
+                    "its segments are in its directory; unmount it, and move them with siltfs "
+                    "bucket push --bucket s3://NAME/PREFIX")
+          .At(options.store);
+    }
+    SILTFS_RETURN_IF_ERROR(sync().status());
+    SILTFS_RETURN_IF_ERROR(bucket->AwaitAll(check));
+    return ToJson(bucket->Stats());
   };
   const auto recompress = control::Interruptible(
       [&maintenance, &options] { return RecompressStore(maintenance, options.store); },
@@ -284,6 +294,7 @@ Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& optio
                                                     {"scrub", scrub},
                                                     {"snapshot", snapshot},
                                                     {"quota", quota},
+                                                    {"bucket push", push},
                                                     {kUnfinishedCommand, unfinished},
                                                     {kAbandonCommand, abandon}},
                                  .sessions = {{"import", import},

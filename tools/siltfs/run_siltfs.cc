@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/siltfs/bucket_command.h"
 #include "tools/siltfs/health.h"
 #include "tools/siltfs/invocation.h"
 #include "tools/siltfs/json_output.h"
@@ -96,6 +97,8 @@ constexpr std::array kCommands = {
     Command{"explain", "Explain a message by its identifier", ConfigureNumbered<ConfigureExplain>},
     Command{"notify", "Run the hooks for damage, for example as a test",
             ConfigureNumbered<ConfigureNotify>},
+    Command{"bucket", "Move a store's segments to a bucket and back, and verify the bucket",
+            ConfigureBucket},
     Command{"index", "Show, check, rebuild or plan the chunk index",
             ConfigureNumbered<ConfigureIndex>},
 };

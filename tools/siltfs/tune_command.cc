@@ -106,14 +106,34 @@ Result<StoreChanges> ToChanges(const Arguments& arguments) {
   return changes;
 }
 
+// The document of --json.
+Result<nlohmann::json> Document(const std::string& store, const Superblock& superblock, Env& env) {
+  nlohmann::json document = ParametersToJson(store, superblock);
+  if (!superblock.in_bucket()) return document;
+  SILTFS_ASSIGN_OR_RETURN(const auto bucket, ReadBucketConfig(env, store));
+  if (!bucket) return document;
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? nlohmann::json() : nlohmann::json(text);
+  };
+  document["bucket"] = {
+      {"address", bucket->address},          {"endpoint", or_null(bucket->endpoint)},
+      {"region", or_null(bucket->region)},   {"credentials", or_null(bucket->credentials)},
+      {"ca_file", or_null(bucket->ca_file)}, {"cache_limit_bytes", bucket->cache_bytes}};
+  return document;
+}
+
+ExitCode Print(const std::string& store, const Superblock& superblock, Surroundings& surroundings) {
+  const auto document = Document(store, superblock, surroundings.env);
+  if (!document.ok()) return Fail(surroundings, document.status());
+  PrintJson(surroundings, *document);
+  return ExitCode::kDone;
+}
+
 ExitCode Show(const std::string& store, bool json, Surroundings& surroundings) {
   const auto state = ReadSuperblock(surroundings.env, store, StoreAccess::kReadOnly);
   if (!state.ok()) return Fail(surroundings, state.status());
-  if (json) {
-    PrintJson(surroundings, ParametersToJson(store, state->superblock));
-  } else {
-    surroundings.out << FormatParameters(store, state->superblock);
-  }
+  if (json) return Print(store, state->superblock, surroundings);
+  surroundings.out << FormatParameters(store, state->superblock);
   return ExitCode::kDone;
 }
 
@@ -131,12 +151,9 @@ ExitCode Change(const std::string& store, const StoreChanges& changes, bool json
                           LeastIndexMemory(surroundings.env, store));
     if (warning) Warn(surroundings, *warning);
   }
-  if (json) {
-    PrintJson(surroundings, ParametersToJson(store, tuned->after));
-  } else {
-    const std::string changed = FormatChanges(*tuned);
-    surroundings.out << (changed.empty() ? "nothing to change\n" : changed);
-  }
+  if (json) return Print(store, tuned->after, surroundings);
+  const std::string changed = FormatChanges(*tuned);
+  surroundings.out << (changed.empty() ? "nothing to change\n" : changed);
   return ExitCode::kDone;
 }
 
@@ -147,7 +164,10 @@ Result<BucketConfig> WriteBucket(const std::string& store, const BucketArguments
   SILTFS_ASSIGN_OR_RETURN(const SuperblockState state,
                           ReadSuperblock(env, store, StoreAccess::kReadWrite));
   if (!state.superblock.in_bucket()) {
-    return Wrong(fmt::format("the segments of {} are in its directory; {}", store, kCopyFiles));
+    return Wrong(
+        fmt::format("the segments of {} are in its directory; move them to a bucket with "
+                    "siltfs bucket push",
+                    store));
   }
   auto before = ReadBucketConfig(env, store);
   if (!before.ok() && !arguments.bucket) return std::move(before).status();
@@ -163,7 +183,7 @@ ExitCode ChangeBucket(const std::string& store, const Arguments& arguments,
   const auto written =
       OpenWhenFree(store, [&] { return WriteBucket(store, arguments.bucket, surroundings.env); });
   if (written.ok()) {
-    // The document of --json has only the parameters of the superblock.
+    // The document of --json is printed once, after all changes.
     if (!arguments.json) {
       surroundings.out << fmt::format("the segments are in {}, with a cache of {}\n",
                                       Printable(written->address),
@@ -184,7 +204,8 @@ ExitCode Run(const CLI::App& app, const Arguments& arguments, Surroundings& surr
   if (!store.ok()) return Fail(surroundings, store.status());
   if (!arguments.bucket.empty()) {
     const ExitCode changed = ChangeBucket(*store, arguments, surroundings);
-    if (changed != ExitCode::kDone || changes->empty()) return changed;
+    const bool shown = changes->empty() && !arguments.json;
+    if (changed != ExitCode::kDone || shown) return changed;
   }
   if (changes->empty()) return Show(*store, arguments.json, surroundings);
   return Change(*store, *changes, arguments.json, surroundings);
