@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirstPause(200);
 constexpr std::chrono::seconds kLongestPause(10);
+// Between looks at the readers: while a deletion waits for them, and otherwise.
+constexpr std::chrono::nanoseconds kLookInterval = std::chrono::seconds(2);
+constexpr std::chrono::nanoseconds kIdleLookInterval = std::chrono::minutes(1);
 constexpr uint64_t kCheckpointShare = 4;  // of the last checkpoint, in log bytes
 
 int64_t Steady() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
@@ -24,7 +27,8 @@ Shipper::Shipper(Env& env, ObjectStore& objects, ShippingOptions options, Shippe
       objects_(objects),
       options_(std::move(options)),
       data_(data),
-      log_(objects, options_.writer) {}
+      log_(objects, options_.writer),
+      watch_(objects) {}
 
 Shipper::~Shipper() { Stop(); }
 
@@ -177,8 +181,41 @@ uint64_t Shipper::Position() {
 }
 
 bool Shipper::MayDelete(uint64_t position) {
+  {
+    MutexLock lock(mutex_);
+    if (fenced_ || epoch_ == 0 || shipped_ < position) return false;
+    if (looked_ && deletable_ >= position) return true;
+    wanted_deletable_ = std::max(wanted_deletable_, position);
+    changed_.NotifyAll();
+    if (options_.background) return false;  // the thread looks
+  }
+  LookAtReaders().IgnoreError("the content stays for now");
   MutexLock lock(mutex_);
-  return !fenced_ && epoch_ > 0 && shipped_ >= position;
+  return looked_ && deletable_ >= position;
+}
+
+Status Shipper::LookAtReaders() {
+  MutexLock look(readers_mutex_);
+  uint64_t shipped = 0;
+  const int64_t now = Steady();
+  {
+    MutexLock lock(mutex_);
+    shipped = shipped_;
+    last_look_ = now;
+  }
+  const auto view = watch_.Look(now);
+  MutexLock lock(mutex_);
+  SILTFS_RETURN_IF_ERROR(view.status());
+  looked_ = true;
+  readers_ = *view;
+  deletable_ = std::max(deletable_, std::min(shipped, view->reached));
+  return Status::Ok();
+}
+
+bool Shipper::LookIsDue() const {
+  if (!last_look_) return true;
+  const bool waits = !looked_ || (wanted_deletable_ > deletable_ && shipped_ > deletable_);
+  return Steady() - *last_look_ >= (waits ? kLookInterval : kIdleLookInterval).count();
 }
 
 BucketLag Shipper::lag() const {
@@ -199,6 +236,8 @@ BucketLag Shipper::lag() const {
   lag.log_objects = put_objects_;
   lag.checkpoints = made_checkpoints_;
   lag.last_error = last_error_;
+  lag.readers = readers_.readers;
+  if (readers_.readers > 0) lag.slowest_reader = readers_.reached;
   return lag;
 }
 
@@ -228,7 +267,7 @@ void Shipper::WaitForWork() {
   // An idle writer must not sleep over the renewal of its lease.
   const auto idle = std::clamp<std::chrono::nanoseconds>(
       options_.lease / 6, std::chrono::milliseconds(5), std::chrono::seconds(1));
-  while (!stopping_ && !HasWork()) {
+  while (!stopping_ && !HasWork() && !LookIsDue()) {
     queue_.empty() ? changed_.WaitFor(mutex_, idle) : changed_.WaitFor(mutex_, kLook);
   }
 }
@@ -236,11 +275,17 @@ void Shipper::WaitForWork() {
 void Shipper::ThreadMain() {
   std::chrono::nanoseconds pause = kFirstPause;
   for (;;) {
+    bool look = false;
+    bool round = false;
     {
       MutexLock lock(mutex_);
       WaitForWork();
       if (stopping_ || fenced_) return;
+      look = LookIsDue();
+      round = HasWork();
     }
+    if (look) LookAtReaders().IgnoreError("the next look finds out what may be deleted");
+    if (!round) continue;
     if (RunRound().ok()) {
       pause = kFirstPause;
       continue;
@@ -294,7 +339,19 @@ Result<std::string> Shipper::Attachment() const {
 
 Status Shipper::Upload() { return data_ == nullptr ? Status::Ok() : data_->Upload(log_.epoch()); }
 
-Status Shipper::ShipCommits() {
+Status Shipper::ShipCommitsOfCheckpoint(uint64_t sequence) {
+  for (;;) {
+    {
+      MutexLock lock(mutex_);
+      const bool waits = dropped_ <= shipped_ && !queue_.empty() &&
+                         queue_.front().sequence <= sequence && !stopping_;
+      if (!waits) return Status::Ok();
+    }
+    SILTFS_RETURN_IF_ERROR(ShipCommits(sequence));
+  }
+}
+
+Status Shipper::ShipCommits(uint64_t limit) {
   LogObject object;
   {
     MutexLock lock(mutex_);
@@ -303,6 +360,7 @@ Status Shipper::ShipCommits() {
     object.time_ns = shipped_time_ns_;
     for (const Waiting& waiting : queue_) {
       if (!object.commits.empty() && object.commits.size() >= options_.object_bytes) break;
+      if (waiting.sequence > limit) break;
       object.commits += waiting.commit;
       object.last = waiting.sequence;
       object.time_ns = waiting.time_ns;
@@ -335,6 +393,7 @@ Status Shipper::MakeCheckpoint() {
     manifest.records = put.records;
     manifest.parts = std::move(put.parts);
   }
+  SILTFS_RETURN_IF_ERROR(ShipCommitsOfCheckpoint(manifest.sequence));
   SILTFS_RETURN_IF_ERROR(Upload());
   SILTFS_ASSIGN_OR_RETURN(manifest.attachment, Attachment());
   manifest.number = log_.next();

@@ -8,6 +8,10 @@
 // There is no second local log. Commits that wait are in memory. If they are lost in a crash or are
 // dropped, the store itself has them, and a checkpoint brings them to the bucket.
 //
+// Readers: contents that became useless at a commit are deleted when the bucket has this commit,
+// and when a look at the readers that began afterwards shows that each of them has reached it
+// (reader_watch.h).
+//
 // Thread-safety: every call from any thread, but Enqueue and NeedCheckpoint in the order of the
 // writes. Memory: ShippingOptions::queue_bytes, one object, and a checkpoint's list of parts.
 // Ownership: everything passed by reference must outlive the shipper.
@@ -22,6 +26,7 @@
 #include "fs/kv/kv_store.h"
 #include "fs/shipping/bucket_log.h"
 #include "fs/shipping/checkpoint.h"
+#include "fs/shipping/reader_watch.h"
 #include "fs/shipping/shipping_options.h"
 #include "store/base/thread_annotations.h"
 #include "store/bucket/commit_gate.h"
@@ -76,12 +81,19 @@ class Shipper final : public CommitGate {
   };
 
   void ThreadMain();
+  // Asks which commits the readers of the bucket still need.
+  Status LookAtReaders() SILTFS_EXCLUDES(readers_mutex_, mutex_);
+  bool LookIsDue() const SILTFS_REQUIRES(mutex_);
   void WaitForWork() SILTFS_REQUIRES(mutex_);
   bool HasWork() const SILTFS_REQUIRES(mutex_);
   bool CheckpointDue() const SILTFS_REQUIRES(mutex_);
   bool HeartbeatDue() const SILTFS_REQUIRES(mutex_);
   Status RunRound() SILTFS_EXCLUDES(round_mutex_, mutex_);
-  Status ShipCommits() SILTFS_REQUIRES(round_mutex_);
+  // Commits beyond `limit` wait on.
+  Status ShipCommits(uint64_t limit = UINT64_MAX) SILTFS_REQUIRES(round_mutex_);
+  // Ships the commits up to this one that wait in memory, so that readers that follow the log need
+  // not load the checkpoint.
+  Status ShipCommitsOfCheckpoint(uint64_t sequence) SILTFS_REQUIRES(round_mutex_);
   Status MakeCheckpoint() SILTFS_REQUIRES(round_mutex_);
   Status Upload() SILTFS_REQUIRES(round_mutex_);
   Result<std::string> Attachment() const;
@@ -111,6 +123,9 @@ class Shipper final : public CommitGate {
   uint64_t pending_last_ SILTFS_GUARDED_BY(round_mutex_) = 0;
   uint64_t pending_bytes_ SILTFS_GUARDED_BY(round_mutex_) = 0;
 
+  Mutex readers_mutex_ SILTFS_ACQUIRED_BEFORE(mutex_);
+  ReaderWatch watch_ SILTFS_GUARDED_BY(readers_mutex_);
+
   mutable Mutex mutex_;
   mutable CondVar changed_;
   std::deque<Waiting> queue_ SILTFS_GUARDED_BY(mutex_);
@@ -130,6 +145,12 @@ class Shipper final : public CommitGate {
   uint32_t epoch_ SILTFS_GUARDED_BY(mutex_) = 0;
   uint64_t put_objects_ SILTFS_GUARDED_BY(mutex_) = 0;
   uint64_t made_checkpoints_ SILTFS_GUARDED_BY(mutex_) = 0;
+  // Nothing needs contents that became useless up to this commit.
+  uint64_t deletable_ SILTFS_GUARDED_BY(mutex_) = 0;
+  uint64_t wanted_deletable_ SILTFS_GUARDED_BY(mutex_) = 0;
+  ReaderView readers_ SILTFS_GUARDED_BY(mutex_);
+  bool looked_ SILTFS_GUARDED_BY(mutex_) = false;               // at least once, with success
+  std::optional<int64_t> last_look_ SILTFS_GUARDED_BY(mutex_);  // monotonic
   std::string last_error_ SILTFS_GUARDED_BY(mutex_);
   std::string fence_cause_ SILTFS_GUARDED_BY(mutex_);
   bool fenced_ SILTFS_GUARDED_BY(mutex_) = false;

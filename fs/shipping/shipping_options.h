@@ -53,6 +53,10 @@ struct BucketLag {
   uint64_t log_objects = 0;  // put since the store was opened
   uint64_t checkpoints = 0;  // made since the store was opened
   std::string last_error;    // of the last attempt; empty if it succeeded
+  // Mounts on other machines that follow this writer, as they were last looked at, and the lowest
+  // commit that one of them shows; 0 without readers, and for a reader that is only beginning.
+  uint64_t readers = 0;
+  uint64_t slowest_reader = 0;
 };
 
 // What a commit refers to, and what must be in the bucket before the commit is. Thread-safety:
