@@ -74,17 +74,6 @@ void ForgetNotesOfGone(StoreRecords& records, std::vector<Mutation>& changes) {
   std::erase_if(records.victims, [&](SegmentId id) { return !there.contains(id); });
 }
 
-Result<std::shared_ptr<const ChunkerTables>> MakeTables(const Superblock& superblock) {
-  SILTFS_ASSIGN_OR_RETURN(RabinPolynomial polynomial,
-                          RabinPolynomial::Parse(superblock.rabin_polynomial));
-  const ChunkerParameters parameters{.min = superblock.chunk_min,
-                                     .avg = superblock.chunk_avg,
-                                     .max = superblock.chunk_max,
-                                     .window = kWindowSize,
-                                     .polynomial = polynomial};
-  return ChunkerTables::Create(parameters);
-}
-
 // For a read-only store, parts.ids and parts.reserve are null, and so are the options with these
 // names and the option `metadata`.
 ChunkStoreOptions StoreOptions(const FileSystemOptions& options, const StoreRecords& records,
@@ -318,6 +307,17 @@ void FillReserveAgain(Env& disk, const FileSystemOptions& options) {
 
 }  // namespace
 
+Result<std::shared_ptr<const ChunkerTables>> MakeChunkerTables(const Superblock& superblock) {
+  SILTFS_ASSIGN_OR_RETURN(RabinPolynomial polynomial,
+                          RabinPolynomial::Parse(superblock.rabin_polynomial));
+  const ChunkerParameters parameters{.min = superblock.chunk_min,
+                                     .avg = superblock.chunk_avg,
+                                     .max = superblock.chunk_max,
+                                     .window = kWindowSize,
+                                     .polynomial = polynomial};
+  return ChunkerTables::Create(parameters);
+}
+
 Result<FileSystemImpl::Parts> OpenStoreParts(Env& disk, const FileSystemOptions& options,
                                              StoreContent content) {
   const bool read_only = options.read_only;
@@ -344,7 +344,7 @@ Result<FileSystemImpl::Parts> OpenStoreParts(Env& disk, const FileSystemOptions&
   SILTFS_ASSIGN_OR_RETURN(state, ReadSuperblock(env, options.store, access, content));
   parts.superblock = state.superblock;
   SILTFS_RETURN_IF_ERROR(CheckPlaceIsKnown(parts.superblock, options.segments, options.store));
-  SILTFS_ASSIGN_OR_RETURN(parts.chunker_tables, MakeTables(parts.superblock));
+  SILTFS_ASSIGN_OR_RETURN(parts.chunker_tables, MakeChunkerTables(parts.superblock));
   const ReportFinding report = [&options](const std::string& finding) {
     if (options.report) options.report(finding);
   };

@@ -2,6 +2,9 @@
 // and recovers the store, and puts its parts together. FileSystem::Open makes a FileSystem of them.
 #pragma once
 
+#include <memory>
+
+#include "chunker/parameters.h"
 #include "fs/core/file_system_impl.h"
 #include "fs/interface/file_system.h"
 #include "store/base/result.h"
@@ -15,5 +18,8 @@ namespace siltfs {
 // kNotADirectory or kIsADirectory where FileSystem::Open fails with kCorruption.
 Result<FileSystemImpl::Parts> OpenStoreParts(Env& disk, const FileSystemOptions& options,
                                              StoreContent content);
+
+// The parameters with which the store cuts chunks.
+Result<std::shared_ptr<const ChunkerTables>> MakeChunkerTables(const Superblock& superblock);
 
 }  // namespace siltfs

@@ -87,6 +87,11 @@ Status BucketCore::Resume() {
     const Status gone = env_.RemoveFile(path);
     if (!gone.ok() && !gone.Is(StatusCode::kNotFound)) return gone;
   }
+  if (options_.read_only) {
+    left_ = {};
+    resumed_ = true;
+    return Status::Ok();
+  }
   const uint64_t position = Position();
   for (const WaitingContent& waiting : left_.waiting) {
     uploader_.Add(waiting.content, waiting.may_exist,
@@ -103,6 +108,7 @@ Status BucketCore::Resume() {
 }
 
 Status BucketCore::PrepareChange() {
+  if (options_.read_only) return Status(StatusCode::kReadOnly, "is open for reading").At(name_);
   SILTFS_RETURN_IF_ERROR(Resume());
   MutexLock lock(mutex_);
   if (next_generation_ >> kEpochShift == options_.epoch) return Status::Ok();
@@ -138,6 +144,11 @@ Result<SegmentContent> BucketCore::AddReader(SegmentId id) {
   return *content;
 }
 
+void BucketCore::AddReaderOf(const ContentId& id) {
+  MutexLock lock(mutex_);
+  ++readers_[id];
+}
+
 void BucketCore::RemoveReader(const ContentId& id) {
   {
     MutexLock lock(mutex_);
@@ -148,6 +159,44 @@ void BucketCore::RemoveReader(const ContentId& id) {
   }
   cache_.Drop(id).IgnoreError("the next start removes the file");
   remover_.Wake();
+}
+
+// --- The contents that another machine puts.
+
+Result<std::vector<SegmentContent>> BucketCore::ContentsOf(SegmentId id) {
+  // One segment has a few contents at most, so one page has them.
+  constexpr size_t kMostContents = 1000;
+  std::vector<SegmentContent> contents;
+  SILTFS_ASSIGN_OR_RETURN(const ObjectPage page,
+                          objects_.List(SegmentObjectStem(id) + "-", "", kMostContents));
+  for (const ObjectInfo& object : page.objects) {
+    const auto content = ParseSegmentObjectKey(object.key);
+    const auto size = SegmentBytes(object.size);
+    if (content && size && content->segment == id) contents.push_back({*content, *size});
+  }
+  std::ranges::sort(contents, std::ranges::greater(),
+                    [](const SegmentContent& one) { return one.id.generation; });
+  return contents;
+}
+
+void BucketCore::Adopt(const SegmentContent& content) {
+  std::optional<SegmentContent> old;
+  {
+    MutexLock lock(mutex_);
+    old = table_.Find(content.id.segment);
+    table_.Set(content);
+  }
+  if (old && old->id != content.id) Retire(old->id, Uploader::Sent::kNever, 0);
+}
+
+void BucketCore::Release(SegmentId id) {
+  std::optional<SegmentContent> old;
+  {
+    MutexLock lock(mutex_);
+    old = table_.Find(id);
+    table_.Erase(id);
+  }
+  if (old) Retire(old->id, Uploader::Sent::kNever, 0);
 }
 
 // --- Changes.

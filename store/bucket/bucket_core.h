@@ -40,6 +40,8 @@ class BucketCore {
   // --- SegmentStore.
   // The current content, with a reader more. kNotFound.
   Result<SegmentContent> AddReader(SegmentId id);
+  // Adds a reader of this content, whether it is the current one or not.
+  void AddReaderOf(const ContentId& id);
   void RemoveReader(const ContentId& id);
   // `must_match`: the segment must not exist, or have the same content.
   Status Put(SegmentId id, const SegmentSource& source, bool must_match);
@@ -49,6 +51,10 @@ class BucketCore {
   Status Resume();
 
   // --- BucketSegmentStore.
+  std::optional<SegmentContent> Current(SegmentId id) const { return Find(id); }
+  Result<std::vector<SegmentContent>> ContentsOf(SegmentId id);
+  void Adopt(const SegmentContent& content);
+  void Release(SegmentId id);
   Status WaitForUploads(std::chrono::nanoseconds timeout);
   bool IsUploaded(SegmentId id);
   void GateMoved();

@@ -35,6 +35,9 @@ struct BucketOptions {
   // are put from now on. So the contents of two writers never have the same key, and those of the
   // later writer win.
   uint32_t epoch = 0;
+  // The store only reads: it changes nothing in the bucket, and Put, Replace and Remove return
+  // kReadOnly.
+  bool read_only = false;
   // Null: contents are uploaded and deleted at once. Must outlive the store.
   CommitGate* gate = nullptr;
 };

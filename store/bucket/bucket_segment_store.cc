@@ -53,6 +53,23 @@ Status BucketSegmentStore::WaitForUploads(std::chrono::nanoseconds timeout) {
 
 bool BucketSegmentStore::IsUploaded(SegmentId id) const { return core_->IsUploaded(id); }
 
+std::optional<SegmentContent> BucketSegmentStore::Current(SegmentId id) const {
+  return core_->Current(id);
+}
+
+Result<std::vector<SegmentContent>> BucketSegmentStore::ContentsOf(SegmentId id) {
+  return core_->ContentsOf(id);
+}
+
+void BucketSegmentStore::Adopt(const SegmentContent& content) { core_->Adopt(content); }
+
+void BucketSegmentStore::Release(SegmentId id) { core_->Release(id); }
+
+std::unique_ptr<const ReadableFile> BucketSegmentStore::OpenContent(const SegmentContent& content) {
+  core_->AddReaderOf(content.id);
+  return std::make_unique<BucketReader>(core_, content);
+}
+
 void BucketSegmentStore::GateMoved() { core_->GateMoved(); }
 
 Status BucketSegmentStore::RunBackground() { return core_->RunBackground(); }

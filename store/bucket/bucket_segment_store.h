@@ -33,9 +33,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/bucket/bucket_options.h"
 #include "store/bucket/bucket_status.h"
+#include "store/bucket/segment_content.h"
 #include "store/object/object_store.h"
 #include "store/segment/segment_store.h"
 
@@ -74,6 +76,20 @@ class BucketSegmentStore final : public SegmentStore {
   // Without upload threads: makes one attempt for each content that waits, and deletes what may be
   // deleted, in the calling thread. Returns the first failure of a deletion.
   Status RunBackground();
+
+  // --- For a store that reads what a writer on another machine puts. The table of segments is that
+  // of the first call; these calls keep it up to date.
+
+  // The current content of the segment, as far as this store knows. No request.
+  std::optional<SegmentContent> Current(SegmentId id) const;
+  // The contents that the bucket has now, the one with the highest generation first.
+  Result<std::vector<SegmentContent>> ContentsOf(SegmentId id);
+  // This content is the current one from now on.
+  void Adopt(const SegmentContent& content);
+  // The segment is no longer needed: nothing is read of it any more, but by readers that exist.
+  void Release(SegmentId id);
+  // Opens this content, whether it is the current one or not.
+  std::unique_ptr<const ReadableFile> OpenContent(const SegmentContent& content);
 
   // Ends calls that wait, and the work in the background; for the end of the process. Put and
   // Replace that wait for room return kIoError.
