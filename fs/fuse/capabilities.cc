@@ -46,7 +46,12 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
   context.cache_can_be_passed_by = connection.proto_minor >= kFirstProtocolToPassCacheBy;
 
   Ask(connection, FUSE_CAP_ASYNC_READ);
-  Ask(connection, FUSE_CAP_WRITEBACK_CACHE);
+  // With this capability, the kernel keeps the sizes of files, whatever attributes it is told.
+  if (context.options.mount.follows) {
+    Decline(connection, FUSE_CAP_WRITEBACK_CACHE);
+  } else {
+    Ask(connection, FUSE_CAP_WRITEBACK_CACHE);
+  }
   Ask(connection,
       FUSE_CAP_PARALLEL_DIROPS);  // on by default in some versions of libfuse, off in others
   Ask(connection, FUSE_CAP_CACHE_SYMLINKS);
@@ -79,7 +84,8 @@ void Negotiate(HandlerContext& context, fuse_conn_info& connection) {
   // pages that concurrent buffered reads have filled would still be there. Later reads would return
   // the old bytes of these pages.
   Decline(connection, FUSE_CAP_ASYNC_DIO);
-  // All changes of files go through the kernel. So it need not check whether its cache is current.
+  // All changes of files go through the kernel, or it is told of them. So it need not check whether
+  // its cache is current.
   Decline(connection, FUSE_CAP_AUTO_INVAL_DATA);
   // File contents are in the daemon's memory, for the chunker and the decompression. There is no
   // file descriptor to splice them from or to.

@@ -45,9 +45,22 @@ constexpr std::array<std::string_view, 5> kIgnoredPrefixes = {"x-", "X-",
                                                               "comment=", "user=", "uhelper="};
 
 // Options with a value that siltfs acts on, and those without.
-constexpr std::array<std::string_view, 14> kValues = {
-    "index_memory", "index_merge_rate", "bucket_timeout", "sync",   "commit", "log", "max_read",
-    "io_uring",     "snapdir",          "snapshot",       "search", "uid",    "gid", "umask"};
+constexpr std::array<std::string_view, 16> kValues = {"index_memory",
+                                                      "index_merge_rate",
+                                                      "bucket_timeout",
+                                                      "follow",
+                                                      "reader_age",
+                                                      "sync",
+                                                      "commit",
+                                                      "log",
+                                                      "max_read",
+                                                      "io_uring",
+                                                      "snapdir",
+                                                      "snapshot",
+                                                      "search",
+                                                      "uid",
+                                                      "gid",
+                                                      "umask"};
 constexpr std::array<std::string_view, 8> kSwitches = {
     "ro", "rw", "allow_other", "allow_root", "noxattr", "nogc", "index_sync", "debug"};
 
@@ -233,6 +246,12 @@ class Parser {
     } else if (option.name == "bucket_timeout") {
       SILTFS_ASSIGN_OR_RETURN(const uint64_t seconds, ParseNumber(option, 1, 86400));
       options_.bucket_timeout = std::chrono::seconds(seconds);
+    } else if (option.name == "follow") {
+      SILTFS_ASSIGN_OR_RETURN(const uint64_t seconds, ParseNumber(option, 1, 3600));
+      options_.follow_interval = std::chrono::seconds(seconds);
+    } else if (option.name == "reader_age") {
+      SILTFS_ASSIGN_OR_RETURN(const uint64_t seconds, ParseNumber(option, 4, 86400));
+      options_.reader_age = std::chrono::seconds(seconds);
     } else if (option.name == "sync") {
       if (*option.value != "local" && *option.value != "bucket") {
         return Wrong(fmt::format("mount option \"sync\": \"{}\" is neither local nor bucket",

@@ -40,8 +40,15 @@ struct MountOptions {
   std::optional<std::chrono::seconds> commit_interval;
   std::optional<std::chrono::seconds> bucket_timeout;  // of reads, while the bucket fails
   bool sync_bucket = false;                            // what is durable is in the bucket
-  std::optional<std::string> log_file;                 // path; without a value: the system log
-  std::optional<uint32_t> max_read;                    // most bytes of a READ request
+  // Of a read-only mount of a bucket: the time between looks at the bucket, and the time after
+  // which the writer gives a silent mount up.
+  std::optional<std::chrono::seconds> follow_interval;
+  std::optional<std::chrono::seconds> reader_age;
+  // Another machine changes the files, so the kernel must not keep sizes of its own. No option: the
+  // caller sets it.
+  bool follows = false;
+  std::optional<std::string> log_file;  // path; without a value: the system log
+  std::optional<uint32_t> max_read;     // most bytes of a READ request
   IoUringUse io_uring = IoUringUse::kAuto;
   // Where a store is searched that is named by its UUID or label; absolute paths. Empty: in the
   // usual places.

@@ -1,6 +1,6 @@
 # Completion of siltfs's command line for bash. Tested against --help.
 
-_siltfs_mount_options="ro rw allow_other allow_root noxattr uid= gid= umask= nogc index_memory= index_sync index_merge_rate= bucket_timeout= sync= commit= log= max_read= snapdir= snapshot= io_uring= search= debug suid nosuid dev nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
+_siltfs_mount_options="ro rw allow_other allow_root noxattr uid= gid= umask= nogc index_memory= index_sync index_merge_rate= bucket_timeout= follow= reader_age= sync= commit= log= max_read= snapdir= snapshot= io_uring= search= debug suid nosuid dev nodev noexec noatime sync dirsync context= fscontext= defcontext= rootcontext="
 
 _siltfs_options() {
   case $1 in

@@ -37,6 +37,8 @@ function __siltfs_mount_options
     printf '%s\t%s\n' 'index_merge_rate=' 'most bytes per second that the index rewrites in the background'
     printf '%s\t%s\n' 'commit=' 'longest time until changes are durable (5)'
     printf '%s\t%s\n' 'bucket_timeout=' 'how long a read waits for a bucket that fails (120)'
+    printf '%s\t%s\n' 'follow=' 'how often a read-only mount of a bucket looks for changes (5)'
+    printf '%s\t%s\n' 'reader_age=' 'when the writer gives up such a mount that is silent (600)'
     printf '%s\t%s\n' 'sync=' 'fsync means the "local" disk or the "bucket" (local)'
     printf '%s\t%s\n' 'log=' 'log to this file instead of to the system log'
     printf '%s\t%s\n' 'max_read=' 'largest read request'

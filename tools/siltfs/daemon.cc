@@ -44,6 +44,7 @@
 #include "store/env/process.h"
 #include "tools/siltfs/daemon_log.h"
 #include "tools/siltfs/damage_watch.h"
+#include "tools/siltfs/follower.h"
 #include "tools/siltfs/mount_state.h"
 #include "tools/siltfs/opening_watch.h"
 #include "tools/siltfs/own_mount.h"
@@ -88,19 +89,23 @@ FileSystemOptions ToFileSystemOptions(const DaemonOptions& options, const Log& l
   return made;
 }
 
-Result<std::unique_ptr<control::Server>> StartControl(
-    const DaemonOptions& options, FileSystem& file_system, const MountState& state,
-    MountInUse& mount, AttachedMounts& attached, MountReceiver& receiver, StoreBucket* bucket) {
+Result<std::unique_ptr<control::Server>> StartControl(const DaemonOptions& options,
+                                                      FileSystem& file_system,
+                                                      const MountState& state, MountInUse& mount,
+                                                      AttachedMounts& attached,
+                                                      MountReceiver& receiver, StoreBucket* bucket,
+                                                      const Follower* follower) {
   const auto info = [&state] {
     return DaemonInfo{.pid = CurrentProcessId(),
                       .mountpoint = state.Mountpoint(),
                       .transport = std::string(state.TransportName())};
   };
   StoreMaintenance& maintenance = file_system.maintenance();
-  const auto stat = [&maintenance, &options, info, bucket]() -> Result<Json> {
+  const auto stat = [&maintenance, &options, info, bucket, follower]() -> Result<Json> {
     SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats, maintenance.GetStats());
     Json document = ToJson(stats, options.store, info());
     if (bucket != nullptr) document["bucket"] = ToJson(bucket->Stats());
+    if (follower != nullptr) document["bucket"] = follower->Stats();
     return document;
   };
   const auto index_stat = [&maintenance, &options, info]() -> Result<Json> {
@@ -365,6 +370,17 @@ Status MountAndServe(Env& env, FileSystem& file_system, const DaemonOptions& opt
   return FirstFailure(std::move(served), watch.End(), log);
 }
 
+// Opens the bucket of a store that another machine changes. A signal ends the opening.
+Result<std::unique_ptr<Follower>> OpenFollower(Env& env, const DaemonOptions& options,
+                                               FileSystemOptions made,
+                                               TerminationSignals& signals) {
+  if (!options.follow) return std::unique_ptr<Follower>();
+  OpeningWatch watch(options.on_opening);
+  watch.meter().Begin("metadata");
+  made.interrupted = [&signals] { return signals.Pending(); };
+  return Follower::Open(env, options, std::move(made));
+}
+
 // Opens the store. A signal ends the opening.
 Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, const DaemonOptions& options,
                                               FileSystemOptions made, StoreBucket* bucket,
@@ -399,10 +415,17 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   how.take_over = options.take_over;
   how.fenced = [log](const Status& why) { LogNotice(*log, why); };
   how.interrupted = [&signals] { return signals->Pending(); };
-  SILTFS_ASSIGN_OR_RETURN(const auto bucket, OpenBucketOf(env, made, how));
-  SILTFS_ASSIGN_OR_RETURN(std::unique_ptr<FileSystem> file_system, OpenWhenFree(options.store, [&] {
-                            return OpenStore(env, options, made, bucket.get(), *signals);
-                          }));
+  SILTFS_ASSIGN_OR_RETURN(const auto follower, OpenFollower(env, options, made, *signals));
+  std::unique_ptr<StoreBucket> bucket;
+  std::unique_ptr<FileSystem> file_system;
+  if (follower) {
+    file_system = follower->NewFileSystem();
+  } else {
+    SILTFS_ASSIGN_OR_RETURN(bucket, OpenBucketOf(env, made, how));
+    SILTFS_ASSIGN_OR_RETURN(file_system, OpenWhenFree(options.store, [&] {
+                              return OpenStore(env, options, made, bucket.get(), *signals);
+                            }));
+  }
   // No mount is attached before `listening` is set, because the state is then "starting".
   control::Server* listening = nullptr;
   AttachedMounts attached(
@@ -420,14 +443,16 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   MountState state(options, *file_system, attached);
   MountInUse mount;
   MountReceiver receiver;
-  auto control =
-      StartControl(options, *file_system, state, mount, attached, receiver, bucket.get());
+  auto control = StartControl(options, *file_system, state, mount, attached, receiver, bucket.get(),
+                              follower.get());
   if (!control.ok()) return FirstFailure(control.status(), file_system->Close(), log);
   listening = control->get();
   watch.Begin(file_system->maintenance());
+  if (follower) follower->SetKernelCache(&mount);
   Status outcome = MountAndServe(env, *file_system, options, **control, state, mount, attached,
                                  receiver, *signals, log);
 
+  if (follower) follower->SetKernelCache(nullptr);
   if (options.on_closing) options.on_closing();
 
   // The order of the following calls ensures that

@@ -23,6 +23,9 @@ struct DaemonOptions {
   bool receives_mount = false;
   bool take_over = false;  // of a bucket, from another machine whose lease has not ended
   std::optional<BucketConfig> restore_from = {};  // the store is made from this bucket
+  // The mount is read-only, and follows the writer of this bucket. `store` is the directory of its
+  // local files (tools/siltfs/follower.h).
+  std::optional<BucketConfig> follow = {};
   // With `receives_mount`: called once, when that process may begin.
   std::function<void()> on_waiting = {};
   // Called once, on a thread of the file system, when the mount answers. It returns false if the

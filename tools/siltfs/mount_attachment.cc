@@ -142,6 +142,8 @@ std::string WithoutEffect(const MountOptions& mount) {
   add(mount.index_memory.has_value(), "index_memory");
   add(mount.index_merge_rate != 0, "index_merge_rate");
   add(mount.bucket_timeout.has_value(), "bucket_timeout");
+  add(mount.follow_interval.has_value(), "follow");
+  add(mount.reader_age.has_value(), "reader_age");
   add(mount.sync_bucket, "sync");
   add(mount.index_sync, "index_sync");
   add(mount.commit_interval.has_value(), "commit");

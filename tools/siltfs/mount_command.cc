@@ -57,6 +57,8 @@ std::function<ExitCode()> ConfigureMount(CLI::App& app, Surroundings& surroundin
       "  index_merge_rate=SIZE most bytes per second that the index rewrites in the background\n"
       "  commit=SECONDS        longest time until changes are durable (5)\n"
       "  bucket_timeout=SECONDS how long a read waits for a bucket that fails (120)\n"
+      "  follow=SECONDS        how often a read-only mount of a bucket looks for changes (5)\n"
+      "  reader_age=SECONDS    when the writer gives up such a mount that is silent (600)\n"
       "  sync=PLACE            fsync means the \"local\" disk or the \"bucket\" (local)\n"
       "  log=FILE              log to this file instead of to the system log\n"
       "  max_read=BYTES        largest read request\n"

@@ -14,6 +14,7 @@
 #include "fs/fuse/ring_transport.h"
 #include "fs/open/store_index.h"
 #include "store/env/daemon.h"
+#include "store/env/files.h"
 #include "store/env/mountpoint.h"
 #include "store/env/posix_env.h"
 #include "store/env/process.h"
@@ -114,10 +115,19 @@ Status Restore(const std::string& store, const BucketConfig& from, bool take_ove
   return KeepToOwner(store);
 }
 
+// Makes the directory of a mount that follows the writer of a bucket.
+Status PrepareToFollow(const std::string& directory, const BucketConfig& config) {
+  const auto env = NewPosixEnv({.links = SymbolicLinks::kRefuse, .anchor = {}});
+  SILTFS_RETURN_IF_ERROR(CreateDirectoryDurably(*env, ParentOf(directory), directory));
+  SILTFS_RETURN_IF_ERROR(KeepToOwner(directory));
+  return WriteBucketConfig(*env, directory, config);
+}
+
 // Serves the store, with all paths anchored at the store's directory. So the daemon follows the
 // directory when it is moved, and does not write into another directory put in its place.
 Status Serve(const DaemonOptions& options) {
   PrepareForStore();
+  if (options.follow) SILTFS_RETURN_IF_ERROR(PrepareToFollow(options.store, *options.follow));
   if (options.restore_from)
     SILTFS_RETURN_IF_ERROR(Restore(options.store, *options.restore_from, options.take_over));
   const auto env = NewPosixEnv({.links = SymbolicLinks::kRefuse, .anchor = options.store});
@@ -284,11 +294,15 @@ std::string ExplainMountOption(const Status& wrong) {
                      closest ? fmt::format(", did you mean {}?", names[*closest]) : "");
 }
 
-// Returns the directory of the store, which the request may name by its UUID or label.
-// The directory of the store that is in a bucket. Sets `restore_from` if the store is to be made
-// there from the bucket.
-Result<std::string> StoreOfBucket(const MountRequest& request, Env& env,
-                                  std::optional<BucketConfig>& restore_from) {
+// What a mount does with the bucket that it names.
+struct BucketUse {
+  std::optional<BucketConfig> restore_from;  // the store is to be made from the bucket
+  std::optional<BucketConfig> follow;        // the mount follows the bucket's writer
+};
+
+// The directory of the store that is in a bucket.
+Result<std::string> StoreOfBucket(const MountRequest& request, const MountOptions& mount, Env& env,
+                                  BucketUse& use) {
   if (!request.directory) {
     return Status(StatusCode::kInvalidArgument,
                   "a mount of a bucket needs --cache DIR, where the local part of the store is, or "
@@ -306,16 +320,39 @@ Result<std::string> StoreOfBucket(const MountRequest& request, Env& env,
   }
   // The superblock is the last file of a restore. Without it, an earlier restore was interrupted.
   const auto superblock = ReadSuperblock(env, store, StoreAccess::kReadOnly);
-  if (superblock.status().Is(StatusCode::kNotFound)) restore_from = std::move(config);
+  const bool missing = superblock.status().Is(StatusCode::kNotFound);
+  if (!mount.read_only) {
+    if (missing) use.restore_from = std::move(config);
+    return store;
+  }
+  if (request.take_over) {
+    return Status(StatusCode::kInvalidArgument,
+                  "a read-only mount of a bucket leaves the writer alone; leave out --take-over");
+  }
+  if (!mount.snapshot.empty()) {
+    return Status(
+        StatusCode::kInvalidArgument,
+        "a read-only mount of a bucket shows no snapshot alone; leave out -o snapshot, and "
+        "look into the directory .snapshots of the mount");
+  }
+  if (!missing) {
+    return Status(StatusCode::kInvalidArgument,
+                  "has a store that can be mounted for writing; a read-only mount of a "
+                  "bucket needs another directory, so give one with --cache")
+        .At(store);
+  }
+  use.follow = std::move(config);
   return store;
 }
 
-Result<std::string> FindStore(const MountRequest& request, const std::vector<std::string>& search,
-                              Env& env, std::optional<BucketConfig>& restore_from) {
-  if (NamesBucket(request.store)) return StoreOfBucket(request, env, restore_from);
+// Returns the directory of the store, which the request may name by its UUID or label.
+
+Result<std::string> FindStore(const MountRequest& request, const MountOptions& mount, Env& env,
+                              BucketUse& use) {
+  if (NamesBucket(request.store)) return StoreOfBucket(request, mount, env, use);
   const auto tag = ParseStoreTag(request.store);
   if (!tag) return AbsolutePath(request.store);
-  if (!search.empty()) return FindTaggedStore(env, *tag, search);
+  if (!mount.search.empty()) return FindTaggedStore(env, *tag, mount.search);
   SILTFS_ASSIGN_OR_RETURN(const std::vector<std::string> places, ReadStorePlaces(env, kStoresFile));
   return FindTaggedStore(env, *tag, places);
 }
@@ -341,8 +378,8 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
   auto mount_options = ParseMountOptions(request.options);
   if (!mount_options.ok())
     return Fail(surroundings, ExitCode::kUsage, ExplainMountOption(mount_options.status()));
-  std::optional<BucketConfig> restore_from;
-  const auto store = FindStore(request, mount_options->search, surroundings.env, restore_from);
+  BucketUse use;
+  const auto store = FindStore(request, *mount_options, surroundings.env, use);
   if (request.part == MountPart::kRemove)
     return RemoveMounts(store, *mount_options, request.mountpoint, surroundings);
   if (!store.ok()) return Fail(surroundings, store.status());
@@ -356,8 +393,10 @@ ExitCode MountStore(const MountRequest& request, Surroundings& surroundings) {
                         .quiet = request.quiet,
                         .receives_mount = request.part == MountPart::kServe,
                         .take_over = request.take_over,
-                        .restore_from = std::move(restore_from),
+                        .restore_from = std::move(use.restore_from),
+                        .follow = std::move(use.follow),
                         .on_ready = {}};
+  options.mount.follows = options.follow.has_value();
   if (options.mount.log_file) {
     const auto log_file = AbsolutePath(*options.mount.log_file);
     if (!log_file.ok()) return Fail(surroundings, ExitCode::kFailed, log_file.status().ToString());

@@ -44,6 +44,8 @@ nlohmann::json ToJson(const StoreBucketStats& bucket) {
   json["checkpoint_waits"] = lag.checkpoint_waits;
   json["log_objects"] = lag.log_objects;
   json["checkpoints"] = lag.checkpoints;
+  json["readers"] = lag.readers;
+  json["slowest_reader"] = lag.slowest_reader;
   json["last_commit_error"] = lag.last_error;
   return json;
 }
