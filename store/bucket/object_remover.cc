@@ -1,5 +1,6 @@
 #include "store/bucket/object_remover.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -58,6 +59,7 @@ std::vector<ContentId> ObjectRemover::Due() {
     }
   }
   std::erase_if(due, in_use_);
+  std::ranges::stable_partition(due, [&](const ContentId& id) { return !failed_.contains(id); });
   return due;
 }
 
@@ -85,7 +87,11 @@ Status ObjectRemover::RunOnce() {
   MutexLock run(run_mutex_);
   for (const ContentId& id : Due()) {
     if (stop_.stopped()) return Status(StatusCode::kInterrupted, "the store is being closed");
-    SILTFS_RETURN_IF_ERROR(objects_.Remove(SegmentObjectKey(id)));
+    if (Status removed = objects_.Remove(SegmentObjectKey(id)); !removed.ok()) {
+      failed_.insert(id);
+      return removed;
+    }
+    failed_.erase(id);
     MutexLock lock(mutex_);
     dead_.erase(id);
     ++removed_;

@@ -50,7 +50,8 @@ class ObjectRemover {
   // A content may no longer be in use, or the gate may allow more.
   void Wake();
 
-  // Deletes in the calling thread what may be deleted now. Returns the first failure.
+  // Deletes in the calling thread what may be deleted now. Ends with the first failure, and returns
+  // it. The next run deletes that object last.
   Status RunOnce();
   // Contents whose objects are not deleted yet.
   uint64_t waiting() const;
@@ -59,7 +60,7 @@ class ObjectRemover {
   void Stop();
 
  private:
-  std::vector<ContentId> Due();
+  std::vector<ContentId> Due() SILTFS_REQUIRES(run_mutex_);
   Status RemoveTombstones();
   void ThreadMain();
   void StartThread() SILTFS_REQUIRES(mutex_);
@@ -71,6 +72,8 @@ class ObjectRemover {
   const std::function<bool(const ContentId&)> in_use_;
 
   Mutex run_mutex_ SILTFS_ACQUIRED_BEFORE(mutex_);  // held by RunOnce
+  // Their last deletion has failed. They come last, so that they do not keep the others.
+  std::set<ContentId> failed_ SILTFS_GUARDED_BY(run_mutex_);
   mutable Mutex mutex_;
   CondVar changed_;
   std::map<ContentId, uint64_t> dead_ SILTFS_GUARDED_BY(mutex_);  // with their positions

@@ -178,6 +178,23 @@ TEST_CASE("bucket: a removal is durable before the object is deleted") {
   CHECK(bench.store().GetStatus().deleted == 1);
 }
 
+TEST_CASE("bucket: an object that cannot be deleted does not keep the others") {
+  BucketBench bench;
+  for (SegmentId id = 1; id <= 5; ++id) bench.PutUploaded(id, RandomContent(id, 100));
+  bench.objects().FailCall(
+      {.call = ObjectCall::kRemove, .permanent = true, .key_part = "00000002-"});
+  bench.objects().FailCall(
+      {.call = ObjectCall::kRemove, .permanent = true, .key_part = "00000004-"});
+  for (SegmentId id = 1; id <= 5; ++id) REQUIRE_OK(bench.store().Remove(id));
+  for (int run = 0; run < 3; ++run) REQUIRE_CODE(bench.store().RunBackground(), kIoError);
+  CHECK(bench.objects().Keys() == std::vector<std::string>{KeyOf(2, 2), KeyOf(4, 4)});
+  CHECK(bench.store().GetStatus().deletions_waiting == 2);
+  bench.objects().ClearFaults();
+  bench.Work();
+  CHECK(bench.objects().Keys().empty());
+  CHECK(bench.Files("/cache/removed").empty());
+}
+
 TEST_CASE("bucket: a segment that was removed before its upload leaves nothing") {
   BucketBench bench;
   bench.Put(5, RandomContent(1, 1000));
