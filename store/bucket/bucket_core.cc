@@ -339,6 +339,8 @@ Status BucketCore::WaitForUploads(std::chrono::nanoseconds timeout) {
 }
 
 bool BucketCore::IsUploaded(SegmentId id) {
+  // Before the table is known, a content that waits for its upload would look like none.
+  if (const Status loaded = Load(); !loaded.ok()) return false;
   const auto content = Find(id);
   return !content || cache_.OpenWaiting(content->id).status().Is(StatusCode::kNotFound);
 }

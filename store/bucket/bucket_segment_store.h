@@ -69,7 +69,8 @@ class BucketSegmentStore final : public SegmentStore {
   // failure, after `timeout`, or when the store is closed.
   Status WaitForUploads(std::chrono::nanoseconds timeout);
   // Whether the bucket has the current content of this segment; also true if there is no such
-  // segment. While Put runs, a segment is neither a file of its caller nor uploaded.
+  // segment. False if this cannot be known, because the bucket's list cannot be read. While Put
+  // runs, a segment is neither a file of its caller nor uploaded.
   bool IsUploaded(SegmentId id) const;
   // The gate may let more changes pass.
   void GateMoved();

@@ -195,6 +195,22 @@ TEST_CASE("bucket: an object that cannot be deleted does not keep the others") {
   CHECK(bench.Files("/cache/removed").empty());
 }
 
+TEST_CASE("bucket: a segment that waits is not called uploaded before the bucket is listed") {
+  BucketBench bench;
+  bench.PutUploaded(1, RandomContent(1, 100));
+  bench.Put(2, RandomContent(2, 100));
+  bench.Reopen();
+  SECTION("when it can be listed") {
+    CHECK_FALSE(bench.store().IsUploaded(2));
+    CHECK(bench.store().IsUploaded(1));
+    CHECK(bench.store().IsUploaded(3));
+  }
+  SECTION("when it cannot") {
+    bench.objects().FailCall({.call = ObjectCall::kList, .permanent = true});
+    for (SegmentId id = 1; id <= 3; ++id) CHECK_FALSE(bench.store().IsUploaded(id));
+  }
+}
+
 TEST_CASE("bucket: a segment that was removed before its upload leaves nothing") {
   BucketBench bench;
   bench.Put(5, RandomContent(1, 1000));
