@@ -58,8 +58,12 @@ Status LocalCache::OpenUnit(Unit& unit) {
     open_.splice(open_.begin(), open_, unit.open_place);
     return Status::Ok();
   }
-  SILTFS_ASSIGN_OR_RETURN(auto file, env_.OpenFile(PathOf(unit), {.mode = OpenMode::kReadWrite}));
-  unit.file = std::move(file);
+  auto file = env_.OpenFile(PathOf(unit), {.mode = OpenMode::kReadWrite});
+  // On a medium that is read-only, nothing is filled in anyway.
+  if (file.status().Is(StatusCode::kReadOnly))
+    file = env_.OpenFile(PathOf(unit), {.mode = OpenMode::kRead});
+  if (!file.ok()) return std::move(file).status();
+  unit.file = std::move(file).value();
   open_.push_front(&unit);
   unit.open_place = open_.begin();
   if (open_.size() > kMostOpenFiles) CloseUnit(*open_.back());
