@@ -24,6 +24,7 @@ inline Status WithoutPlace(const Status& status, StatusCode code, std::string_vi
 //                 answers
 //   kIoError      the bucket does not answer, or does not have the object
 //   kNeedsNewer   at once
+// A request that was interrupted is not repeated either (kIoError).
 template <typename Request>
 Status RepeatRequest(StopSignal& stop, std::chrono::nanoseconds timeout, const Request& request) {
   constexpr std::chrono::milliseconds kFirstPause(50);
@@ -35,6 +36,7 @@ Status RepeatRequest(StopSignal& stop, std::chrono::nanoseconds timeout, const R
   for (int wrong = 0;;) {
     Status status = request();
     if (status.ok() || status.Is(StatusCode::kNeedsNewer)) return status;
+    if (status.Is(StatusCode::kInterrupted)) return WithoutPlace(status, StatusCode::kIoError, "");
     const bool is_wrong = status.Is(StatusCode::kCorruption);
     const bool is_missing = status.Is(StatusCode::kNotFound);
     if ((is_wrong || is_missing) && ++wrong == kMostWrongAnswers) {

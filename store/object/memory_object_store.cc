@@ -136,6 +136,8 @@ Result<Bytes> MemoryObjectStore::Get(const std::string& key, uint64_t limit, std
 Result<size_t> MemoryObjectStore::Read(const std::string& key, std::string_view version,
                                        uint64_t offset, MutableByteView out) {
   SILTFS_RETURN_IF_ERROR(Begin(ObjectCall::kGet, key, out.size()));
+  if (reads_interrupted_)
+    return Status(StatusCode::kInterrupted, "reads of the bucket have ended").At(key);
   MutexLock lock(mutex_);
   const auto fault = FaultOf(ObjectCall::kGet, key);
   if (fault && fault->effect == ObjectFault::Effect::kNone) return FailureOf(*fault, key);

@@ -78,6 +78,7 @@ class MemoryObjectStore final : public ObjectStore {
   Result<ObjectPage> List(const std::string& prefix, const std::string& after,
                           size_t limit) override;
   void Interrupt() override { interrupted_ = true; }
+  void InterruptReads() override { reads_interrupted_ = true; }
   ObjectStoreCounters Counters() const override;
 
   // --- Faults, latency and damage.
@@ -114,6 +115,7 @@ class MemoryObjectStore final : public ObjectStore {
 
   const MemoryObjectOptions options_;
   std::atomic<bool> interrupted_ = false;
+  std::atomic<bool> reads_interrupted_ = false;
   mutable Mutex mutex_;
   std::map<std::string, Object> objects_ SILTFS_GUARDED_BY(mutex_);
   std::vector<ObjectFault> faults_ SILTFS_GUARDED_BY(mutex_);

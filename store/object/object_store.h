@@ -131,6 +131,9 @@ class ObjectStore {
 
   // Ends running calls, and fails later ones, with kInterrupted. For the end of the process.
   virtual void Interrupt() = 0;
+  // Ends running calls of Read, and fails later ones, with kInterrupted. For the end of a mount
+  // while the bucket does not answer: what is to be put can still be put.
+  virtual void InterruptReads() = 0;
 
   virtual ObjectStoreCounters Counters() const = 0;
 };

@@ -124,6 +124,10 @@ void HttpClient::ReturnChannel(std::unique_ptr<Channel> channel, bool reusable) 
 
 void HttpClient::Interrupt() {
   interrupted_ = true;
+  Wake();
+}
+
+void HttpClient::Wake() {
   MutexLock lock(mutex_);
   for (Channel* channel : busy_) channel->Wake();
 }
@@ -139,7 +143,7 @@ HttpResult HttpClient::Perform(const HttpRequest& request, const HttpSink& sink)
       curl_multi_add_handle(channel->multi(), channel->easy()) != CURLM_OK) {
     exchange.Fail(HttpFailure::kUnusable, "libcurl does not accept the request");
   } else {
-    Run(*channel, exchange, request.timeout);
+    Run(*channel, exchange, request);
     long request_bytes = 0;
     const bool known =
         curl_easy_getinfo(channel->easy(), CURLINFO_REQUEST_SIZE, &request_bytes) == CURLE_OK;
@@ -152,10 +156,11 @@ HttpResult HttpClient::Perform(const HttpRequest& request, const HttpSink& sink)
   return std::move(exchange.result());
 }
 
-void HttpClient::Run(Channel& channel, Exchange& exchange, std::chrono::nanoseconds timeout) {
-  RequestClock clock(env_, timeout, options_.stall_timeout);
+void HttpClient::Run(Channel& channel, Exchange& exchange, const HttpRequest& request) {
+  RequestClock clock(env_, request.timeout, options_.stall_timeout);
   while (true) {
-    if (interrupted_) return exchange.Fail(HttpFailure::kInterrupted, "the call was interrupted");
+    if (interrupted_ || (request.interrupted != nullptr && *request.interrupted))
+      return exchange.Fail(HttpFailure::kInterrupted, "the call was interrupted");
     int running = 0;
     if (curl_multi_perform(channel.multi(), &running) != CURLM_OK) {
       return exchange.Fail(HttpFailure::kUnreachable, "libcurl failed");

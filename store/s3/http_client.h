@@ -38,6 +38,8 @@ struct HttpRequest {
   bool new_connection = false;
   // For the whole request. A second more is granted for each kSlowestBytesPerSecond transferred.
   std::chrono::nanoseconds timeout{};
+  // Ends the request when it becomes true and Wake is called. May be null.
+  const std::atomic<bool>* interrupted = nullptr;
 };
 
 inline constexpr uint64_t kSlowestBytesPerSecond = 256 << 10;
@@ -97,6 +99,8 @@ class HttpClient {
   HttpResult Perform(const HttpRequest& request, const HttpSink& sink) SILTFS_EXCLUDES(mutex_);
   // Ends all requests, and fails later ones, with kInterrupted.
   void Interrupt() SILTFS_EXCLUDES(mutex_);
+  // Lets all requests look at HttpRequest::interrupted.
+  void Wake() SILTFS_EXCLUDES(mutex_);
   bool interrupted() const { return interrupted_; }
 
  private:
@@ -105,7 +109,7 @@ class HttpClient {
 
   std::unique_ptr<Channel> TakeChannel() SILTFS_EXCLUDES(mutex_);
   void ReturnChannel(std::unique_ptr<Channel> channel, bool reusable) SILTFS_EXCLUDES(mutex_);
-  void Run(Channel& channel, Exchange& exchange, std::chrono::nanoseconds timeout);
+  void Run(Channel& channel, Exchange& exchange, const HttpRequest& request);
 
   Env& env_;
   const Options options_;

@@ -99,10 +99,10 @@ class S3Client::Attempts {
     transferred_ = std::max(transferred_, result.sent_bytes + result.reply.received_bytes);
   }
   // Waits before the next attempt. False if that one would begin after the deadline.
-  bool WaitForNext(std::chrono::nanoseconds at_least) {
+  bool WaitForNext(const S3Request& request, std::chrono::nanoseconds at_least) {
     const std::chrono::nanoseconds wait = std::max(backoff_.Next(), at_least);
     if (wait >= Left()) return false;
-    client_.Wait(wait);
+    client_.Wait(request, wait);
     return Left() > std::chrono::nanoseconds(0);
   }
   Status GivenUp(const Status& last) const {
@@ -176,6 +176,7 @@ HttpRequest S3Client::Sign(const S3Request& request, const Credentials& credenti
   http.headers.emplace_back("expect", "");
   http.body = request.content;
   http.body_size = request.content_size;
+  if (request.ends_with_reads) http.interrupted = &reads_interrupted_;
   // HttpResult::repeated does not show that an empty body was sent again.
   http.new_connection = request.conditional && request.content_size == 0;
   return http;
@@ -245,7 +246,7 @@ S3Outcome S3Client::Perform(const S3Request& request, ReplyBody* body, const S3J
   int renewals = 0;
   int wrong = 0;
   while (true) {
-    if (http_.interrupted()) {
+    if (Interrupted(request)) {
       return {Status(StatusCode::kInterrupted, "the call was interrupted"), uncertain};
     }
     attempts.Begin();
@@ -268,18 +269,22 @@ S3Outcome S3Client::Perform(const S3Request& request, ReplyBody* body, const S3J
       verdict.status.IgnoreError("the new credentials may be accepted");
       continue;
     }
-    if (!attempts.WaitForNext(RetryAfter(result.reply, env_.NowNanoseconds()))) {
+    if (!attempts.WaitForNext(request, RetryAfter(result.reply, env_.NowNanoseconds()))) {
       return {attempts.GivenUp(verdict.status), uncertain};
     }
     verdict.status.IgnoreError("another attempt may succeed");
   }
 }
 
-void S3Client::Wait(std::chrono::nanoseconds time) {
+bool S3Client::Interrupted(const S3Request& request) const {
+  return http_.interrupted() || (request.ends_with_reads && reads_interrupted_);
+}
+
+void S3Client::Wait(const S3Request& request, std::chrono::nanoseconds time) {
   if (options_.wait) return options_.wait(time);
   const int64_t begin = env_.MonotonicNanoseconds();
   MutexLock lock(mutex_);
-  while (!http_.interrupted()) {
+  while (!Interrupted(request)) {
     const auto left = time - std::chrono::nanoseconds(env_.MonotonicNanoseconds() - begin);
     if (left <= std::chrono::nanoseconds(0)) return;
     interruption_.WaitFor(mutex_, left);
@@ -288,6 +293,13 @@ void S3Client::Wait(std::chrono::nanoseconds time) {
 
 void S3Client::Interrupt() {
   http_.Interrupt();
+  MutexLock lock(mutex_);
+  interruption_.NotifyAll();
+}
+
+void S3Client::InterruptReads() {
+  reads_interrupted_ = true;
+  http_.Wake();
   MutexLock lock(mutex_);
   interruption_.NotifyAll();
 }

@@ -61,6 +61,7 @@ struct S3Request {
   uint64_t content_size = 0;
   std::string content_sha256;  // hexadecimal
   bool conditional = false;
+  bool ends_with_reads = false;  // InterruptReads ends it
   // What a reply of 412 means.
   StatusCode conflict = StatusCode::kStale;
 };
@@ -89,6 +90,7 @@ class S3Client {
     return Perform(request, body, judge).status;
   }
   void Interrupt() SILTFS_EXCLUDES(mutex_);
+  void InterruptReads() SILTFS_EXCLUDES(mutex_);
 
   Env& env() { return env_; }
   const BucketAddress& address() const { return options_.address; }
@@ -107,7 +109,9 @@ class S3Client {
   S3Verdict Judge(const S3Request& request, HttpResult& result, const ReplyBody* body,
                   const S3Judge& judge);
   S3Verdict JudgeTransport(HttpResult& result);
-  void Wait(std::chrono::nanoseconds time) SILTFS_EXCLUDES(mutex_);
+  bool Interrupted(const S3Request& request) const;
+  // Ends early if the request is interrupted.
+  void Wait(const S3Request& request, std::chrono::nanoseconds time) SILTFS_EXCLUDES(mutex_);
   void Count(const S3Request& request, const HttpResult& result);
 
   Env& env_;
@@ -117,6 +121,7 @@ class S3Client {
   const std::string base_path_;
   const std::unique_ptr<CredentialSource> credentials_;
   HttpClient http_;
+  std::atomic<bool> reads_interrupted_ = false;
 
   Mutex mutex_;
   CondVar interruption_;

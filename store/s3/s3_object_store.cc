@@ -223,6 +223,7 @@ Result<size_t> S3ObjectStore::ReadOnce(const std::string& key, std::string_view 
   S3Request request;
   request.operation = S3Operation::kGet;
   request.key = key_prefix_ + key;
+  request.ends_with_reads = true;
   request.headers = {{"range", fmt::format("bytes={}-{}", offset, offset + out.size() - 1)}};
   if (!version.empty()) request.headers.emplace_back("if-match", QuotedEtag(version));
   ReplyBody body(out);

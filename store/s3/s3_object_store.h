@@ -60,6 +60,7 @@ class S3ObjectStore final : public ObjectStore {
   Result<ObjectPage> List(const std::string& prefix, const std::string& after,
                           size_t limit) override;
   void Interrupt() override { client_->Interrupt(); }
+  void InterruptReads() override { client_->InterruptReads(); }
   ObjectStoreCounters Counters() const override { return client_->Counters(); }
 
  private:

@@ -61,6 +61,7 @@ class BucketDevice::Observed final : public ObjectStore {
     return to_.List(prefix, after, limit);
   }
   void Interrupt() override { to_.Interrupt(); }
+  void InterruptReads() override { to_.InterruptReads(); }
   ObjectStoreCounters Counters() const override { return to_.Counters(); }
 
  private:

@@ -73,6 +73,7 @@ class HugeBucket final : public ObjectStore {
   Result<ObjectInfo> Stat(const std::string&) override { return Unused(); }
   Status Remove(const std::string&) override { return Unused(); }
   void Interrupt() override {}
+  void InterruptReads() override {}
   ObjectStoreCounters Counters() const override { return {}; }
 
  private:

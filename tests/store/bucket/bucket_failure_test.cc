@@ -102,6 +102,27 @@ TEST_CASE("bucket failures: requests are repeated until the timeout") {
   CHECK(Must(bench.Read(1)) == content);
 }
 
+TEST_CASE("bucket failures: after InterruptReads reads fail at once, and uploads go on") {
+  BucketOptions options = BucketBench::Options();
+  options.bucket_timeout = kPatience;
+  uint64_t gets = 0;
+  MemoryObjectStore* objects = nullptr;
+  BucketBench bench(options, {.wait = [&](ObjectCall call, const std::string&, auto) {
+                      // A request that has failed is being repeated.
+                      if (call == ObjectCall::kGet && ++gets == 3) objects->InterruptReads();
+                    }});
+  objects = &bench.objects();
+  bench.PutUploaded(1, RandomContent(1, 3 * kBlock));
+  bench.DropImages();
+  bench.objects().FailCall({.call = ObjectCall::kGet, .permanent = true});
+  const Status failed = bench.Read(1).status();
+  REQUIRE_CODE(failed, kIoError);
+  CHECK(failed.cause().find("reads of the bucket have ended") != std::string::npos);
+  CHECK(gets == 3);
+  bench.PutUploaded(2, RandomContent(2, 100));
+  CHECK(bench.objects().Keys().size() == 2);
+}
+
 TEST_CASE(
     "bucket failures: without the bucket's list nothing is known, and a later call tries again") {
   BucketBench bench;
