@@ -23,6 +23,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -145,6 +146,16 @@ class ChunkStore : public CommitParticipant, public NodeStore {
 
   Status PrepareCommit(uint64_t number, std::vector<Mutation>& extra) override;
   void CommitDone(uint64_t number) override;
+
+  // Call it without a lock before a call of Put with new data. While the place of sealed segments
+  // is full, it waits as SegmentLog::WaitForRoom, and fails with kNoSpace.
+  Status WaitForSegmentRoom(std::chrono::nanoseconds patience) {
+    return parts_.log ? parts_.log->WaitForRoom(patience) : Status::Ok();
+  }
+  // From now on, WaitForSegmentRoom does not wait.
+  void EndWaitingForSegmentRoom() {
+    if (parts_.log) parts_.log->EndWaitingForRoom();
+  }
 
   // Returns why Put fails permanently; OK as long as Put works.
   Status failure() const;

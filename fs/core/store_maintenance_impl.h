@@ -51,6 +51,7 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
   StoreHealth GetHealth() override;
   StoreActivityReport GetActivity() override;
   Result<RecompressionReport> Recompress() override;
+  void EndWaitingForSegmentRoom() override { store_.chunks().EndWaitingForSegmentRoom(); }
   void StopRecompression() override;
   void InterruptRecompression() override;
   Result<GarbageReport> CollectGarbage(bool dry_run) override;

@@ -54,6 +54,11 @@ class StoreContext {
   Status CheckRoom(uint64_t bytes) const {
     return reserve_ ? reserve_->CheckRoom(bytes) : Status::Ok();
   }
+  // Call it without a lock before a change that brings new content. While the place of sealed
+  // segments is full, it waits for room; kNoSpace after FileSystemOptions::segment_patience.
+  Status WaitForSegmentRoom() const {
+    return chunks_.WaitForSegmentRoom(options_.segment_patience);
+  }
   // The space of the disk of the store's directory, which metadata and the index need.
   Result<SpaceInfo> GetSpace() const;
   // The space for the contents of files: that of the disk, or of another place of segments

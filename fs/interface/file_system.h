@@ -153,6 +153,9 @@ struct FileSystemOptions {
   std::string store;  // path of the store directory
   // Where sealed segments are kept; must outlive the file system. Null: in the store's directory.
   SegmentStore* segments = nullptr;
+  // How long writes wait while `segments` has no room and takes nothing, before they fail with
+  // kNoSpace.
+  std::chrono::nanoseconds segment_patience = std::chrono::minutes(2);
   // Puts a layer on the metadata's key-value store, before anything else is done with it
   // (fs/shipping). `segments` is used only after this call. Not with read_only. May be empty.
   std::function<Result<std::unique_ptr<KvStore>>(std::unique_ptr<KvStore>)> metadata_layer = {};

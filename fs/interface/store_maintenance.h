@@ -36,6 +36,11 @@ class StoreMaintenance {
   // Unlike GetStats, makes no changes of metadata that are deferred. So it may be called often.
   virtual StoreActivityReport GetActivity() = 0;
 
+  // Lets writes that wait for room in FileSystemOptions::segments, and all later ones, go on
+  // without waiting. For the end of a mount: what programs have written already then reaches the
+  // disk, as far as it has room, and the segments are put at the next mount.
+  virtual void EndWaitingForSegmentRoom() = 0;
+
   // Recompresses all sealed segments that are not recompressed yet, without waiting until the store
   // is quiet. Takes long. Returns kInterrupted once StopRecompression was called, and kNoSpace if
   // the disk is full.

@@ -26,6 +26,7 @@ uint64_t ContentBytes(const EntryImage& image) {
 Status EntryOps::CheckBegin(uint64_t bytes) const {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
   SILTFS_RETURN_IF_ERROR(store_.CheckRoom(bytes));
+  SILTFS_RETURN_IF_ERROR(store_.WaitForSegmentRoom());
   return store_.metadata().WaitForRoom();
 }
 

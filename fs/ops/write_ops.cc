@@ -21,6 +21,7 @@ Status WriteOps::Write(InodeNumber number, uint64_t offset, ByteView data, Privi
                        WriteTimes times) {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
   SILTFS_RETURN_IF_ERROR(store_.CheckRoom(data.size()));
+  SILTFS_RETURN_IF_ERROR(store_.WaitForSegmentRoom());
   InodePtr inode = inodes_.Get(number);
   const SequencedWrite turn(inode->write_sequencer, offset, data.size());
   const ChunkStore::Use use(store_.chunks());

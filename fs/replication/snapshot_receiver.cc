@@ -103,6 +103,7 @@ Result<NumberedSnapshot> SnapshotReceiver::ReceiveAll() {
   while (true) {
     SILTFS_ASSIGN_OR_RETURN(const StreamMessage message, Next());
     if (const auto* block = std::get_if<StreamBlock>(&message)) {
+      SILTFS_RETURN_IF_ERROR(store_.WaitForSegmentRoom());
       SILTFS_RETURN_IF_ERROR(chunks_.Put(*block));
     } else if (const auto* records = std::get_if<StreamRecords>(&message)) {
       SILTFS_RETURN_IF_ERROR(Apply(*records));

@@ -12,6 +12,8 @@ namespace {
 
 // How soon sealing is tried again after a full disk.
 constexpr std::chrono::seconds kSealAgain{1};
+// How soon a SegmentStore that was full is tried again. Uploads make room all the time.
+constexpr std::chrono::milliseconds kPutAgain{100};
 
 void Add(SegmentLog::Growth& sum, const SegmentWriter& writer, LogStream stream) {
   sum.stored_bytes += writer.size();
@@ -154,7 +156,10 @@ Result<AppendedBlock> SegmentLog::Append(LogStream stream, const EncodedBlock& b
     if (!failure_.ok()) return failure_;
     WriterPtr& open = open_[static_cast<size_t>(stream)];
     if (open && !open->HasRoomFor(block)) {
-      SILTFS_RETURN_IF_ERROR(WaitToSeal(kMaxSealing - 1));
+      if (!MayWait(stream)) {
+        Status sealed = WaitToSeal(kMaxSealing - 1);
+        if (!sealed.ok() && !MayWait(stream)) return sealed;
+      }
       sealing_.push_back(std::move(open));
       open = nullptr;
       changed_.NotifyAll();
@@ -173,6 +178,28 @@ Result<AppendedBlock> SegmentLog::Append(LogStream stream, const EncodedBlock& b
   if (!place.ok())
     return IsFullDisk(place.status(), *writer) ? place.status() : Fail(place.status());
   return AppendedBlock{writer->id(), *place, sequence};
+}
+
+bool SegmentLog::MayWait(LogStream stream) const {
+  const bool is_new = stream == LogStream::kData || stream == LogStream::kRecipeNodes;
+  return is_new && !store_full_.ok() && sealing_.size() < kMaxWaiting;
+}
+
+Status SegmentLog::WaitForRoom(std::chrono::nanoseconds patience) {
+  MutexLock lock(mutex_);
+  while (!store_full_.ok() && sealing_.size() >= kMaxSealing && failure_.ok() && !stopping_ &&
+         !waiting_ended_) {
+    const auto waited = std::chrono::steady_clock::now() - store_full_since_;
+    if (waited >= patience) return store_full_;
+    changed_.WaitFor(mutex_, patience - waited);
+  }
+  return failure_;
+}
+
+void SegmentLog::EndWaitingForRoom() {
+  MutexLock lock(mutex_);
+  waiting_ended_ = true;
+  changed_.NotifyAll();
 }
 
 Status SegmentLog::WaitToSeal(size_t most) {
@@ -265,6 +292,18 @@ Status SegmentLog::SealAndPut(SegmentWriter& writer) {
   return options_.segments->Put(writer.id(), BuiltSegment(env_, options_.store, writer.id()));
 }
 
+void SegmentLog::NoteSealing(const SegmentWriter& writer, Status sealed) {
+  if (sealed.ok() || !writer.sealed()) {
+    store_full_ = Status::Ok();
+  } else {
+    if (store_full_.ok()) store_full_since_ = std::chrono::steady_clock::now();
+    store_full_ = sealed;
+    store_full_.IgnoreError("callers of WaitForRoom get it");
+  }
+  seal_delay_ = std::move(sealed);
+  seal_delay_.IgnoreError("callers that wait get it");
+}
+
 void SegmentLog::SealLoop() {
   for (;;) {
     WriterPtr writer;
@@ -272,7 +311,10 @@ void SegmentLog::SealLoop() {
     {
       MutexLock lock(mutex_);
       while (!stopping_ && (sealing_.empty() || !failure_.ok())) changed_.Wait(mutex_);
-      if (!stopping_ && !seal_delay_.ok() && !seal_now_) changed_.WaitFor(mutex_, kSealAgain);
+      if (!stopping_ && !seal_delay_.ok() && !seal_now_) {
+        store_full_.ok() ? changed_.WaitFor(mutex_, kSealAgain)
+                         : changed_.WaitFor(mutex_, kPutAgain);
+      }
       if (stopping_) return;
       seal_now_ = false;
       number = ++seals_begun_;
@@ -286,8 +328,7 @@ void SegmentLog::SealLoop() {
     }
     {
       MutexLock lock(mutex_);
-      seal_delay_ = std::move(sealed);
-      seal_delay_.IgnoreError("callers that wait get it");
+      NoteSealing(*writer, std::move(sealed));
       delayed_seal_ = number;
       changed_.NotifyAll();
       if (full) continue;

@@ -8,9 +8,15 @@
 // of Append and SyncAll return it as kReadOnly. Durability: SyncAll makes appended blocks durable.
 // A thread of the log seals full segments, which also makes them durable, and puts them into the
 // SegmentStore. If the disk or the SegmentStore is full, the thread retries until it succeeds.
+//
+// A full SegmentStore: segments wait in their files. Appends of new chunks go on, so that callers
+// that hold locks, and commits, never wait for the SegmentStore. Instead, each operation that
+// brings new data first calls WaitForRoom, without a lock. Appends of moved chunks fail with
+// kNoSpace.
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -113,6 +119,14 @@ class SegmentLog {
   // store is closed, when no more blocks are appended.
   Status RemoveEmpty();
 
+  // While the SegmentStore is full and several segments wait for room in it, waits until it takes
+  // one, at most until it has taken none for `patience`. Then fails with kNoSpace and the cause.
+  // Call it without a lock before new data is accepted.
+  Status WaitForRoom(std::chrono::nanoseconds patience);
+  // From now on WaitForRoom returns at once, with OK: what programs have written already is
+  // accepted before the store is closed.
+  void EndWaitingForRoom();
+
   // Waits until the segments that are being sealed now are sealed. Also returns if a retry of
   // sealing finds the disk full, and after a failure or StopSealing.
   void WaitUntilSealed();
@@ -136,6 +150,9 @@ class SegmentLog {
   using WriterPtr = std::shared_ptr<SegmentWriter>;
   // The most segments that are being sealed. Append waits before it would add one more.
   static constexpr size_t kMaxSealing = 2;
+  // The most segments that wait while the SegmentStore is full. It bounds their files and memory:
+  // each takes about 32 MiB of the disk, and some 100 KiB of memory.
+  static constexpr size_t kMaxWaiting = 64;
 
   // A segment with a newer state than metadata has. All open segments and all segments being sealed
   // are tracked, and some that were just sealed.
@@ -153,6 +170,10 @@ class SegmentLog {
   // Returns when at most `most` of the segments that were being sealed at the call are not sealed
   // yet. Fails with kNoSpace if a retry of sealing fails with kNoSpace.
   Status WaitToSeal(size_t most) SILTFS_REQUIRES(mutex_);
+  // Whether a full segment of this stream may wait for room in the SegmentStore with the others.
+  bool MayWait(LogStream stream) const SILTFS_REQUIRES(mutex_);
+  // Notes the outcome of an attempt to seal `writer`.
+  void NoteSealing(const SegmentWriter& writer, Status sealed) SILTFS_REQUIRES(mutex_);
   Result<WriterPtr> OpenSegment(LogStream stream) SILTFS_EXCLUDES(mutex_);
   static SegmentRecord RecordOf(const SegmentWriter& writer, LogStream stream);
 
@@ -178,6 +199,10 @@ class SegmentLog {
   Status seal_delay_ SILTFS_GUARDED_BY(mutex_);  // kNoSpace: the first in sealing_ has to wait
   // The number of the last attempt to seal that has ended, as counted by seals_begun_.
   uint64_t delayed_seal_ SILTFS_GUARDED_BY(mutex_) = 0;
+  // kNoSpace: the SegmentStore has no room for the first in sealing_, which is sealed.
+  Status store_full_ SILTFS_GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point store_full_since_ SILTFS_GUARDED_BY(mutex_);
+  bool waiting_ended_ SILTFS_GUARDED_BY(mutex_) = false;
   bool seal_now_ SILTFS_GUARDED_BY(mutex_) = false;  // retry without waiting
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::thread sealer_;

@@ -51,7 +51,8 @@ struct LocalCacheCounters {
   uint64_t evictions = 0;   // files
   uint64_t refusals = 0;    // fills without room, or that the disk has failed
   uint64_t bad_blocks = 0;  // blocks of an earlier run that were missing or damaged
-  uint64_t waits = 0;       // calls of Reserve that had to wait
+  uint64_t waits = 0;       // how often a Reserve found no room, after one that had found room
+  bool full = false;        // the last Reserve has found no room
 };
 
 class LocalCache {

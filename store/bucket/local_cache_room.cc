@@ -74,18 +74,18 @@ bool LocalCache::MakeRoom(uint64_t bytes, bool file, const Unit* keep) {
 Status LocalCache::Reserve(uint64_t bytes, std::chrono::nanoseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   MutexLock lock(mutex_);
-  bool has_waited = false;
   while (!MakeRoom(bytes, false, nullptr)) {
     if (closed_) return Status(StatusCode::kIoError, "the store is being closed");
     if (pinned_bytes_ == 0) break;
-    if (!has_waited) ++counters_.waits;
-    has_waited = true;
+    if (!counters_.full) ++counters_.waits;
+    counters_.full = true;
     const auto left = deadline - std::chrono::steady_clock::now();
     if (left.count() <= 0) return Status(StatusCode::kNoSpace, "the cache is full");
     ++waiting_reserves_;
     changed_.WaitFor(mutex_, left);
     --waiting_reserves_;
   }
+  counters_.full = false;
   counters_.used_bytes += bytes;
   pinned_bytes_ += bytes;
   return Status::Ok();

@@ -20,6 +20,7 @@ class MemoryMaintenance : public StoreMaintenance {
   StoreHealth GetHealth() override { return {}; }
   StoreActivityReport GetActivity() override { return {}; }
   Result<RecompressionReport> Recompress() override { return RecompressionReport(); }
+  void EndWaitingForSegmentRoom() override {}
   void StopRecompression() override {}
   void InterruptRecompression() override {}
   Result<GarbageReport> CollectGarbage(bool dry_run) override {

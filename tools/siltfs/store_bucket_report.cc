@@ -21,6 +21,7 @@ nlohmann::json ToJson(const StoreBucketStats& bucket) {
                          {"cache_misses", cache.misses},
                          {"cache_evictions", cache.evictions},
                          {"cache_waits", cache.waits},
+                         {"cache_full", cache.full},
                          {"deletions_waiting", bucket.segments.deletions_waiting},
                          {"put_requests", requests.puts},
                          {"get_requests", requests.gets},

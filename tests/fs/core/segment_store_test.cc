@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <set>
+#include <thread>
 
 #include "fs/check/check_store.h"
 #include "fs/interface/stats.h"
@@ -44,6 +47,7 @@ class RemoteStore {
     options.store = kStore;
     options.segments = &memory;
     options.commit_interval = std::chrono::hours(1);
+    options.segment_patience = patience;
     options.report = [this](const std::string& finding) { findings.push_back(finding); };
     auto opened = FileSystem::Open(env, options);
     REQUIRE_OK(opened);
@@ -100,8 +104,20 @@ class RemoteStore {
     return listing->ids;
   }
 
+  // Fills the segment store, so that several segments wait for room in it.
+  void Fill() {
+    Write(1, 60'000);
+    REQUIRE_OK(fs->SyncAll());
+    WaitUntilSealed();
+    memory.SetCapacity(0);
+    Write(2, 300'000);
+    REQUIRE_OK(fs->SyncAll());
+    WaitUntilSealed();
+  }
+
   SimEnv env;
   MemorySegmentStore memory;
+  std::chrono::nanoseconds patience{0};  // of the next Open
   std::unique_ptr<FileSystem> fs;
   std::map<std::string, Bytes> files;
   std::vector<std::string> findings;
@@ -143,16 +159,11 @@ TEST_CASE("a full segment store delays sealing and loses nothing") {
   store.WaitUntilSealed();
   size_t waiting = 0;  // sealed segments that wait for room
   SECTION("until there is room") {
-    // Writes fail only when the segments that wait take too much room.
-    auto created = store.fs->CreateFile(kRootInode, "more", 0644, kCaller);
-    REQUIRE_OK(created);
-    const Bytes more = RandomBytes(60, 900'000);
-    REQUIRE_OK(store.fs->Write(created->inode, 0, more));
-    REQUIRE_CODE(store.fs->SyncAll(), kNoSpace);
+    // What a write has accepted reaches the disk, however many segments wait.
+    store.Write(60, 900'000);
+    REQUIRE_OK(store.fs->SyncAll());
     store.memory.SetCapacity(1u << 30);
     REQUIRE_OK(store.fs->SyncAll());
-    store.files["more"] = more;
-    store.fs->ReleaseFile(created->inode);
     store.RequireFiles();
     store.Close();
   }
@@ -168,6 +179,66 @@ TEST_CASE("a full segment store delays sealing and loses nothing") {
   CHECK(store.Check() == kNone);
   store.Open();
   if (waiting > 0) CHECK(store.Local().size() < waiting);
+  store.RequireFiles();
+  store.Close();
+  CHECK(store.Check() == kNone);
+}
+
+TEST_CASE("while the segment store is full, new data is refused, and everything else goes on") {
+  RemoteStore store;
+  store.Fill();
+  const auto inode = Resolve(*store.fs, "file 1");
+  REQUIRE_OK(inode);
+  const Bytes more = RandomBytes(3, 1000);
+  const Status refused = store.fs->Write(*inode, 0, more);
+  REQUIRE_CODE(refused, kNoSpace);
+  REQUIRE_OK(store.fs->maintenance().GetStats());
+  REQUIRE_OK(store.fs->CreateFile(kRootInode, "empty", 0644, kCaller));
+  REQUIRE_OK(store.fs->SyncAll());
+  store.RequireFiles();
+  store.Close();
+  CHECK(store.Check() == kNone);
+  store.memory.SetCapacity(1u << 30);
+  store.Open();
+  store.RequireFiles();
+  store.Write(4, 100'000);
+  store.Close();
+  CHECK(store.Check() == kNone);
+}
+
+TEST_CASE("a write that waits for room in the segment store holds up nothing else") {
+  RemoteStore store;
+  store.Close();
+  store.patience = std::chrono::hours(1);
+  store.Open();
+  store.Fill();
+  std::atomic<bool> written = false;
+  auto created = store.fs->CreateFile(kRootInode, "more", 0644, kCaller);
+  REQUIRE_OK(created);
+  const Bytes more = RandomBytes(3, 200'000);
+  Status outcome;
+  std::thread writer([&] {
+    outcome = store.fs->Write(created->inode, 0, more);
+    written = true;
+  });
+  // The thread holds no lock that these calls need, at whatever point it is.
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE_OK(store.fs->maintenance().GetStats());
+    REQUIRE_OK(store.fs->SyncAll());
+    REQUIRE_OK(store.fs->GetAttributes(created->inode));
+  }
+  CHECK_FALSE(written);
+  SECTION("until there is room") { store.memory.SetCapacity(1u << 30); }
+  SECTION("until the end of the mount") { store.fs->maintenance().EndWaitingForSegmentRoom(); }
+  writer.join();
+  REQUIRE_OK(outcome);
+  store.files["more"] = more;
+  store.fs->ReleaseFile(created->inode);
+  store.RequireFiles();
+  store.Close();
+  CHECK(store.Check() == kNone);
+  store.memory.SetCapacity(1u << 30);
+  store.Open();
   store.RequireFiles();
   store.Close();
   CHECK(store.Check() == kNone);
