@@ -60,6 +60,8 @@ class BucketSession {
   Status AwaitAll(std::chrono::nanoseconds timeout);
   // Null before Layer.
   BucketSegmentStore* bucket() { return bucket_.get(); }
+  // The store is about to be closed (Shipper::BeginClosing).
+  void BeginClosing() { shipper_.BeginClosing(); }
   // Ends all waiting; for the end of the process.
   void Interrupt();
 

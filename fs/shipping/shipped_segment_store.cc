@@ -3,7 +3,7 @@
 namespace siltfs {
 
 Status ShippedSegmentStore::AwaitBucket(SegmentId id) {
-  const Status shipped = shipper_.WaitShipped(shipper_.Position(), timeout_);
+  const Status shipped = shipper_.WaitBeforeChange(shipper_.Position(), timeout_);
   if (shipped.ok() || shipped.Is(StatusCode::kReadOnly)) return shipped;
   return Status(StatusCode::kNoSpace, std::string(shipped.cause())).At(NameOf(id));
 }

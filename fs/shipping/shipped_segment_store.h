@@ -10,7 +10,8 @@
 //
 // Thread-safety and errors: segment_store.h. If the bucket does not get the commits in time,
 // Replace and Remove return kNoSpace: nothing was changed, and the call may be repeated. kReadOnly
-// if another writer has taken over. Ownership: all must outlive the store.
+// if another writer has taken over. After Shipper::BeginClosing, no call waits. Ownership: all must
+// outlive the store.
 #pragma once
 
 #include <chrono>

@@ -150,27 +150,44 @@ Status Shipper::CheckNotFenced() const {
 }
 
 Status Shipper::WaitShipped(uint64_t sequence, std::optional<std::chrono::nanoseconds> timeout) {
+  return Wait(sequence, timeout, /*is_change=*/false);
+}
+
+Status Shipper::WaitBeforeChange(uint64_t sequence, std::chrono::nanoseconds timeout) {
+  return Wait(sequence, timeout, /*is_change=*/true);
+}
+
+void Shipper::BeginClosing() {
+  MutexLock lock(mutex_);
+  if (!closing_since_) closing_since_ = std::chrono::steady_clock::now();
+  changed_.NotifyAll();
+}
+
+Status Shipper::Wait(uint64_t sequence, std::optional<std::chrono::nanoseconds> timeout,
+                     bool is_change) {
   if (!options_.background) {
     SILTFS_RETURN_IF_ERROR(Ship());
     return CheckNotFenced();
   }
-  const auto end = std::chrono::steady_clock::now() + timeout.value_or(std::chrono::hours(1));
+  const auto begin = std::chrono::steady_clock::now();
+  std::optional<std::chrono::steady_clock::time_point> end;
+  if (timeout) end = begin + *timeout;
   MutexLock lock(mutex_);
   wanted_ = std::max(wanted_, sequence);
   changed_.NotifyAll();
   while (shipped_ < sequence) {
     if (fenced_) return Status(StatusCode::kReadOnly, fence_cause_).At(objects_.name());
-    if (stopping_)
+    if (stopping_ || (is_change && closing_since_))
       return Status(StatusCode::kInterrupted, "the store is being closed").At(objects_.name());
-    const auto left = end - std::chrono::steady_clock::now();
-    if (timeout && left.count() <= 0) {
+    if (closing_since_ && !timeout) end = std::max(begin, *closing_since_) + options_.close_timeout;
+    if (end && *end <= std::chrono::steady_clock::now()) {
       return Status(StatusCode::kIoError,
                     fmt::format("the bucket does not have the last {} commits yet{}{}",
                                 newest_ - shipped_,
                                 last_error_.empty() ? "" : "; last error: ", last_error_))
           .At(objects_.name());
     }
-    timeout ? changed_.WaitFor(mutex_, left) : changed_.Wait(mutex_);
+    end ? changed_.WaitFor(mutex_, *end - std::chrono::steady_clock::now()) : changed_.Wait(mutex_);
   }
   return Status::Ok();
 }

@@ -17,6 +17,7 @@
 // Ownership: everything passed by reference must outlive the shipper.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -60,6 +61,11 @@ class Shipper final : public CommitGate {
   // Returns when the bucket has this commit. kIoError after the timeout, kReadOnly if fenced,
   // kInterrupted after Stop.
   Status WaitShipped(uint64_t sequence, std::optional<std::chrono::nanoseconds> timeout);
+  // The same for a change that background work makes: fails with kInterrupted after BeginClosing.
+  Status WaitBeforeChange(uint64_t sequence, std::chrono::nanoseconds timeout);
+  // The store is about to be closed: from now on no change of background work waits, and a wait
+  // without a timeout has ShippingOptions::close_timeout.
+  void BeginClosing() SILTFS_EXCLUDES(mutex_);
   // Without a thread: makes rounds until nothing waits, and returns the first failure.
   Status Ship();
   // OK, or kReadOnly if another writer has taken over.
@@ -80,6 +86,8 @@ class Shipper final : public CommitGate {
     std::string commit;
   };
 
+  Status Wait(uint64_t sequence, std::optional<std::chrono::nanoseconds> timeout, bool is_change)
+      SILTFS_EXCLUDES(mutex_);
   void ThreadMain();
   // Asks which commits the readers of the bucket still need.
   Status LookAtReaders() SILTFS_EXCLUDES(readers_mutex_, mutex_);
@@ -154,6 +162,8 @@ class Shipper final : public CommitGate {
   std::string last_error_ SILTFS_GUARDED_BY(mutex_);
   std::string fence_cause_ SILTFS_GUARDED_BY(mutex_);
   bool fenced_ SILTFS_GUARDED_BY(mutex_) = false;
+  // When BeginClosing was called.
+  std::optional<std::chrono::steady_clock::time_point> closing_since_ SILTFS_GUARDED_BY(mutex_);
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -49,6 +49,32 @@ TEST_CASE("shipping thread: writers of several threads reach the bucket") {
   CHECK(other.contents == contents);
 }
 
+TEST_CASE("shipping thread: before the store is closed, waits for a silent bucket end") {
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  UseThread(machine);
+  machine.options.close_timeout = std::chrono::nanoseconds(0);
+  machine.options.wait_for_bucket = GENERATE(false, true);
+  REQUIRE_OK(machine.Open());
+  objects.FailCall({.call = ObjectCall::kPut, .permanent = true});
+  Status outcome;
+  std::thread waiting([&] {
+    outcome = machine.kv->Write({{"a", "1"}});
+    if (!outcome.ok()) return;
+    outcome = machine.shipper->WaitBeforeChange(machine.shipper->Position(), std::chrono::hours(1));
+  });
+  while (machine.shipper->lag().commits == 0) std::this_thread::yield();
+  machine.shipper->BeginClosing();
+  waiting.join();
+  if (machine.options.wait_for_bucket) {
+    REQUIRE_CODE(outcome, kIoError);
+  } else {
+    REQUIRE_CODE(outcome, kInterrupted);
+  }
+  // The local store has the commit.
+  CHECK(ContentsOf(*machine.kv).contains("a"));
+}
+
 TEST_CASE("shipping thread: commits are shipped without a request, and their lag goes") {
   MemoryObjectStore objects;
   Machine machine(objects, 1);
