@@ -18,6 +18,8 @@ namespace {
 
 // With sync=local, an unmount does not wait for a bucket that is slow or silent.
 constexpr std::chrono::seconds kPatienceAtClose{10};
+// A file that CheckBucketCache makes and removes.
+constexpr std::string_view kCacheProbe = "bucket.probe";
 
 // kInUse while another writer may be alive.
 Status CheckLease(Env& env, const LogEnd& end, const WriterIdentity& own) {
@@ -36,6 +38,9 @@ BucketOptions SegmentOptions(const std::string& store, const BucketConfig& confi
   made.directory = BucketCachePath(store);
   made.cache_bytes = config.cache_bytes;
   made.bucket_timeout = options.bucket_timeout;
+  // The segment log tries again, and its callers have a deadline of their own
+  // (FileSystemOptions::segment_patience). A thread that waited here would hold up commits.
+  if (options.ships) made.room_timeout = std::chrono::nanoseconds(0);
   return made;
 }
 
@@ -65,8 +70,39 @@ Status CheckNoOuterStore(Env& env, const BucketConfig& config) {
   });
 }
 
+Status CheckBucketCache(Env& env, const std::string& store) {
+  const std::string cache = BucketCachePath(store);
+  const std::string from = JoinPath(store, kCacheProbe);
+  const std::string to = JoinPath(cache, kCacheProbe);
+  const auto probe = env.OpenFile(from, {.mode = OpenMode::kCreate});
+  if (!probe.ok() && !probe.status().Is(StatusCode::kAlreadyExists)) return Status::Ok();
+  const Status moved = env.Rename(from, to);
+  env.RemoveFile(moved.ok() ? to : from).IgnoreError("the next check uses the file");
+  // Other failures, as of a full disk or a directory that is missing, do not belong here.
+  if (!moved.Is(StatusCode::kOtherQuota)) return Status::Ok();
+  return Status(StatusCode::kInvalidArgument,
+                "is on another file system than the rest of the store, so that segments cannot be "
+                "moved into it; unmount that file system, or put the whole store on it")
+      .At(cache);
+}
+
+StoreBucket::StoreBucket(std::unique_ptr<ObjectStore> objects, Env& env, const std::string& store,
+                         const BucketConfig& config, const StoreBucketOptions& options)
+    : store_(store),
+      objects_(std::move(objects)),
+      config_(config),
+      env_(env),
+      patience_at_close_(
+          std::min<std::chrono::nanoseconds>(options.bucket_timeout, kPatienceAtClose)),
+      wait_for_bucket_(options.wait_for_bucket) {}
+
 StoreBucket::~StoreBucket() {
   poll_.reset();
+  {
+    const MutexLock lock(closing_mutex_);
+    end_of_reads_.reset();
+    end_of_requests_.reset();
+  }
   Interrupt();
 }
 
@@ -76,11 +112,50 @@ void StoreBucket::Interrupt() {
   objects_->Interrupt();
 }
 
+std::function<bool()> StoreBucket::SilentFor(std::chrono::nanoseconds patience) const {
+  const auto transferred = [this] {
+    const ObjectStoreCounters counters = objects_->Counters();
+    return counters.sent_bytes + counters.received_bytes;
+  };
+  return [transferred, patience, last = transferred(),
+          since = std::chrono::steady_clock::now()]() mutable {
+    const auto now = std::chrono::steady_clock::now();
+    if (const uint64_t bytes = transferred(); bytes != last) {
+      last = bytes;
+      since = now;
+    }
+    return now - since >= patience;
+  };
+}
+
+void StoreBucket::BeginClosing() {
+  if (session_) session_->BeginClosing();
+  const MutexLock lock(closing_mutex_);
+  if (end_of_reads_) return;
+  end_of_reads_.emplace(SilentFor(patience_at_close_), [this] { objects_->InterruptReads(); });
+  // The last commits are put by the time that the close of the store waits for them, at most. With
+  // wait_for_bucket, programs still wait for them.
+  if (wait_for_bucket_) return;
+  end_of_requests_.emplace(SilentFor(3 * patience_at_close_), [this] { objects_->Interrupt(); });
+}
+
 SegmentStore& StoreBucket::segments() { return session_ ? session_->segments() : *segments_; }
 
 std::function<Result<std::unique_ptr<KvStore>>(std::unique_ptr<KvStore>)> StoreBucket::Layer() {
   if (!session_) return {};
-  return [this](std::unique_ptr<KvStore> kv) { return session_->Layer(std::move(kv)); };
+  return [this](std::unique_ptr<KvStore> kv) -> Result<std::unique_ptr<KvStore>> {
+    SILTFS_RETURN_IF_ERROR(CheckUnchanged());
+    return session_->Layer(std::move(kv));
+  };
+}
+
+Status StoreBucket::CheckUnchanged() const {
+  SILTFS_ASSIGN_OR_RETURN(const auto now, ReadBucketConfig(env_, store_));
+  if (!now || *now == config_) return Status::Ok();
+  return Status(
+             StatusCode::kStale,
+             "siltfs tune has changed the bucket at the same time; nothing was changed, try again")
+      .At(BucketConfigPath(store_));
 }
 
 Status StoreBucket::EndOpening(Status outcome) {
@@ -111,7 +186,8 @@ Result<std::unique_ptr<StoreBucket>> StoreBucket::OpenOver(std::unique_ptr<Objec
                                                            const StoreBucketOptions& options) {
   SILTFS_ASSIGN_OR_RETURN(const SuperblockState state,
                           ReadSuperblock(env, store, StoreAccess::kReadOnly));
-  std::unique_ptr<StoreBucket> bucket(new StoreBucket(std::move(objects), store));
+  std::unique_ptr<StoreBucket> bucket(
+      new StoreBucket(std::move(objects), env, store, config, options));
   if (options.interrupted) {
     bucket->poll_.emplace(options.interrupted, [raw = bucket.get()] {
       raw->was_interrupted_ = true;
@@ -134,6 +210,7 @@ Status StoreBucket::Connect(Env& env, const StoreUuid& uuid, const BucketConfig&
     segments_ = std::make_unique<BucketSegmentStore>(env, *objects_, std::move(segments));
     return Status::Ok();
   }
+  SILTFS_RETURN_IF_ERROR(CheckBucketCache(env, store_));
   BucketSessionOptions session;
   session.store = store_;
   session.bucket = std::move(segments);

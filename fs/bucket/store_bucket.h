@@ -80,24 +80,41 @@ class StoreBucket {
   // `check`, which is called some times a second. kReadOnly if another machine has taken over;
   // kUnsupported if the commits are not shipped. While the bucket fails, this waits.
   Status AwaitAll(const std::function<Status()>& check);
+  // The store is about to be closed; call it before background jobs are stopped. If the bucket does
+  // not answer for ten seconds, reads of it fail from then on, and later all other requests, too.
+  // Without it, a job that waits for the bucket delays the end by `bucket_timeout`. Further calls
+  // have no effect.
+  void BeginClosing() SILTFS_EXCLUDES(closing_mutex_);
   StoreBucketStats Stats() const;
 
  private:
-  StoreBucket(std::unique_ptr<ObjectStore> objects, const std::string& store)
-      : store_(store), objects_(std::move(objects)) {}
+  StoreBucket(std::unique_ptr<ObjectStore> objects, Env& env, const std::string& store,
+              const BucketConfig& config, const StoreBucketOptions& options);
 
   Status Connect(Env& env, const StoreUuid& uuid, const BucketConfig& config,
                  const StoreBucketOptions& options);
   void Interrupt();
+  // The store is locked now: kStale if `siltfs tune` has changed the bucket since it was opened.
+  Status CheckUnchanged() const;
+  // True when no request has transferred anything for `patience`, since the call of this function.
+  std::function<bool()> SilentFor(std::chrono::nanoseconds patience) const;
 
   const std::string store_;
   const std::unique_ptr<ObjectStore> objects_;
+  const BucketConfig config_;
+  Env& env_;
+  const std::chrono::nanoseconds patience_at_close_;
+  const bool wait_for_bucket_;
   // One of them.
   std::unique_ptr<BucketSegmentStore> segments_;
   std::unique_ptr<BucketSession> session_;
   // Polls while the store is opened.
   std::atomic<bool> was_interrupted_ = false;
   std::optional<InterruptionPoll> poll_;
+  // Since BeginClosing.
+  Mutex closing_mutex_;
+  std::optional<InterruptionPoll> end_of_reads_ SILTFS_GUARDED_BY(closing_mutex_);
+  std::optional<InterruptionPoll> end_of_requests_ SILTFS_GUARDED_BY(closing_mutex_);
 };
 
 // How long a request is repeated while the bucket fails.
@@ -118,5 +135,10 @@ Status CheckNoOuterStore(Env& env, const BucketConfig& config);
 // the bucket has no commits.
 Result<RestoredState> RestoreFromBucket(Env& env, const std::string& store,
                                         const BucketConfig& config, bool take_over);
+
+// kInvalidArgument if STORE/bucket.cache is on another file system than STORE, so that no segment
+// could be renamed into it. OK if that cannot be found out. Needs the lock of the store.
+Status CheckBucketCache(Env& env, const std::string& store);
+
 
 }  // namespace siltfs

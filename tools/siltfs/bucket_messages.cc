@@ -186,6 +186,10 @@ constexpr std::array kRows = {
                "run siltfs bucket pull", true},
     MessageRow{"S1697", "a segment that was downloaded is not there",
                "Another program has removed files of the store.", "run the command again", true},
+    MessageRow{"S1698", "is on another file system than the rest of the store",
+               "A file system was mounted on STORE/bucket.cache.", "unmount it"},
+    MessageRow{"S1699", "siltfs tune has changed the bucket at the same time",
+               "The mount had read the old bucket file.", "run the command again"},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -85,6 +86,7 @@ FileSystemOptions ToFileSystemOptions(const DaemonOptions& options, const Log& l
   made.collect_in_background = !options.mount.no_background_gc;
   made.record_sizes_daily = true;
   made.quiet_interval = kQuietInterval;
+  if (options.mount.bucket_timeout) made.segment_patience = *options.mount.bucket_timeout;
   if (options.mount.commit_interval) made.commit_interval = *options.mount.commit_interval;
   return made;
 }
@@ -333,7 +335,7 @@ Status FirstFailure(Status first, Status second, const Log& log) {
 Status MountAndServe(Env& env, FileSystem& file_system, const DaemonOptions& options,
                      control::Server& control, MountState& state, MountInUse& mount,
                      AttachedMounts& attached, MountReceiver& receiver, TerminationSignals& signals,
-                     const Log& log) {
+                     const std::function<void()>& ending, const Log& log) {
   const auto on_ready = [&options, &signals] {
     if (!options.on_ready()) signals.Request();
   };
@@ -354,7 +356,7 @@ Status MountAndServe(Env& env, FileSystem& file_system, const DaemonOptions& opt
   if (!device.empty()) ListenAbstract(control, options.store, device, log);
   state.Mounted(binding.get(), device);
   mount.Set(binding.get());
-  SignalWatch watch(signals, *binding, options.mountpoint, device, mount, attached, log);
+  SignalWatch watch(signals, *binding, options.mountpoint, device, mount, attached, ending, log);
   Status served = binding->Serve();
   receiver.Finish(Status(StatusCode::kIoError, "the kernel has not accepted the mount"));
   state.OwnEnded();
@@ -383,8 +385,7 @@ Result<std::unique_ptr<Follower>> OpenFollower(Env& env, const DaemonOptions& op
 
 // Opens the store. A signal ends the opening.
 Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, const DaemonOptions& options,
-                                              FileSystemOptions made, StoreBucket* bucket,
-                                              TerminationSignals& signals) {
+                                              FileSystemOptions made, TerminationSignals& signals) {
   OpeningWatch watch(options.on_opening);
   // The open store keeps these functions and options.
   const auto opening = std::make_shared<std::atomic<bool>>(true);
@@ -392,8 +393,6 @@ Result<std::unique_ptr<FileSystem>> OpenStore(Env& env, const DaemonOptions& opt
   made.opening = &watch.meter();
   auto opened = FileSystem::Open(env, std::move(made));
   *opening = false;
-  if (bucket == nullptr) return opened;
-  SILTFS_RETURN_IF_ERROR(bucket->EndOpening(opened.status()));
   return opened;
 }
 
@@ -422,9 +421,10 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
     file_system = follower->NewFileSystem();
   } else {
     SILTFS_ASSIGN_OR_RETURN(bucket, OpenBucketOf(env, made, how));
-    SILTFS_ASSIGN_OR_RETURN(file_system, OpenWhenFree(options.store, [&] {
-                              return OpenStore(env, options, made, bucket.get(), *signals);
-                            }));
+    auto opened =
+        OpenWhenFree(options.store, [&] { return OpenStore(env, options, made, *signals); });
+    if (bucket != nullptr) SILTFS_RETURN_IF_ERROR(bucket->EndOpening(opened.status()));
+    SILTFS_ASSIGN_OR_RETURN(file_system, std::move(opened));
   }
   // No mount is attached before `listening` is set, because the state is then "starting".
   control::Server* listening = nullptr;
@@ -449,8 +449,14 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   listening = control->get();
   watch.Begin(file_system->maintenance());
   if (follower) follower->SetKernelCache(&mount);
+  StoreMaintenance& maintenance = file_system->maintenance();
+  // So that neither writes nor background jobs wait for a bucket that does not answer.
+  const auto ending = [&maintenance, raw = bucket.get()] {
+    maintenance.EndWaitingForSegmentRoom();
+    if (raw != nullptr) raw->BeginClosing();
+  };
   Status outcome = MountAndServe(env, *file_system, options, **control, state, mount, attached,
-                                 receiver, *signals, log);
+                                 receiver, *signals, ending, log);
 
   if (follower) follower->SetKernelCache(nullptr);
   if (options.on_closing) options.on_closing();
@@ -463,7 +469,7 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
   attached.EndAll();
   attached.AwaitEnd();
   state.Closing();
-  StoreMaintenance& maintenance = file_system->maintenance();
+  ending();
   maintenance.StopScrubbing();  // so that clients that wait for a scrub are answered soon
   maintenance.StopRecompression();
   maintenance.StopCollecting();

@@ -78,10 +78,20 @@ Result<RepairReport> CheckOnly(Env& env, const CheckOptions& options) {
   return report;
 }
 
-Result<RepairReport> CheckOrRepair(const Arguments& arguments, Env& env, CheckOptions options) {
-  SILTFS_ASSIGN_OR_RETURN(const auto bucket, StoreBucket::Open(env, options.store, {}));
+Result<RepairReport> CheckOrRepair(const Arguments& arguments, Env& env, CheckOptions options,
+                                   LongCommand& command) {
+  SILTFS_ASSIGN_OR_RETURN(const auto bucket,
+                          StoreBucket::Open(env, options.store, {.interrupted = [&command] {
+                                              return command.interrupted();
+                                            }}));
   if (bucket != nullptr) options.segments = &bucket->segments();
-  if (!arguments.safe && !arguments.all) return CheckOnly(env, options);
+  if (!arguments.safe && !arguments.all) {
+    auto checked = CheckOnly(env, options);
+    if (bucket != nullptr) SILTFS_RETURN_IF_ERROR(bucket->EndOpening(checked.status()));
+    return checked;
+  }
+  // A repair must not take a request that was interrupted for damage.
+  if (bucket != nullptr) SILTFS_RETURN_IF_ERROR(bucket->EndOpening(Status::Ok()));
   RepairOptions repair{.check = options,
                        .mode = arguments.all ? RepairMode::kAll : RepairMode::kSafe,
                        .owner = RealOwner()};
@@ -129,8 +139,8 @@ FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
   ProgressDisplay lines(surroundings, line_options);
   const CheckOptions options =
       MakeCheckOptions(arguments, *store, **command, meter, lines, surroundings, findings);
-  const auto report =
-      OpenWhenFree(*store, [&] { return CheckOrRepair(arguments, surroundings.env, options); });
+  const auto report = OpenWhenFree(
+      *store, [&] { return CheckOrRepair(arguments, surroundings.env, options, **command); });
   (*command)->End();
   if (!report.ok()) {
     const std::string_view afterwards =

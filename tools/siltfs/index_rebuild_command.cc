@@ -38,10 +38,13 @@ Result<RebuiltIndex> Rebuild(const std::string& store, Surroundings& surrounding
     meter.Put({"segments", done, total});
   };
   options.interrupted = [&command] { return command.interrupted(); };
-  SILTFS_ASSIGN_OR_RETURN(const auto bucket, StoreBucket::Open(surroundings.env, store, {}));
+  SILTFS_ASSIGN_OR_RETURN(
+      const auto bucket,
+      StoreBucket::Open(surroundings.env, store, {.interrupted = options.interrupted}));
   if (bucket != nullptr) options.segments = &bucket->segments();
   auto rebuilt = RebuildIndex(surroundings.env, options);
   command.Observe({});
+  if (bucket != nullptr) SILTFS_RETURN_IF_ERROR(bucket->EndOpening(rebuilt.status()));
   return rebuilt;
 }
 

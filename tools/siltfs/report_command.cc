@@ -79,16 +79,22 @@ Result<Json> SurveyUnmounted(Env& env, const std::string& store, LongCommand& co
   options.store = store;
   options.read_only = true;
   options.keep_guide = true;
-  SILTFS_ASSIGN_OR_RETURN(const auto bucket, OpenBucketOf(env, options));
-  SILTFS_ASSIGN_OR_RETURN(const auto file_system,
-                          OpenWithProgress(env, std::move(options), command));
+  SILTFS_ASSIGN_OR_RETURN(
+      const auto bucket,
+      OpenBucketOf(env, options, {.interrupted = [&command] { return command.interrupted(); }}));
+  auto opened = OpenWithProgress(env, std::move(options), command);
+  if (bucket != nullptr && !opened.ok())
+    SILTFS_RETURN_IF_ERROR(bucket->EndOpening(opened.status()));
+  SILTFS_ASSIGN_OR_RETURN(const auto file_system, std::move(opened));
   Observer observer(command);
   auto document =
       SurveyToJson(file_system->maintenance(), store, std::nullopt, observer.function());
   const Status closed = file_system->Close();
-  if (!document.ok()) {
+  Status outcome = document.status();
+  if (bucket != nullptr) outcome = bucket->EndOpening(std::move(outcome));
+  if (!outcome.ok()) {
     closed.IgnoreError("the first failure is reported");
-    return document;
+    return outcome;
   }
   SILTFS_RETURN_IF_ERROR(closed);
   (*document)["stats"]["read_only"] = false;  // only this function has opened the store read-only

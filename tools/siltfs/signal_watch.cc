@@ -10,12 +10,13 @@ namespace siltfs {
 
 SignalWatch::SignalWatch(TerminationSignals& signals, FuseBinding& binding, std::string mountpoint,
                          std::string device, MountInUse& mount, AttachedMounts& attached,
-                         std::shared_ptr<spdlog::logger> log)
+                         std::function<void()> ending, std::shared_ptr<spdlog::logger> log)
     : signals_(signals),
       mountpoint_(std::move(mountpoint)),
       device_(std::move(device)),
       mount_(mount),
       attached_(attached),
+      ending_(std::move(ending)),
       log_(std::move(log)),
       binding_(&binding),
       thread_([this] { Watch(); }) {}
@@ -38,7 +39,7 @@ void SignalWatch::Watch() {
   while (const std::optional<int> signal = signals_.Wait()) {
     {
       const MutexLock lock(mutex_);
-      if (binding_ != nullptr) EndOwn(*binding_, *signal);
+      binding_ != nullptr ? EndOwn(*binding_, *signal) : ending_();
     }
     attached_.EndAll();
   }
@@ -49,12 +50,14 @@ void SignalWatch::EndOwn(FuseBinding& binding, int signal) {
     // After a lazy unmount, it ends when the last file is closed.
     if (!IsMountedOn(mountpoint_, device_)) return;
     log_->warn("{}: signal {}; programs that use the mount lose access to it", mountpoint_, signal);
+    ending_();
     mount_.End();
     WriteBack(binding);
     binding.Stop();
     return;
   }
   log_->info("{}: signal {}, unmounting", mountpoint_, signal);
+  ending_();
   const Status idle = UnmountFuse(mountpoint_);
   // After an unmount, by this call or by another program, FuseBinding::Serve returns.
   if (idle.ok() || idle.Is(StatusCode::kInvalidArgument)) return;

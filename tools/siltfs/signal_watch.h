@@ -4,6 +4,7 @@
 // Thread-safety: one thread makes and destroys it and calls OwnEnded and End.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -22,10 +23,10 @@ namespace siltfs {
 class SignalWatch {
  public:
   // `binding`, also in `mount`, is the daemon's own mount, on `mountpoint` and with `device` in the
-  // mount table.
+  // mount table. `ending` is called when a signal has come, before the kernel writes back its data.
   SignalWatch(TerminationSignals& signals, FuseBinding& binding, std::string mountpoint,
               std::string device, MountInUse& mount, AttachedMounts& attached,
-              std::shared_ptr<spdlog::logger> log);
+              std::function<void()> ending, std::shared_ptr<spdlog::logger> log);
   ~SignalWatch();
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
@@ -46,6 +47,7 @@ class SignalWatch {
   const std::string device_;
   MountInUse& mount_;
   AttachedMounts& attached_;
+  const std::function<void()> ending_;
   const std::shared_ptr<spdlog::logger> log_;
   Mutex mutex_;  // held while the own mount is being unmounted
   FuseBinding* binding_ SILTFS_GUARDED_BY(mutex_);

@@ -161,9 +161,12 @@ Result<Json> UseUnmounted(Env& env, const std::string& store, SnapshotAccess acc
   options.store = store;
   options.read_only = !changes;
   options.keep_reserve = changes;
-  SILTFS_ASSIGN_OR_RETURN(const auto bucket, OpenBucketOf(env, options));
-  SILTFS_ASSIGN_OR_RETURN(const auto file_system,
-                          OpenWithProgress(env, std::move(options), command));
+  SILTFS_ASSIGN_OR_RETURN(
+      const auto bucket,
+      OpenBucketOf(env, options, {.interrupted = [&command] { return command.interrupted(); }}));
+  auto opened = OpenWithProgress(env, std::move(options), command);
+  if (bucket != nullptr) SILTFS_RETURN_IF_ERROR(bucket->EndOpening(opened.status()));
+  SILTFS_ASSIGN_OR_RETURN(const auto file_system, std::move(opened));
   Snapshots& snapshots = file_system->snapshots();
   command.Observe([&snapshots] { return snapshots.progress(); });
   OpenedPlace place(*file_system, command);

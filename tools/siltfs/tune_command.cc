@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "fs/bucket/store_bucket.h"
 #include "fs/open/store_index.h"
 #include "fs/open/store_layout.h"
 #include "fs/open/tune_store.h"
@@ -174,6 +175,7 @@ Result<BucketConfig> WriteBucket(const std::string& store, const BucketArguments
   BucketConfig config;
   if (before.ok() && *before) config = **before;
   SILTFS_ASSIGN_OR_RETURN(config, ApplyBucketOptions(arguments, std::move(config)));
+  SILTFS_RETURN_IF_ERROR(CheckBucketCache(env, store));
   SILTFS_RETURN_IF_ERROR(WriteBucketConfig(env, store, config));
   return config;
 }

@@ -2,7 +2,9 @@
 // that of another store, and without one.
 #include "fs/bucket/store_bucket.h"
 
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "fs/check/check_store.h"
@@ -140,6 +142,35 @@ TEST_CASE("a store with a bucket needs its own bucket") {
     REQUIRE_CODE(StoreBucket::OpenOver(std::move(objects), store.env, kStore, store.config, {}),
                  kIoError);
   }
+}
+
+TEST_CASE("a bucket file that changes before the store is locked is noticed") {
+  Store store;
+  REQUIRE_OK(store.Make());
+  auto bucket = StoreBucket::OpenOver(store.objects->Fork(), store.env, kStore, store.config,
+                                      {.ships = true});
+  REQUIRE_OK(bucket);
+  BucketConfig other = store.config;
+  other.address = "s3://bucket/b";
+  REQUIRE_OK(WriteBucketConfig(store.env, kStore, other));
+  REQUIRE_CODE((*bucket)->Layer()(nullptr).status(), kStale);
+}
+
+TEST_CASE("after BeginClosing a bucket that does not answer is given up, first for reads") {
+  Store store;
+  REQUIRE_OK(store.Make());
+  auto given = store.objects->Fork();
+  MemoryObjectStore& objects = *given;
+  auto bucket = StoreBucket::OpenOver(std::move(given), store.env, kStore, store.config,
+                                      {.bucket_timeout = std::chrono::nanoseconds(0)});
+  REQUIRE_OK(bucket);
+  Bytes byte(1);
+  REQUIRE_OK(objects.Read("siltfs", {}, 0, byte));
+  (*bucket)->BeginClosing();
+  (*bucket)->BeginClosing();
+  while (!objects.Read("siltfs", {}, 0, byte).status().Is(StatusCode::kInterrupted))
+    std::this_thread::yield();
+  while (!objects.List("", "", 1).status().Is(StatusCode::kInterrupted)) std::this_thread::yield();
 }
 
 TEST_CASE("a bucket that cannot be claimed leaves no store") {
