@@ -148,6 +148,7 @@ class FollowedMaintenance final : public StoreMaintenance {
     const auto state = store_.state();
     return state->file_system->maintenance().GetActivity();
   }
+  void EndWaitingForSegmentRoom() override {}
   Result<RecompressionReport> Recompress() override { return ReadOnlyMount(); }
   void StopRecompression() override {}
   void InterruptRecompression() override {}

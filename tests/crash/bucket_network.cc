@@ -207,6 +207,8 @@ Result<Bytes> BucketNetwork::Client::Get(const std::string& key, uint64_t limit,
 Result<size_t> BucketNetwork::Client::Read(const std::string& key, std::string_view version,
                                            uint64_t offset, MutableByteView out) {
   return Try<Result<size_t>>(key, [&](Fate fate, bool) -> Result<size_t> {
+    if (reads_interrupted_)
+      return Status(StatusCode::kInterrupted, "reads of the bucket have ended").At(key);
     if (fate == Fate::kLostRequest || fate == Fate::kLostAnswer) return NoAnswer(key);
     SILTFS_ASSIGN_OR_RETURN(const size_t got, network_.objects_.Read(key, version, offset, out));
     if (fate == Fate::kWrongBody && got > 0) out[got / 2] ^= 1;  // only the caller can notice

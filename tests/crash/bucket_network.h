@@ -105,6 +105,7 @@ class BucketNetwork::Client final : public ObjectStore {
   Result<ObjectPage> List(const std::string& prefix, const std::string& after,
                           size_t limit) override;
   void Interrupt() override { interrupted_ = true; }
+  void InterruptReads() override { reads_interrupted_ = true; }
   ObjectStoreCounters Counters() const override { return network_.objects_.Counters(); }
 
  private:
@@ -115,6 +116,7 @@ class BucketNetwork::Client final : public ObjectStore {
   BucketNetwork& network_;
   std::atomic<bool> cut_ = false;
   std::atomic<bool> interrupted_ = false;
+  std::atomic<bool> reads_interrupted_ = false;
 };
 
 }  // namespace siltfs::testing
