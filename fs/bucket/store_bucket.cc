@@ -258,7 +258,7 @@ Result<RestoredState> RestoreFromBucket(Env& env, const std::string& store,
   options.store = store;
   options.bucket_directory = BucketCachePath(store);
   if (take_over) {
-    SILTFS_ASSIGN_OR_RETURN(const auto id, WriterOf(env, store));
+    SILTFS_ASSIGN_OR_RETURN(const auto id, BucketWriterOf(env, store));
     options.take_over = WriterIdentity{id, HostName()};
   }
   return RestoreStore(env, *objects, options);
