@@ -66,7 +66,12 @@ class RemoteStore {
   void Write(uint64_t seed, size_t size) {
     const std::string name = fmt::format("file {}", seed);
     files[name] = RandomBytes(seed, size);
-    WriteLargeFile(*fs, name, files[name]);
+    // At once: while the segment store is full, a later piece would be refused.
+    const auto created = fs->CreateFile(kRootInode, name, 0644, kCaller);
+    REQUIRE_OK(created);
+    REQUIRE_OK(fs->Write(created->inode, 0, files[name]));
+    fs->ReleaseFile(created->inode);
+    fs->Forget(created->inode, 1);
   }
   void RequireFiles() {
     for (const auto& [name, content] : files) {
