@@ -85,7 +85,8 @@ step "writers fail with ENOSPC after bucket_timeout, and go on when the bucket i
 mount_store 2
 silence
 code=0
-timeout $guard bash -c "$(declare -f noise); noise 420M third >'$mnt/third'" 2>"$work/out" || code=$?
+# The kernel writes later, so only fsync is sure to report the failure.
+noise 420M third | timeout $guard dd of="$mnt/third" bs=1M iflag=fullblock conv=fsync status=none 2>"$work/out" || code=$?
 ((code != 0 && code != 124)) || fail "the writer has not failed ($code)"
 grep -q "No space left" "$work/out" || fail "another error: $(cat "$work/out")"
 heal
