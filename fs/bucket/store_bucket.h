@@ -140,5 +140,4 @@ Result<RestoredState> RestoreFromBucket(Env& env, const std::string& store,
 // could be renamed into it. OK if that cannot be found out. Needs the lock of the store.
 Status CheckBucketCache(Env& env, const std::string& store);
 
-
 }  // namespace siltfs
