@@ -64,7 +64,7 @@ cmp "$mnt/big" <(noise 420M big) || fail "other bytes"
 
 step "a signal ends the mount while the cache is full, and nothing is lost that was acknowledged"
 silence
-noise 420M second >"$mnt/second" 2>"$work/out" &
+noise 420M second | dd of="$mnt/second" bs=1M iflag=fullblock conv=fsync status=none 2>"$work/out" &
 writer=$!
 await "the cache is full again" is_full
 kill -TERM "$daemon"
