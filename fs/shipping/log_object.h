@@ -51,7 +51,9 @@ struct LogObject {
   // The sequences of the commits in the object; `first` is `last` + 1 if there are none.
   uint64_t first = 1;
   uint64_t last = 0;
-  int64_t time_ns = 0;       // when the last commit was made, since 1970, UTC
+  // Since 1970, UTC: the state after the object has all commits up to then. The time of its last
+  // commit, or of the object itself if no commit waited.
+  int64_t time_ns = 0;
   int64_t lease_end_ns = 0;  // until then the writer counts as alive
   WriterIdentity writer;
   uint64_t manifest = 0;   // kCheckpoint: the checksum of the manifest

@@ -18,6 +18,12 @@ constexpr std::chrono::nanoseconds kLookInterval = std::chrono::seconds(2);
 constexpr std::chrono::nanoseconds kIdleLookInterval = std::chrono::minutes(1);
 constexpr uint64_t kCheckpointShare = 4;  // of the last checkpoint, in log bytes
 
+uint64_t PlainBytes(const Manifest& manifest) {
+  uint64_t bytes = 0;
+  for (const CheckpointPart& part : manifest.parts) bytes += part.plain_bytes;
+  return bytes;
+}
+
 int64_t Steady() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
 }  // namespace
@@ -64,7 +70,14 @@ Status Shipper::Begin(uint64_t newest, uint32_t epoch) {
   shipped_time_ns_ = log_.end().time_ns;
   newest_ = newest;
   last_put_ = Steady();
-  if (must_checkpoint || newest_manifest_.number == 0) dropped_ = newest + 1;
+  lease_end_ns_ = log_.end().lease_end_ns;
+  checkpoint_bytes_ = PlainBytes(newest_manifest_);
+  if (must_checkpoint || newest_manifest_.number == 0) {
+    dropped_ = newest + 1;
+    // Commits of earlier runs are as old as this at most. Without it, each new mount of a store
+    // whose bucket is slow would report a small lag.
+    dropped_since_ns_ = shipped_time_ns_;
+  }
   return Status::Ok();
 }
 
@@ -252,6 +265,9 @@ BucketLag Shipper::lag() const {
   lag.fenced = fenced_;
   lag.log_objects = put_objects_;
   lag.checkpoints = made_checkpoints_;
+  lag.metadata_bytes = checkpoint_bytes_ + log_bytes_;
+  lag.host = options_.writer.host;
+  lag.lease_end_ns = lease_end_ns_;
   lag.last_error = last_error_;
   lag.readers = readers_.readers;
   if (readers_.readers > 0) lag.slowest_reader = readers_.reached;
@@ -382,6 +398,9 @@ Status Shipper::ShipCommits(uint64_t limit) {
       object.last = waiting.sequence;
       object.time_ns = waiting.time_ns;
     }
+    // The bucket has all commits up to now. So the lag after a crash is not counted from the last
+    // commit of a writer that was idle for days.
+    if (object.commits.empty() && shipped_ >= newest_) object.time_ns = env_.NowNanoseconds();
   }
   SILTFS_RETURN_IF_ERROR(Upload());
   SILTFS_ASSIGN_OR_RETURN(object.attachment, Attachment());
@@ -395,6 +414,7 @@ Status Shipper::ShipCommits(uint64_t limit) {
 Status Shipper::MakeCheckpoint() {
   Manifest manifest;
   manifest.epoch = log_.epoch();
+  const int64_t time_ns = env_.NowNanoseconds();
   {
     const auto snapshot = kv_->Snapshot();
     SILTFS_ASSIGN_OR_RETURN(const PositionRecord position, ReadPosition(*snapshot));
@@ -422,8 +442,8 @@ Status Shipper::MakeCheckpoint() {
   object.kind = LogKind::kCheckpoint;
   object.first = manifest.sequence + 1;
   object.last = manifest.sequence;
-  object.time_ns = env_.NowNanoseconds();
-  object.lease_end_ns = object.time_ns + options_.lease.count();
+  object.time_ns = time_ns;
+  object.lease_end_ns = env_.NowNanoseconds() + options_.lease.count();
   object.manifest = ChecksumOfManifest(AsBytes(bytes));
   object.attachment = manifest.attachment;
   pending_last_ = object.last;
@@ -444,6 +464,7 @@ Status Shipper::Confirm() {
     MutexLock lock(mutex_);
     NoteProgress(pending_last_);
     shipped_time_ns_ = log_.end().time_ns;
+    lease_end_ns_ = log_.end().lease_end_ns;
     last_put_ = Steady();
     ++put_objects_;
     ++log_objects_;
@@ -452,9 +473,7 @@ Status Shipper::Confirm() {
       ++made_checkpoints_;
       log_objects_ = 0;
       log_bytes_ = 0;
-      checkpoint_bytes_ = 0;
-      for (const CheckpointPart& part : newest_manifest_.parts)
-        checkpoint_bytes_ += part.plain_bytes;
+      checkpoint_bytes_ = PlainBytes(newest_manifest_);
     }
     changed_.NotifyAll();
   }

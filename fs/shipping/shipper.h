@@ -150,6 +150,7 @@ class Shipper final : public CommitGate {
   uint64_t log_objects_ SILTFS_GUARDED_BY(mutex_) = 0;
   uint64_t checkpoint_bytes_ SILTFS_GUARDED_BY(mutex_) = 0;  // of the last checkpoint
   int64_t last_put_ SILTFS_GUARDED_BY(mutex_) = 0;           // monotonic
+  int64_t lease_end_ns_ SILTFS_GUARDED_BY(mutex_) = 0;
   uint32_t epoch_ SILTFS_GUARDED_BY(mutex_) = 0;
   uint64_t put_objects_ SILTFS_GUARDED_BY(mutex_) = 0;
   uint64_t made_checkpoints_ SILTFS_GUARDED_BY(mutex_) = 0;

@@ -43,15 +43,21 @@ struct ShippingOptions {
 struct BucketLag {
   uint64_t commits = 0;  // that the bucket does not have
   uint64_t bytes = 0;    // of their mutations
-  double seconds = 0;    // since the first of them was made
+  // Since the first of them was made. After an open, that is unknown for commits of earlier runs;
+  // then since the moment up to which the bucket is known to have all commits.
+  double seconds = 0;
   uint64_t shipped = 0;  // the sequence of the last commit in the bucket
-  int64_t shipped_time_ns = 0;
+  int64_t shipped_time_ns = 0;  // since 1970: the bucket has all commits up to then
   uint64_t newest = 0;  // the sequence of the last commit
   uint32_t epoch = 0;
   bool checkpoint_waits = false;  // only a checkpoint can bring the rest to the bucket
   bool fenced = false;
   uint64_t log_objects = 0;  // put since the store was opened
   uint64_t checkpoints = 0;  // made since the store was opened
+  // Of the last checkpoint and the log since then, before their compression.
+  uint64_t metadata_bytes = 0;
+  std::string host;          // of the writer that has the lease
+  int64_t lease_end_ns = 0;  // since 1970; 0: there is no writer
   std::string last_error;    // of the last attempt; empty if it succeeded
   // Mounts on other machines that follow this writer, as they were last looked at, and the lowest
   // commit that one of them shows; 0 without readers, and for a reader that is only beginning.

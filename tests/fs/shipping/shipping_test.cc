@@ -45,6 +45,39 @@ TEST_CASE("shipping: a machine that crashed brings the rest to the bucket when i
   CHECK(other.contents == history.states.back());
 }
 
+TEST_CASE("shipping: the lag of a store does not begin again when the store is opened") {
+  constexpr int64_t kSecond = 1'000'000'000;
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  machine.env.SetClock(1000 * kSecond);
+  REQUIRE_OK(machine.Open());
+  History history(2);
+  REQUIRE_OK(history.Write(*machine.kv));
+  REQUIRE_OK(machine.shipper->Ship());
+  CHECK(machine.shipper->lag().seconds == 0);
+  machine.env.AdvanceClock(10 * kSecond);
+  REQUIRE_OK(history.Write(*machine.kv));
+  machine.env.AdvanceClock(3600 * kSecond);
+  CHECK(machine.shipper->lag().seconds == 3600);
+  // Each open puts an object, and then the bucket gives no further answer.
+  for (int hour = 1; hour < 4; ++hour) {
+    REQUIRE_OK(machine.Open());
+    REQUIRE_OK(history.Write(*machine.kv));
+    objects.FailCall({.call = ObjectCall::kPut, .permanent = true});
+    CHECK_FALSE(machine.shipper->Ship().ok());
+    const BucketLag lag = machine.shipper->lag();
+    CHECK(lag.commits > 0);
+    // The commit itself may be younger than the last one in the bucket.
+    CHECK(lag.seconds >= 3600.0 * hour);
+    CHECK(lag.seconds <= 3600.0 * hour + 10);
+    objects.ClearFaults();
+    machine.env.AdvanceClock(3600 * kSecond);
+  }
+  REQUIRE_OK(machine.shipper->Ship());
+  CHECK(machine.shipper->lag().seconds == 0);
+  CHECK(machine.shipper->lag().commits == 0);
+}
+
 TEST_CASE("shipping: after a clean close nothing is behind, and no checkpoint is needed") {
   MemoryObjectStore objects;
   Machine machine(objects, 1);

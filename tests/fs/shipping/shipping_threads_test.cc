@@ -101,6 +101,28 @@ TEST_CASE("shipping thread: an idle writer renews its lease") {
   CHECK(end->lease_end_ns == machine.env.NowNanoseconds() + machine.options.lease.count());
 }
 
+TEST_CASE("shipping thread: the idle time of a writer does not count as lag after a crash") {
+  constexpr int64_t kSecond = 1'000'000'000;
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  UseThread(machine);
+  machine.options.lease = std::chrono::milliseconds(30);
+  machine.env.SetClock(1000 * kSecond);
+  REQUIRE_OK(machine.Open());
+  machine.env.AdvanceClock(86'400 * kSecond);
+  while (machine.shipper->lag().shipped_time_ns < 87'400 * kSecond) std::this_thread::yield();
+  objects.FailCall({.call = ObjectCall::kPut, .permanent = true});
+  const std::vector<Mutation> commit = {{"key", "value"}};
+  REQUIRE_OK(machine.kv->Write(commit));
+  machine.Crash();
+  objects.ClearFaults();
+  machine.env.AdvanceClock(7 * kSecond);
+  machine.options.background = false;
+  REQUIRE_OK(machine.Open());
+  CHECK(machine.shipper->lag().commits > 0);
+  CHECK(machine.shipper->lag().seconds == 7);
+}
+
 TEST_CASE("shipping thread: a bucket without answers neither stops local writes nor the close") {
   MemoryObjectStore objects;
   Machine machine(objects, 1);
