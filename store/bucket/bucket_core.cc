@@ -63,6 +63,8 @@ Status BucketCore::Load() {
   table_ = std::move(left_.table);
   strays_ = std::move(left_.strays);
   was_empty_ = left_.is_empty;
+  left_waiting_ = left_.waiting.size();
+  for (const WaitingContent& waiting : left_.waiting) left_waiting_bytes_ += waiting.content.size;
   next_generation_ =
       std::max(left_.last_generation + 1, (uint64_t{options_.epoch} << kEpochShift) + 1);
   loaded_ = true;
@@ -104,6 +106,8 @@ Status BucketCore::Resume() {
   for (const Tombstone& tombstone : left_.tombstones) remover_.AddTombstone(tombstone);
   left_ = {};
   resumed_ = true;
+  MutexLock lock(mutex_);
+  left_waiting_ = left_waiting_bytes_ = 0;
   return Status::Ok();
 }
 
@@ -371,11 +375,15 @@ void BucketCore::Close() {
 
 BucketStatus BucketCore::GetStatus() const {
   BucketStatus status;
+  status.uploads = uploader_.GetStatus();
   {
     MutexLock lock(mutex_);
     status.segments = table_.size();
+    status.segment_bytes = table_.bytes();
+    // A store that only reads never gives them to the uploader.
+    status.uploads.waiting += left_waiting_;
+    status.uploads.waiting_bytes += left_waiting_bytes_;
   }
-  status.uploads = uploader_.GetStatus();
   status.cache = cache_.Counters();
   status.deletions_waiting = remover_.waiting();
   status.deleted = remover_.removed();

@@ -102,6 +102,9 @@ class BucketCore {
   std::vector<std::string> strays_ SILTFS_GUARDED_BY(mutex_);
   uint64_t next_generation_ SILTFS_GUARDED_BY(mutex_) = 0;
   bool was_empty_ SILTFS_GUARDED_BY(mutex_) = true;
+  // Contents that an earlier run has left waiting, until Resume gives them to the uploader.
+  uint64_t left_waiting_ SILTFS_GUARDED_BY(mutex_) = 0;
+  uint64_t left_waiting_bytes_ SILTFS_GUARDED_BY(mutex_) = 0;
 
   Uploader uploader_;
   ObjectRemover remover_;

@@ -11,6 +11,7 @@ namespace siltfs {
 
 struct BucketStatus {
   uint64_t segments = 0;
+  uint64_t segment_bytes = 0;  // of these segments, in the bucket or waiting
   UploadStatus uploads;
   LocalCacheCounters cache;
   uint64_t deletions_waiting = 0;  // objects that are to be deleted

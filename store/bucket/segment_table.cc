@@ -16,7 +16,9 @@ void SegmentTable::Set(const SegmentContent& content) {
   Page& page = pages_[content.id.segment >> kPageShift];
   const Entry added{content.id.segment, content.size, content.id.generation};
   const auto entry = std::ranges::lower_bound(page, added.id, {}, &Entry::id);
+  bytes_ += added.size;
   if (entry != page.end() && entry->id == added.id) {
+    bytes_ -= entry->size;
     *entry = added;
     return;
   }
@@ -29,6 +31,7 @@ void SegmentTable::Erase(SegmentId id) {
   if (page == pages_.end()) return;
   const auto entry = std::ranges::lower_bound(page->second, id, {}, &Entry::id);
   if (entry == page->second.end() || entry->id != id) return;
+  bytes_ -= entry->size;
   page->second.erase(entry);
   --size_;
   if (page->second.empty()) pages_.erase(page);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -21,6 +22,7 @@ class SegmentTable {
   void Set(const SegmentContent& content);
   void Erase(SegmentId id);
   size_t size() const { return size_; }
+  uint64_t bytes() const { return bytes_; }  // of all segments
   // All segments, ascending by id.
   void Visit(const std::function<void(const SegmentContent&)>& visit) const;
 
@@ -36,6 +38,7 @@ class SegmentTable {
 
   std::map<SegmentId, Page> pages_;  // by id >> kPageShift
   size_t size_ = 0;
+  uint64_t bytes_ = 0;
 };
 
 }  // namespace siltfs

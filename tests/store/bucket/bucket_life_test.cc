@@ -337,3 +337,32 @@ TEST_CASE("bucket: WaitForUploads returns when the bucket has everything") {
   bench.Work();
   REQUIRE_OK(bench.store().WaitForUploads(std::chrono::nanoseconds(0)));
 }
+
+TEST_CASE("bucket: the bytes in the bucket and those that wait are known, also to a reader") {
+  BucketBench bench;
+  const auto check = [&bench](uint64_t waiting, uint64_t waiting_bytes, uint64_t bytes) {
+    const BucketStatus status = bench.store().GetStatus();
+    CHECK(status.uploads.waiting == waiting);
+    CHECK(status.uploads.waiting_bytes == waiting_bytes);
+    CHECK(status.segment_bytes == bytes);
+  };
+  bench.PutUploaded(1, RandomContent(1, 1000));
+  bench.Put(2, RandomContent(2, 200));
+  bench.Put(3, RandomContent(3, 30));
+  bench.Replace(1, RandomContent(4, 4000));
+  check(3, 4230, 4230);
+  // A store that only reads lists what there is, and uploads nothing.
+  bench.Reopen();
+  REQUIRE_OK(bench.store().List());
+  check(3, 4230, 4230);
+  // A store that writes gives the same contents to the uploads.
+  REQUIRE_OK(bench.store().Recover());
+  check(3, 4230, 4230);
+  bench.Work();
+  check(0, 0, 4230);
+  REQUIRE_OK(bench.store().Remove(2));
+  check(0, 0, 4030);
+  bench.Reopen();
+  REQUIRE_OK(bench.store().List());
+  check(0, 0, 4030);
+}

@@ -12,8 +12,10 @@ TEST_CASE("SegmentTable: does what a map does") {
   SegmentTable table;
   std::map<SegmentId, SegmentContent> model;
   Random random(7);
+  uint64_t bytes = 0;
   for (int i = 0; i < 20'000; ++i) {
     const auto id = static_cast<SegmentId>(1 + random.Below(random.OneIn(3) ? 100'000'000 : 2000));
+    bytes -= model.contains(id) ? model[id].size : 0;
     if (random.OneIn(3)) {
       table.Erase(id);
       model.erase(id);
@@ -26,6 +28,8 @@ TEST_CASE("SegmentTable: does what a map does") {
     REQUIRE(found.has_value() == model.contains(id));
     if (found) REQUIRE(*found == model[id]);
     REQUIRE(table.size() == model.size());
+    bytes += model.contains(id) ? model[id].size : 0;
+    REQUIRE(table.bytes() == bytes);
   }
   auto expected = model.begin();
   table.Visit([&](const SegmentContent& content) {
