@@ -78,8 +78,9 @@ Status CheckBucketCache(Env& env, const std::string& store) {
   if (!probe.ok() && !probe.status().Is(StatusCode::kAlreadyExists)) return Status::Ok();
   const Status moved = env.Rename(from, to);
   env.RemoveFile(moved.ok() ? to : from).IgnoreError("the next check uses the file");
-  // Other failures, as of a full disk or a directory that is missing, do not belong here.
-  if (!moved.Is(StatusCode::kOtherQuota)) return Status::Ok();
+  // kInvalidArgument stands for EXDEV. Other failures, as of a full disk or a directory that is
+  // missing, do not belong here.
+  if (!moved.Is(StatusCode::kInvalidArgument)) return Status::Ok();
   return Status(StatusCode::kInvalidArgument,
                 "is on another file system than the rest of the store, so that segments cannot be "
                 "moved into it; unmount that file system, or put the whole store on it")

@@ -46,18 +46,18 @@ TEST_CASE("shipping: a machine that crashed brings the rest to the bucket when i
 }
 
 TEST_CASE("shipping: the lag of a store does not begin again when the store is opened") {
-  constexpr int64_t kSecond = 1'000'000'000;
+  constexpr int64_t kNsPerSecond = 1'000'000'000;
   MemoryObjectStore objects;
   Machine machine(objects, 1);
-  machine.env.SetClock(1000 * kSecond);
+  machine.env.SetClock(1000 * kNsPerSecond);
   REQUIRE_OK(machine.Open());
   History history(2);
   REQUIRE_OK(history.Write(*machine.kv));
   REQUIRE_OK(machine.shipper->Ship());
   CHECK(machine.shipper->lag().seconds == 0);
-  machine.env.AdvanceClock(10 * kSecond);
+  machine.env.AdvanceClock(10 * kNsPerSecond);
   REQUIRE_OK(history.Write(*machine.kv));
-  machine.env.AdvanceClock(3600 * kSecond);
+  machine.env.AdvanceClock(3600 * kNsPerSecond);
   CHECK(machine.shipper->lag().seconds == 3600);
   // Each open puts an object, and then the bucket gives no further answer.
   for (int hour = 1; hour < 4; ++hour) {
@@ -71,7 +71,7 @@ TEST_CASE("shipping: the lag of a store does not begin again when the store is o
     CHECK(lag.seconds >= 3600.0 * hour);
     CHECK(lag.seconds <= 3600.0 * hour + 10);
     objects.ClearFaults();
-    machine.env.AdvanceClock(3600 * kSecond);
+    machine.env.AdvanceClock(3600 * kNsPerSecond);
   }
   REQUIRE_OK(machine.shipper->Ship());
   CHECK(machine.shipper->lag().seconds == 0);
