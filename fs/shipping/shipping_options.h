@@ -46,9 +46,9 @@ struct BucketLag {
   // Since the first of them was made. After an open, that is unknown for commits of earlier runs;
   // then since the moment up to which the bucket is known to have all commits.
   double seconds = 0;
-  uint64_t shipped = 0;  // the sequence of the last commit in the bucket
+  uint64_t shipped = 0;         // the sequence of the last commit in the bucket
   int64_t shipped_time_ns = 0;  // since 1970: the bucket has all commits up to then
-  uint64_t newest = 0;  // the sequence of the last commit
+  uint64_t newest = 0;          // the sequence of the last commit
   uint32_t epoch = 0;
   bool checkpoint_waits = false;  // only a checkpoint can bring the rest to the bucket
   bool fenced = false;
