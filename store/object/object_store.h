@@ -92,6 +92,8 @@ struct ObjectStoreCounters {
   uint64_t failures = 0;    // calls that returned kIoError, kAccessDenied, kCorruption or kNoSpace
   uint64_t sent_bytes = 0;  // of bodies
   uint64_t received_bytes = 0;  // of bodies
+
+  bool operator==(const ObjectStoreCounters&) const = default;
 };
 
 class ObjectStore {
