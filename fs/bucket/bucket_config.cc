@@ -18,6 +18,7 @@ constexpr std::string_view kFirstLine = "siltfs bucket 1\n";
 constexpr std::string_view kAnyFirstLine = "siltfs bucket ";
 constexpr std::string_view kChecksum = "checksum ";
 constexpr std::string_view kCache = "cache";
+constexpr std::string_view kPrices = "prices";
 constexpr size_t kMostBytes = 16384;
 
 struct Field {
@@ -47,6 +48,12 @@ Status SetField(std::string_view name, std::string_view value, BucketConfig& con
         std::from_chars(value.data(), value.data() + value.size(), config.cache_bytes);
     if (error != std::errc() || end != value.data() + value.size())
       return Damaged("the size of the cache is not a number");
+    return Status::Ok();
+  }
+  if (name == kPrices) {
+    auto prices = ParsePrices(value, BucketPrices());
+    if (!prices.ok()) return Damaged(prices.status().cause());
+    config.prices = *std::move(prices);
     return Status::Ok();
   }
   for (const Field& field : kFields) {
@@ -84,6 +91,7 @@ std::string EncodeBucketConfig(const BucketConfig& config) {
     if (!value.empty()) lines += fmt::format("{} {}\n", field.name, value);
   }
   lines += fmt::format("{} {}\n", kCache, config.cache_bytes);
+  if (config.prices) lines += fmt::format("{} {}\n", kPrices, FormatPrices(*config.prices));
   return lines + ChecksumLine(lines);
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "fs/bucket/bucket_prices.h"
 #include "store/base/result.h"
 #include "store/env/env.h"
 
@@ -28,6 +29,7 @@ struct BucketConfig {
   std::string credentials = {};  // the path of a file; empty: store/s3/credentials.h says where
   std::string ca_file = {};      // certificates to trust; empty: those of the system
   uint64_t cache_bytes = kDefaultBucketCacheBytes;
+  std::optional<BucketPrices> prices = {};  // empty: the user has given none
 
   bool operator==(const BucketConfig&) const = default;
 };

@@ -149,17 +149,20 @@ Status CheckNoOuterStore(
   return Status::Ok();
 }
 
-Result<std::array<uint8_t, 16>> BucketWriterOf(Env& env, const std::string& store) {
-  const std::string path = BucketWriterPath(store);
+Result<std::array<uint8_t, 16>> ReadBucketWriter(Env& env, const std::string& store) {
   std::array<uint8_t, 16> id{};
-  const auto file = env.OpenFile(path, {.mode = OpenMode::kRead});
-  if (file.ok()) {
-    SILTFS_RETURN_IF_ERROR(ReadExactly(**file, 0, id));
-    return id;
-  }
-  if (!file.status().Is(StatusCode::kNotFound)) return file.status();
-  SILTFS_RETURN_IF_ERROR(env.FillRandom(id));
-  SILTFS_RETURN_IF_ERROR(ReplaceFile(env, path, id));
+  SILTFS_ASSIGN_OR_RETURN(const auto file,
+                          env.OpenFile(BucketWriterPath(store), {.mode = OpenMode::kRead}));
+  SILTFS_RETURN_IF_ERROR(ReadExactly(*file, 0, id));
+  return id;
+}
+
+Result<std::array<uint8_t, 16>> BucketWriterOf(Env& env, const std::string& store) {
+  auto id = ReadBucketWriter(env, store);
+  if (!id.status().Is(StatusCode::kNotFound)) return id;
+  id = std::array<uint8_t, 16>{};
+  SILTFS_RETURN_IF_ERROR(env.FillRandom(*id));
+  SILTFS_RETURN_IF_ERROR(ReplaceFile(env, BucketWriterPath(store), *id));
   return id;
 }
 

@@ -44,6 +44,8 @@ Status CheckNoOuterStore(
     const std::string& address,
     const std::function<Result<std::unique_ptr<ObjectStore>>(const std::string& address)>& open);
 
+// The id of this copy of the store. kNotFound if it never was a writer of the log.
+Result<std::array<uint8_t, 16>> ReadBucketWriter(Env& env, const std::string& store);
 // The id of this copy of the store as a writer of the log; made and kept durably at the first call.
 // A copy that is restored from the bucket gets another one.
 Result<std::array<uint8_t, 16>> BucketWriterOf(Env& env, const std::string& store);

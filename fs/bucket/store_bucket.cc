@@ -90,9 +90,10 @@ Status CheckBucketCache(Env& env, const std::string& store) {
 StoreBucket::StoreBucket(std::unique_ptr<ObjectStore> objects, Env& env, const std::string& store,
                          const BucketConfig& config, const StoreBucketOptions& options)
     : store_(store),
-      objects_(std::move(objects)),
+      objects_(std::make_unique<MonitoredObjectStore>(env, std::move(objects))),
       config_(config),
       env_(env),
+      usage_(env, store, *objects_),
       patience_at_close_(
           std::min<std::chrono::nanoseconds>(options.bucket_timeout, kPatienceAtClose)),
       wait_for_bucket_(options.wait_for_bucket) {}
@@ -143,10 +144,17 @@ void StoreBucket::BeginClosing() {
 SegmentStore& StoreBucket::segments() { return session_ ? session_->segments() : *segments_; }
 
 std::function<Result<std::unique_ptr<KvStore>>(std::unique_ptr<KvStore>)> StoreBucket::Layer() {
-  if (!session_) return {};
   return [this](std::unique_ptr<KvStore> kv) -> Result<std::unique_ptr<KvStore>> {
-    SILTFS_RETURN_IF_ERROR(CheckUnchanged());
-    return session_->Layer(std::move(kv));
+    if (session_) {
+      SILTFS_RETURN_IF_ERROR(CheckUnchanged());
+      // The caller has the lock of the store now.
+      usage_.Start();
+      return session_->Layer(std::move(kv));
+    }
+    SILTFS_ASSIGN_OR_RETURN(const PositionRecord position, ReadPosition(*kv->Snapshot()));
+    MutexLock lock(mutex_);
+    position_ = position;
+    return kv;
   };
 }
 
@@ -209,6 +217,9 @@ Status StoreBucket::Connect(Env& env, const StoreUuid& uuid, const BucketConfig&
     // Segments that a repair writes must win over those of the log's last writer.
     segments.epoch = end.epoch;
     segments_ = std::make_unique<BucketSegmentStore>(env, *objects_, std::move(segments));
+    const auto writer = ReadBucketWriter(env, store_);
+    is_own_log_ = writer.ok() && *writer == end.writer.id;
+    end_ = end;
     return Status::Ok();
   }
   SILTFS_RETURN_IF_ERROR(CheckBucketCache(env, store_));
@@ -239,11 +250,38 @@ Status StoreBucket::AwaitAll(const std::function<Status()>& check) {
   }
 }
 
+BucketLag StoreBucket::LagOfReader(const PositionRecord& local) const {
+  BucketLag lag;
+  lag.newest = local.sequence;
+  lag.shipped = end_.last;
+  lag.shipped_time_ns = end_.time_ns;
+  lag.epoch = end_.epoch;
+  lag.host = end_.writer.host;
+  lag.lease_end_ns = end_.lease_end_ns;
+  lag.fenced = end_.epoch > 0 && !is_own_log_ && local.epoch < end_.epoch;
+  // A repair has changed the metadata without the bucket, or nothing was ever shipped.
+  lag.checkpoint_waits = local.sequence == 0;
+  lag.commits = local.sequence - std::min(local.sequence, end_.last);
+  if (lag.commits > 0 && end_.time_ns > 0) {
+    lag.seconds =
+        static_cast<double>(std::max<int64_t>(env_.NowNanoseconds() - end_.time_ns, 0)) / 1e9;
+  }
+  return lag;
+}
+
 StoreBucketStats StoreBucket::Stats() const {
   StoreBucketStats stats;
   stats.address = objects_->name();
   stats.requests = objects_->Counters();
-  if (session_) stats.lag = session_->lag();
+  stats.total = usage_.Total();
+  stats.health = objects_->Health();
+  stats.prices = config_.prices;
+  if (session_) {
+    stats.lag = session_->lag();
+  } else {
+    MutexLock lock(mutex_);
+    if (position_) stats.lag = LagOfReader(*position_);
+  }
   const BucketSegmentStore* const segments = session_ ? session_->bucket() : segments_.get();
   if (segments != nullptr) stats.segments = segments->GetStatus();
   return stats;

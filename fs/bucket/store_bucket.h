@@ -3,6 +3,7 @@
 //   STORE/bucket          which bucket it is                 (bucket_config.h)
 //   STORE/bucket.cache    local files of sealed segments     (store/bucket)
 //   STORE/bucket.writer   the random id of this copy of the store, as a writer of the log
+//   STORE/bucket.usage    the requests over the life of the store (bucket_usage.h)
 //   PREFIX/siltfs         an object with the UUID of the store, which owns the prefix
 //
 // A prefix belongs to one store. mkfs claims it, by putting the object with the UUID if no object
@@ -22,11 +23,17 @@
 
 #include "fs/bucket/bucket_config.h"
 #include "fs/bucket/bucket_owner.h"
+#include "fs/bucket/bucket_prices.h"
+#include "fs/bucket/bucket_usage.h"
 #include "fs/bucket/interruption_poll.h"
 #include "fs/kv/kv_store.h"
+#include "fs/records/position_record.h"
+#include "fs/shipping/bucket_log.h"
 #include "fs/shipping/bucket_session.h"
 #include "fs/shipping/restore_store.h"
+#include "store/base/thread_annotations.h"
 #include "store/bucket/bucket_segment_store.h"
+#include "store/object/monitored_object_store.h"
 #include "store/object/object_store.h"
 #include "store/segment/store_uuid.h"
 
@@ -50,9 +57,14 @@ struct StoreBucketOptions {
 
 struct StoreBucketStats {
   std::string address;
-  ObjectStoreCounters requests;
+  ObjectStoreCounters requests;  // of this process
+  BucketUsage total;             // over the life of the store
+  ObjectStoreHealth health;
   BucketStatus segments;
-  std::optional<BucketLag> lag;  // of the commits, if they are shipped
+  // Of the commits. If they are not shipped by this process: what the bucket and the metadata had
+  // when the store was opened. Empty if the metadata was not read.
+  std::optional<BucketLag> lag;
+  std::optional<BucketPrices> prices;  // empty: the user has given none
 };
 
 class StoreBucket {
@@ -71,7 +83,8 @@ class StoreBucket {
   ~StoreBucket();
 
   SegmentStore& segments();
-  // FileSystemOptions::metadata_layer; empty unless the commits are shipped.
+  // FileSystemOptions::metadata_layer. If the commits are not shipped, it only learns which commits
+  // the metadata has.
   std::function<Result<std::unique_ptr<KvStore>>(std::unique_ptr<KvStore>)> Layer();
   // The store is open, or its opening has failed. Returns what a failure means: kInterrupted if
   // StoreBucketOptions::interrupted has ended requests, else `outcome`.
@@ -98,11 +111,18 @@ class StoreBucket {
   Status CheckUnchanged() const;
   // True when no request has transferred anything for `patience`, since the call of this function.
   std::function<bool()> SilentFor(std::chrono::nanoseconds patience) const;
+  BucketLag LagOfReader(const PositionRecord& local) const;
 
   const std::string store_;
-  const std::unique_ptr<ObjectStore> objects_;
+  const std::unique_ptr<MonitoredObjectStore> objects_;
   const BucketConfig config_;
   Env& env_;
+  BucketUsageRecorder usage_;
+  // If the store is only read: the end of the log, and whether this copy has written it.
+  LogEnd end_;
+  bool is_own_log_ = false;
+  mutable Mutex mutex_;
+  std::optional<PositionRecord> position_ SILTFS_GUARDED_BY(mutex_);  // of the metadata
   const std::chrono::nanoseconds patience_at_close_;
   const bool wait_for_bucket_;
   // One of them.

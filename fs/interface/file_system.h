@@ -157,7 +157,7 @@ struct FileSystemOptions {
   // kNoSpace.
   std::chrono::nanoseconds segment_patience = std::chrono::minutes(2);
   // Puts a layer on the metadata's key-value store, before anything else is done with it
-  // (fs/shipping). `segments` is used only after this call. Not with read_only. May be empty.
+  // (fs/shipping). `segments` is used only after this call. With read_only it only reads.
   std::function<Result<std::unique_ptr<KvStore>>(std::unique_ptr<KvStore>)> metadata_layer = {};
   // Bytes that the place of sealed segments can hold, which programs see as the size of the file
   // system. 0: what the disk of the store's directory has.

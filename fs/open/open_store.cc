@@ -356,7 +356,7 @@ Result<FileSystemImpl::Parts> OpenStoreParts(Env& disk, const FileSystemOptions&
           metadata_env, parts.superblock, options.store,
           read_only ? KvStoreOptions::Mode::kReadOnly : KvStoreOptions::Mode::kOpen,
           options.metadata_layer ? BucketPosition::kKeep : BucketPosition::kForget));
-  if (options.metadata_layer && !read_only) {
+  if (options.metadata_layer) {
     SILTFS_ASSIGN_OR_RETURN(kv, options.metadata_layer(std::move(kv)));
   }
   auto read = ReadStoreRecords(*kv);

@@ -51,6 +51,10 @@ inline std::string BucketCachePath(const std::string& store) {
 inline std::string BucketWriterPath(const std::string& store) {
   return JoinPath(store, "bucket.writer");
 }
+// The requests to the bucket over the life of the store (fs/bucket/bucket_usage.h).
+inline std::string BucketUsagePath(const std::string& store) {
+  return JoinPath(store, "bucket.usage");
+}
 
 // Disk space kept in reserve for a full disk (store/env/space_reserve.h).
 inline std::string ReservePath(const std::string& store) { return JoinPath(store, "reserve"); }

@@ -1,12 +1,19 @@
 #include "fs/open/store_stats.h"
 
+#include <memory>
+#include <utility>
+
 #include "fs/interface/file_system.h"
 #include "fs/interface/store_maintenance.h"
+#include "fs/kv/kv_store.h"
 
 namespace siltfs {
 
-Result<FileSystemStats> ReadStoreStats(Env& env, const std::string& store, SegmentStore* segments) {
+Result<FileSystemStats> ReadStoreStats(
+    Env& env, const std::string& store, SegmentStore* segments,
+    std::function<Result<std::unique_ptr<KvStore>>(std::unique_ptr<KvStore>)> metadata_layer) {
   FileSystemOptions options;
+  options.metadata_layer = std::move(metadata_layer);
   options.segments = segments;
   options.store = store;
   options.read_only = true;

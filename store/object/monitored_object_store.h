@@ -51,6 +51,7 @@ class MonitoredObjectStore final : public ObjectStore {
   Result<ObjectPage> List(const std::string& prefix, const std::string& after,
                           size_t limit) override;
   void Interrupt() override { base_->Interrupt(); }
+  void InterruptReads() override { base_->InterruptReads(); }
   ObjectStoreCounters Counters() const override { return base_->Counters(); }
 
  private:

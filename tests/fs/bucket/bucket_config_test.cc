@@ -15,7 +15,8 @@ BucketConfig Whole() {
           .region = "eu-west-3",
           .credentials = "/etc/siltfs/credentials",
           .ca_file = "/etc/ssl/own.pem",
-          .cache_bytes = uint64_t{5} << 30};
+          .cache_bytes = uint64_t{5} << 30,
+          .prices = BucketPrices{.put = 0.1, .storage = 0.00099, .currency = "EUR"}};
 }
 
 TEST_CASE("a bucket file is read as it was written, and is text") {

@@ -2,7 +2,10 @@
 // that of another store, and without one.
 #include "fs/bucket/store_bucket.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -12,7 +15,10 @@
 #include "fs/open/make_store.h"
 #include "fs/open/rebuild_index.h"
 #include "fs/open/store_layout.h"
+#include "fs/open/store_stats.h"
 #include "fs/open/stored_names.h"
+#include "fs/shipping/bucket_log.h"
+#include "store/env/process.h"
 #include "store/env/sim_env.h"
 #include "store/object/memory_object_store.h"
 #include "store/superblock/superblock.h"
@@ -171,6 +177,96 @@ TEST_CASE("after BeginClosing a bucket that does not answer is given up, first f
   while (!objects.Read("siltfs", {}, 0, byte).status().Is(StatusCode::kInterrupted))
     std::this_thread::yield();
   while (!objects.List("", "", 1).status().Is(StatusCode::kInterrupted)) std::this_thread::yield();
+}
+
+// Passes each call on, so that several openings share the objects.
+class SharedObjects final : public ObjectStore {
+ public:
+  explicit SharedObjects(ObjectStore& base) : base_(base) {}
+  const std::string& name() const override { return base_.name(); }
+  Result<std::string> PutFile(const std::string& key, const ReadableFile& content,
+                              const PutCondition& condition) override {
+    return base_.PutFile(key, content, condition);
+  }
+  Result<std::string> Put(const std::string& key, ByteView content,
+                          const PutCondition& condition) override {
+    return base_.Put(key, content, condition);
+  }
+  Result<Bytes> Get(const std::string& key, uint64_t limit, std::string* version) override {
+    return base_.Get(key, limit, version);
+  }
+  Result<size_t> Read(const std::string& key, std::string_view version, uint64_t offset,
+                      MutableByteView out) override {
+    return base_.Read(key, version, offset, out);
+  }
+  Result<ObjectInfo> Stat(const std::string& key) override { return base_.Stat(key); }
+  Status Remove(const std::string& key) override { return base_.Remove(key); }
+  Result<ObjectPage> List(const std::string& prefix, const std::string& after,
+                          size_t limit) override {
+    return base_.List(prefix, after, limit);
+  }
+  void Interrupt() override {}
+  void InterruptReads() override {}
+  ObjectStoreCounters Counters() const override { return base_.Counters(); }
+
+ private:
+  ObjectStore& base_;
+};
+
+TEST_CASE("a store that is not mounted knows how far its bucket is behind") {
+  constexpr int64_t kSecond = 1'000'000'000;
+  Store store;
+  store.env.SetClock(1000 * kSecond);
+  REQUIRE_OK(store.Make());
+  const auto open = [&store](bool ships) {
+    auto bucket = StoreBucket::OpenOver(std::make_unique<SharedObjects>(*store.objects), store.env,
+                                        kStore, store.config, {.ships = ships});
+    REQUIRE_OK(bucket);
+    return std::move(bucket).value();
+  };
+  const auto stats = [&store, &open] {
+    const auto bucket = open(/*ships=*/false);
+    CHECK_FALSE(bucket->Stats().lag.has_value());
+    REQUIRE_OK(ReadStoreStats(store.env, kStore, &bucket->segments(), bucket->Layer()));
+    return bucket->Stats();
+  };
+  int directories = 0;
+  const auto write = [&store, &open, &directories](const std::function<void()>& after_opening) {
+    const auto bucket = open(/*ships=*/true);
+    FileSystemOptions options;
+    options.store = kStore;
+    options.segments = &bucket->segments();
+    options.metadata_layer = bucket->Layer();
+    auto opened = FileSystem::Open(store.env, std::move(options));
+    REQUIRE_OK(opened);
+    while (bucket->Stats().lag->commits > 0) std::this_thread::yield();
+    after_opening();
+    REQUIRE_OK((*opened)->MakeDirectory(kRootInode, fmt::format("{}", ++directories), 0755, {}));
+    REQUIRE_OK((*opened)->SyncAll());
+  };
+  // Nothing was ever shipped.
+  CHECK(stats().lag->checkpoint_waits);
+  CHECK(stats().lag->host.empty());
+  write([] {});
+  const BucketUsage used = stats().total;
+  CHECK(used.requests.puts > 0);
+  // The process ends without a close. The bucket gives no answer meanwhile.
+  write([&store] { store.objects->FailCall({.call = ObjectCall::kPut, .permanent = true}); });
+  store.objects->ClearFaults();
+  store.env.AdvanceClock(500 * kSecond);
+  const BucketLag lag = *stats().lag;
+  CHECK(lag.commits > 0);
+  CHECK(lag.newest == lag.shipped + lag.commits);
+  CHECK(lag.seconds == 500);
+  CHECK(lag.host == HostName());
+  CHECK(lag.epoch == 2);
+  CHECK_FALSE(lag.fenced);
+  // Another machine takes over.
+  const WriterIdentity other{.id = {9}, .host = "other"};
+  BucketLog log(*store.objects, other);
+  REQUIRE_OK(log.Begin([](const LogEnd&) { return Status::Ok(); }, 0, 0));
+  CHECK(stats().lag->fenced);
+  CHECK(stats().lag->host == "other");
 }
 
 TEST_CASE("a bucket that cannot be claimed leaves no store") {
