@@ -56,6 +56,26 @@ mount_store
 (($(bucket "$mnt" get_requests) > 10)) || fail "nothing was read from the bucket"
 (($(du -sB1 "$store/bucket.cache" | cut -f1) <= 257 << 20)) || fail "the cache is too large: $(du -s "$store/bucket.cache")"
 
+step "stat separates the cache from the bucket, and counts the requests"
+"$siltfs" stat "$mnt" >"$work/out"
+grep -q "^Bucket (s3://bucket/a)" "$work/out" || fail "no bucket: $(cat "$work/out")"
+grep -qE "^  cache .* local, of 256.0 MiB" "$work/out" || fail "no cache: $(cat "$work/out")"
+grep -qE "^  in the bucket +[34][0-9][0-9]\.. MiB" "$work/out" || fail "no bytes in the bucket: $(cat "$work/out")"
+grep -qE "^  writer +$(hostname), epoch [0-9]+, lease until" "$work/out" || fail "no writer: $(cat "$work/out")"
+grep -qE "^  requests .* PUT, .* GET" "$work/out" || fail "no requests: $(cat "$work/out")"
+grep -q "USD a month for storage" "$work/out" || fail "no estimate: $(cat "$work/out")"
+grep -q "siltfs tune --bucket-prices" "$work/out" || fail "does not say whose prices: $(cat "$work/out")"
+# The first mount has put the segments, this one has not.
+(($(bucket "$mnt" total.put_requests) > $(bucket "$mnt" put_requests))) || fail "no requests of earlier mounts"
+(($(bucket "$mnt" total.sent_bytes) > 300 << 20)) || fail "no bytes of earlier mounts"
+# metrics and check-health show the same
+"$siltfs" metrics "$mnt" >"$work/out"
+for family in behind_seconds waiting_segments cache_bytes 'requests_total{.*kind="put"}' outage_seconds stored_bytes request_cost_total; do
+  grep -q "^siltfs_bucket_$family" "$work/out" || fail "metrics lack $family"
+done
+"$siltfs" check-health "$mnt" >"$work/out" || fail "$(cat "$work/out")"
+grep -q "'bucket_behind'=" "$work/out" || fail "$(cat "$work/out")"
+
 step "a bucket that fails delays reads, which then fail; nothing is damaged"
 echo 3 >/proc/sys/vm/drop_caches
 control '{"fault": "status", "on": "*", "status": 503, "times": 1000000}'
@@ -65,6 +85,20 @@ code=0
 grep -q "Input/output error" "$work/out" || fail "$(cat "$work/out")"
 noise 30M 6 >"$mnt/6" # the local disk takes writes
 "$siltfs" sync "$mnt"
+for _ in $(seq 600); do
+  (($(bucket "$mnt" 'outage_seconds > 0' | sed "s/true/1/;s/false/0/"))) && (($(bucket "$mnt" commits_behind) > 0)) && break
+  sleep 0.1
+done
+"$siltfs" stat "$mnt" >"$work/out"
+grep -qE "^  outage +[0-9,]+ s" "$work/out" || fail "stat shows no outage: $(cat "$work/out")"
+grep -qE "^  behind +[0-9,]+ s +[0-9]+ commits" "$work/out" || fail "stat shows no lag: $(cat "$work/out")"
+grep -qE "^  last error .* UTC: .*no usable answer" "$work/out" || fail "stat shows no error: $(cat "$work/out")"
+sleep 2
+code=0
+"$siltfs" check-health "$mnt" --bucket-lag 1 >"$work/out" || code=$?
+((code == 1)) || fail "check-health ends with $code: $(cat "$work/out")"
+grep -q "seconds behind" "$work/out" || fail "$(cat "$work/out")"
+grep -q "has not answered for" "$work/out" || fail "$(cat "$work/out")"
 control '{"heal": true}'
 # For a moment, reads still fail at once, until one of them finds that the bucket answers again.
 for _ in $(seq 100); do
@@ -103,6 +137,22 @@ done
 "$siltfs" report "$store" -o "$work/page.html" 2>/dev/null
 "$siltfs" fsck -y "$store" >"$work/out" || fail "$(cat "$work/out")"
 
+step "a store that is not mounted shows its lag, and writes nothing"
+files=$(cd "$store" && find . -type f -printf "%P %s %T@\n" | sort)
+"$siltfs" stat "$store" --json >"$work/out"
+[[ $(jq '.bucket.commits_behind + .bucket.waiting_segments' "$work/out") == 0 ]] || fail "behind: $(jq -c .bucket "$work/out")"
+[[ $(jq -r .bucket.writer "$work/out") == "$(hostname)" ]] || fail "no writer: $(jq -c .bucket "$work/out")"
+[[ $(cd "$store" && find . -type f -printf "%P %s %T@\n" | sort) == "$files" ]] || fail "stat has changed the store"
+
+step "prices"
+"$siltfs" tune "$store" --bucket-prices put=10,get=0,currency=EUR
+"$siltfs" stat "$store" --json >"$work/out"
+[[ $(jq '.bucket.prices == {are_defaults: false, currency: "EUR", egress: 0.09, get: 0, put: 10, storage: 0.023}' "$work/out") == true ]] ||
+  fail "prices: $(jq -c .bucket.prices "$work/out")"
+[[ $(jq '.bucket.estimated_cost.total_requests == (.bucket.total.put_requests + .bucket.total.list_requests) / 100' "$work/out") == true ]] ||
+  fail "estimate: $(jq -c .bucket "$work/out")"
+"$siltfs" tune "$store" --bucket-prices default
+
 step "another bucket file"
 cp "$store/bucket" "$work/bucket"
 rm "$store/bucket"
@@ -116,6 +166,22 @@ refused "belongs to the store" "$siltfs" mount "$store" "$mnt"
 "$siltfs" tune "$store" --bucket s3://bucket/a
 mount_store
 (cd "$mnt" && sha256sum -c --quiet <(grep -E " [567]$" <<<"$sums")) || fail "other bytes at the end"
+
+step "what waits when the mount has ended is known, and how long the bucket lacks it"
+await_bucket "$mnt"
+control '{"fault": "status", "on": "PUT", "status": 503, "times": 1000000}'
+noise 50M 9 >"$mnt/9"
+"$siltfs" sync "$mnt"
+"$siltfs" umount "$mnt"
+control '{"heal": true}'
+"$siltfs" stat "$store" --json >"$work/out"
+[[ $(jq '.bucket | .waiting_segments > 0 and .waiting_bytes > 20000000 and .commits_behind > 0 and .commit_seconds_behind >= 10' "$work/out") == true ]] ||
+  fail "what waits: $(jq -c .bucket "$work/out")"
+"$siltfs" mount "$store" "$mnt" -o "ro,$options"
+[[ $(bucket "$mnt" 'waiting_segments > 0') == true ]] || fail "a read-only mount shows nothing that waits"
+"$siltfs" umount "$mnt"
+mount_store
+await_bucket "$mnt"
 
 step "the service is gone"
 kill "$service_PID"

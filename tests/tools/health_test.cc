@@ -1,6 +1,7 @@
 #include "tools/siltfs/health.h"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,44 @@ TEST_CASE("a healthy store is OK, and the line has its figures") {
         "'scrub_age'=259200s;3024000;;0 'logical'=42949672960B;;;0 'total'=5371854848B;;;0 "
         "'index_memory'=25B;;;0 'total_ratio'=7.995315;;;0 'files'=3;;;0 "
         "'sha1_collisions'=0c;;;0\n");
+}
+
+TEST_CASE("a bucket that is far behind or does not answer is a warning, and a takeover critical") {
+  const auto judged = [](const StoreBucketStats& bucket, const HealthLimits& limits = {}) {
+    return JudgeHealth(WithBucket(ToMountedJson(SomeStatistics()), bucket), limits, kSomeTime);
+  };
+  StoreBucketStats bucket = SomeBucket();
+  CHECK(judged(bucket).state() == HealthState::kOk);
+  CHECK(Has(FormatHealth(judged(bucket)), "'bucket_behind'=0s;900;;0 'bucket_outage'=0s;900;;0"));
+  bucket.lag->commits = 1;
+  bucket.lag->seconds = 900;
+  CHECK(judged(bucket).state() == HealthState::kOk);
+  bucket.lag->seconds = 901;
+  CheckFinding(judged(bucket), HealthState::kWarning, "bucket-lag",
+               "the bucket is 901 seconds behind, and so much is lost with the disk; \"siltfs stat "
+               "/mnt\" shows what waits");
+  CHECK(judged(bucket, {.bucket_lag_seconds = 901}).state() == HealthState::kOk);
+  CHECK(judged(bucket, {.bucket_lag_seconds = 0}).state() == HealthState::kOk);
+  bucket = SomeBucket();
+  bucket.segments.uploads = {
+      .waiting = 1, .waiting_bytes = 1, .behind_seconds = 5000, .last_error = {}};
+  CheckFinding(judged(bucket), HealthState::kWarning, "bucket-lag", "5000 seconds behind");
+  bucket = SomeBucket();
+  bucket.health.is_out = true;
+  bucket.health.present_outage = std::chrono::seconds(1000);
+  CheckFinding(judged(bucket), HealthState::kWarning, "bucket-outage",
+               "the bucket has not answered for 1000 seconds; see the last error in \"siltfs stat");
+  bucket = SomeBucket();
+  bucket.lag->fenced = true;
+  CheckFinding(judged(bucket), HealthState::kCritical, "bucket-writer",
+               "another machine has taken over the bucket");
+  // A daemon of another version.
+  nlohmann::json other = ToMountedJson(SomeStatistics());
+  for (const nlohmann::json& value : std::vector<nlohmann::json>{
+           nullptr, 1, {{"fenced", 1}, {"seconds_behind", "x"}, {"outage_seconds", nullptr}}}) {
+    other["bucket"] = value;
+    CHECK(JudgeHealth(other, {}, kSomeTime).state() == HealthState::kOk);
+  }
 }
 
 TEST_CASE("damage is critical") {

@@ -1,6 +1,8 @@
 #include "tools/siltfs/metrics_text.h"
 
 #include <algorithm>
+#include <chrono>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -28,7 +30,7 @@ double ValueOf(const std::map<std::string, ParsedFamily>& families, const std::s
 
 TEST_CASE("the metrics follow the rules of OpenMetrics, and have every family") {
   const auto families =
-      ParseOpenMetrics(FormatMetrics("/srv/store", ToMountedJson(SomeStatistics())));
+      ParseOpenMetrics(FormatMetrics("/srv/store", WithBucket(ToMountedJson(SomeStatistics()))));
   for (const MetricFamily& family : StoreMetricFamilies()) {
     const std::string name = std::string("siltfs_") + family.name;
     ValueOf(families, name);
@@ -64,6 +66,36 @@ TEST_CASE("the component stores of the index are told apart by a label") {
   CHECK(entries[1].value == 6);
 }
 
+TEST_CASE("the bucket of a store has its lag, its outage, its requests by kind, and its costs") {
+  StoreBucketStats bucket = SomeBucket();
+  bucket.segments.uploads = {
+      .waiting = 2, .waiting_bytes = 100, .behind_seconds = 40, .last_error = {}};
+  bucket.lag->commits = 3;
+  bucket.lag->bytes = 7;
+  bucket.lag->seconds = 1000;
+  bucket.health.is_out = true;
+  bucket.health.present_outage = std::chrono::seconds(9);
+  bucket.health.outage = std::chrono::seconds(12);
+  const auto families = ParseOpenMetrics(
+      FormatMetrics("/srv/store", WithBucket(ToMountedJson(SomeStatistics()), bucket)));
+  CHECK(ValueOf(families, "siltfs_bucket_behind_seconds") == 1000);
+  CHECK(ValueOf(families, "siltfs_bucket_behind_bytes") == 107);
+  CHECK(ValueOf(families, "siltfs_bucket_behind_commits") == 3);
+  CHECK(ValueOf(families, "siltfs_bucket_waiting_segments") == 2);
+  CHECK(ValueOf(families, "siltfs_bucket_stored_bytes") == 5.0 * (1 << 30) - 100);
+  CHECK(ValueOf(families, "siltfs_bucket_outage_seconds") == 9);
+  CHECK(ValueOf(families, "siltfs_bucket_all_outages_seconds") == 12);
+  CHECK(ValueOf(families, "siltfs_bucket_fenced") == 0);
+  CHECK(ValueOf(families, "siltfs_bucket_request_cost") == Approx(4 * 0.005 + 20.005 * 0.0004));
+  CHECK(ValueOf(families, "siltfs_bucket_egress_cost") == Approx(2 * 0.09));
+  std::map<std::string, double> requests;
+  for (const auto& sample : families.at("siltfs_bucket_requests").samples)
+    requests[sample.labels.at("kind")] = sample.value;
+  CHECK(requests ==
+        std::map<std::string, double>{
+            {"put", 3000}, {"get", 20'000}, {"head", 5}, {"list", 1000}, {"delete", 7}});
+}
+
 TEST_CASE("the older format describes counters under the names of their samples") {
   const auto statistics = ToMountedJson(SomeStatistics());
   const std::string text = FormatMetrics("/a", statistics, MetricsFormat::kPrometheus);
@@ -94,6 +126,7 @@ TEST_CASE("what a store does not have, its metrics leave out") {
     CHECK_FALSE(name.starts_with("siltfs_delta"));
     CHECK_FALSE(name.starts_with("siltfs_super_feature"));
     CHECK_FALSE(name.starts_with("siltfs_last_scrub"));
+    CHECK_FALSE(name.starts_with("siltfs_bucket"));
   }
   CHECK(ValueOf(families, "siltfs_mounted") == 0);
   CHECK(ValueOf(families, "siltfs_up") == 1);
@@ -124,7 +157,7 @@ TEST_CASE("the metrics of several stores are together in each family") {
 }
 
 TEST_CASE("an answer that is no statistics gives metrics that follow the rules nevertheless") {
-  const nlohmann::json good = ToMountedJson(SomeStatistics());
+  const nlohmann::json good = WithBucket(ToMountedJson(SomeStatistics()));
   const std::vector<nlohmann::json> values = {
       nullptr, "x", true, nlohmann::json::array({1, "x"}), {{"x", 1}}};
   for (const nlohmann::json& value : values) {
@@ -138,6 +171,11 @@ TEST_CASE("an answer that is no statistics gives metrics that follow the rules n
     nlohmann::json changed = good;
     changed["index"]["stores"] = value;
     REQUIRE_NOTHROW(ParseOpenMetrics(FormatMetrics("/a", changed)));
+    for (const auto& [key, unused] : good.at("bucket").items()) {
+      changed = good;
+      changed["bucket"][key] = value;
+      REQUIRE_NOTHROW(ParseOpenMetrics(FormatMetrics("/a", changed)));
+    }
   }
   nlohmann::json repeated = good;
   repeated["index"]["stores"].push_back(repeated["index"]["stores"][0]);

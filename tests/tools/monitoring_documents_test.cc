@@ -38,7 +38,7 @@ Names Find(const std::string& text, const std::string& pattern) {
 }
 
 std::map<std::string, ParsedFamily> AllFamilies() {
-  return ParseOpenMetrics(FormatMetrics("/srv/store", ToMountedJson(SomeStatistics())));
+  return ParseOpenMetrics(FormatMetrics("/srv/store", WithBucket(ToMountedJson(SomeStatistics()))));
 }
 
 Names AllMetrics() {
@@ -74,14 +74,14 @@ TEST_CASE("the document describes every option of check-health, with its default
   const std::string help = Run({"siltfs", "check-health", "--help"}).out;
   Names in_help = Find(help, "\n  (?:-h,)?(--[a-z-]+)");
   in_help.erase("--help");
-  CHECK(in_help.size() == 8);
+  CHECK(in_help.size() == 9);
   for (const std::string& option : in_help) {
     INFO(option);
     CHECK(Has(text, "`" + option));
   }
   // CLI11 shows a default as "PERCENT=95" or "PERCENT [95]", depending on its version.
   const Names defaults = Find(help, "\n  (--[a-z-]+ [A-Z]+(?:=| \\[)[0-9A-Z]+)");
-  CHECK(defaults.size() == 6);
+  CHECK(defaults.size() == 7);
   for (const std::string& shown : defaults) {
     const size_t end = shown.find_first_of("=[");
     const std::string option = shown.substr(0, shown.find_last_not_of("=[ ", end) + 1);
@@ -99,6 +99,8 @@ TEST_CASE("the alert rules use only metrics that exist, and watch what they must
                         "siltfs_failed",
                         "siltfs_disk_available_bytes",
                         "siltfs_awaiting_recompression_bytes",
+                        "siltfs_bucket_behind_seconds",
+                        "siltfs_bucket_outage_seconds",
                         "siltfs_last_scrub_timestamp_seconds"};
   CHECK(Missing(needed, used).empty());
   CHECK(Find(text, "- alert: (\\w+)\n").size() >= 8);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fs/control/stats_json.h"
+#include "tools/siltfs/store_bucket_report.h"
 
 namespace siltfs::testing {
 
@@ -49,6 +50,37 @@ inline FileSystemStats SomeStatistics() {
 inline nlohmann::json ToMountedJson(const FileSystemStats& stats) {
   return ToJson(stats, "/srv/store",
                 DaemonInfo{.pid = 17, .mountpoint = "/mnt", .transport = "dev_fuse"});
+}
+
+inline StoreBucketStats SomeBucket() {
+  StoreBucketStats bucket;
+  bucket.address = "s3://backups/laptop";
+  bucket.requests = {.puts = 3000, .gets = 20'000, .stats = 5, .lists = 1000, .removes = 7};
+  bucket.requests.retries = 8;
+  bucket.requests.failures = 2;
+  bucket.requests.sent_bytes = uint64_t{3} << 30;
+  bucket.requests.received_bytes = 2'000'000'000;
+  bucket.total.requests = bucket.requests;
+  bucket.total.requests.puts = 103'000;
+  bucket.total.since_ns = static_cast<int64_t>((kSomeTime - 86'400) * 1e9);
+  bucket.segments.segments = 100;
+  bucket.segments.segment_bytes = uint64_t{5} << 30;
+  bucket.segments.cache.used_bytes = uint64_t{1} << 30;
+  bucket.segments.cache.limit_bytes = uint64_t{2} << 30;
+  bucket.lag.emplace();
+  bucket.lag->epoch = 4;
+  bucket.lag->host = "laptop";
+  bucket.lag->lease_end_ns = static_cast<int64_t>((kSomeTime + 30) * 1e9);
+  bucket.lag->newest = bucket.lag->shipped = 50;
+  bucket.lag->metadata_bytes = uint64_t{1} << 20;
+  return bucket;
+}
+
+// The statistics of a mounted store in a bucket.
+inline nlohmann::json WithBucket(nlohmann::json statistics,
+                                 const StoreBucketStats& bucket = SomeBucket()) {
+  statistics["bucket"] = ToJson(bucket);
+  return statistics;
 }
 
 }  // namespace siltfs::testing

@@ -4,13 +4,13 @@ _siltfs_mount_options="ro rw allow_other allow_root noxattr uid= gid= umask= nog
 
 _siltfs_options() {
   case $1 in
-    mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --label --delta --index-engine --index-memory --index-option --expected-chunks --root-owner --bucket --endpoint --bucket-region --bucket-credentials --bucket-ca --cache --help ;;
+    mkfs) echo --chunk-avg --chunk-min --chunk-max --compression --label --delta --index-engine --index-memory --index-option --expected-chunks --root-owner --bucket --endpoint --bucket-region --bucket-credentials --bucket-ca --cache --bucket-prices --help ;;
     mount) echo --foreground --options --part --quiet --cache --endpoint --bucket-region --bucket-credentials --bucket-ca --take-over --help ;;
     mount.siltfs) echo --version --help ;;
     *.siltfs) echo --version "$(_siltfs_options "${1%.siltfs}")" ;;
     umount) echo --help ;;
     stat) echo --json --watch --help ;;
-    tune) echo --compression --index-memory --label --uuid --bucket --endpoint --bucket-region --bucket-credentials --bucket-ca --cache --json --help ;;
+    tune) echo --compression --index-memory --label --uuid --bucket --endpoint --bucket-region --bucket-credentials --bucket-ca --cache --bucket-prices --json --help ;;
     sync | settle | scrub | clone) echo --json --quiet --help ;;
     list | explain) echo --json --help ;;
     du) echo --max-depth --summarize --bytes --json --quiet --help ;;
@@ -28,7 +28,7 @@ _siltfs_options() {
     fsck) echo --data --json --quiet --help ;;
     import) echo --reference --checksum --delete --exclude --one-file-system --dry-run --json --quiet --help ;;
     export) echo --verify --json --quiet --help ;;
-    check-health) echo --scrub-age --nearly-full --full --backlog --dead --timeout --mounted --json --help ;;
+    check-health) echo --scrub-age --nearly-full --full --backlog --dead --bucket-lag --timeout --mounted --json --help ;;
     metrics) echo --output --listen --help ;;
     notify) echo --event --message --count --mountpoint --timeout --help ;;
     report) echo --output --quiet --help ;;
@@ -64,7 +64,7 @@ _siltfs() {
     --uuid) mapfile -t COMPREPLY < <(compgen -W "random original" -- "$current"); return ;;
     --chunk-avg | --chunk-min | --chunk-max | --label | --index-memory | --expected-chunks | --root-owner) return ;;
     --entries | --memory | --flash | --write-amplification | --read-amplification | --updates-per-second | --erase-cycles) return ;;
-    --bytes | --files | --scrub-age | --nearly-full | --full | --backlog | --dead | --timeout | --listen | --message | --count) return ;;
+    --bytes | --files | --scrub-age | --nearly-full | --full | --backlog | --dead | --bucket-lag | --bucket-prices | --timeout | --listen | --message | --count) return ;;
     --event) mapfile -t COMPREPLY < <(compgen -W "test damage failure unit-failed" -- "$current"); return ;;
     --mountpoint) mapfile -t COMPREPLY < <(compgen -d -- "$current"); return ;;
     --output)

@@ -112,6 +112,7 @@ complete -c siltfs -n '__siltfs_at mkfs' -l bucket-region -x -d 'The region of t
 complete -c siltfs -n '__siltfs_at mkfs' -l bucket-credentials -x -d 'A file like ~/.aws/credentials that only its owner may read (the environment)'
 complete -c siltfs -n '__siltfs_at mkfs' -l bucket-ca -x -d 'Certificates to trust for https (those of the system)'
 complete -c siltfs -n '__siltfs_at mkfs' -l cache -x -d 'Most local bytes of segments that are in the bucket, or wait for it (2G)'
+complete -c siltfs -n '__siltfs_at mkfs' -l bucket-prices -x -d 'What the bucket costs, for estimates: put, get (1,000 requests), storage (GB and ...'
 complete -c siltfs -n '__siltfs_at mkfs' -F
 complete -c siltfs -n '__siltfs_at mount' -l help -s h -d 'Print this help and exit'
 complete -c siltfs -n '__siltfs_at mount' -l cache -x -d 'For a STORE that is s3://NAME/PREFIX: the directory of its local part, which is made ...'
@@ -148,6 +149,7 @@ complete -c siltfs -n '__siltfs_at tune' -l bucket-region -x -d 'The region of t
 complete -c siltfs -n '__siltfs_at tune' -l bucket-credentials -x -d 'A file like ~/.aws/credentials that only its owner may read (the environment)'
 complete -c siltfs -n '__siltfs_at tune' -l bucket-ca -x -d 'Certificates to trust for https (those of the system)'
 complete -c siltfs -n '__siltfs_at tune' -l cache -x -d 'Most local bytes of segments that are in the bucket, or wait for it (2G)'
+complete -c siltfs -n '__siltfs_at tune' -l bucket-prices -x -d 'What the bucket costs, for estimates: put, get (1,000 requests), storage (GB and ...'
 complete -c siltfs -n '__siltfs_at tune' -l json -d 'Print one JSON document instead of text'
 complete -c siltfs -n '__siltfs_at tune' -F
 complete -c siltfs -n '__siltfs_at fsck' -l help -s h -d 'Print this help and exit'
@@ -301,6 +303,7 @@ complete -c siltfs -n '__siltfs_at check-health' -l nearly-full -x -d 'Warn if t
 complete -c siltfs -n '__siltfs_at check-health' -l full -x -d 'Critical if this part of the disk below the store is in use'
 complete -c siltfs -n '__siltfs_at check-health' -l backlog -x -d 'Warn if more data than this await recompression'
 complete -c siltfs -n '__siltfs_at check-health' -l dead -x -d 'Warn if this part of the stored data is dead'
+complete -c siltfs -n '__siltfs_at check-health' -l bucket-lag -x -d 'Warn if the bucket is behind, or does not answer, for longer than this'
 complete -c siltfs -n '__siltfs_at check-health' -l timeout -x -d 'How long to wait for the answer of the store\'s daemon'
 complete -c siltfs -n '__siltfs_at check-health' -l mounted -d 'Critical if the store is not mounted'
 complete -c siltfs -n '__siltfs_at check-health' -l json -d 'Print one JSON document instead of a line'
@@ -402,6 +405,7 @@ complete -c mkfs.siltfs -l bucket-region -x -d 'The region of the bucket (AWS_RE
 complete -c mkfs.siltfs -l bucket-credentials -x -d 'A file like ~/.aws/credentials that only its owner may read (the environment)'
 complete -c mkfs.siltfs -l bucket-ca -x -d 'Certificates to trust for https (those of the system)'
 complete -c mkfs.siltfs -l cache -x -d 'Most local bytes of segments that are in the bucket, or wait for it (2G)'
+complete -c mkfs.siltfs -l bucket-prices -x -d 'What the bucket costs, for estimates: put, get (1,000 requests), storage (GB and ...'
 complete -c mkfs.siltfs -F
 complete -c mount.siltfs -f
 complete -c mount.siltfs -l version -s V -d 'Print the version and exit'

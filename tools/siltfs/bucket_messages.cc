@@ -190,6 +190,12 @@ constexpr std::array kRows = {
                "A file system was mounted on STORE/bucket.cache.", "unmount it"},
     MessageRow{"S1699", "siltfs tune has changed the bucket at the same time",
                "The mount had read the old bucket file.", "run the command again"},
+    MessageRow{"S1701", "is no price; write a number", "A price of a bucket is malformed.",
+               "write a number such as 0.023"},
+    MessageRow{"S1702", "is no currency; write a short name",
+               "The name of the currency is malformed.", "write a short name such as EUR"},
+    MessageRow{"S1703", "is not the price of a bucket", "An item of --bucket-prices is malformed.",
+               "write NAME=PRICE with put, get, storage, egress or currency as the name"},
 };
 
 }  // namespace

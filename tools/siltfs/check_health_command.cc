@@ -123,6 +123,11 @@ std::function<HealthState()> ConfigureCheckHealth(CLI::App& app, Surroundings& s
       ->type_name("PERCENT")
       ->check(CheckWhole)
       ->capture_default_str();
+  app.add_option("--bucket-lag", limits.bucket_lag_seconds,
+                 "Warn if the bucket is behind, or does not answer, for longer than this")
+      ->type_name("SECONDS")
+      ->check(CheckWhole)
+      ->capture_default_str();
   app.add_option("--timeout", arguments->timeout_seconds,
                  "How long to wait for the answer of the store's daemon")
       ->type_name("SECONDS")

@@ -47,6 +47,7 @@ class Judge {
     Backlog();
     Scrub();
     Index();
+    Bucket();
     Sizes();
     std::ranges::stable_sort(report_.findings, std::ranges::greater(), &HealthFinding::state);
     report_.overview = fmt::format(
@@ -186,6 +187,45 @@ class Judge {
          fmt::format("the index is being rebuilt, {} of {} segments are done; wait until it is "
                      "ready, because all writes wait for it, too",
                      Number(replay, "segments_done"), Number(replay, "segments_total")));
+  }
+
+  // The bucket of a store comes from the daemon, so any key may be missing (store_bucket_report.h).
+  void Bucket() {
+    const auto found = statistics_.find("bucket");
+    if (found == statistics_.end() || !found->is_object()) return;
+    const auto number = [&found](const char* key) {
+      const auto value = found->find(key);
+      return value != found->end() && value->is_number() ? value->get<double>() : 0.0;
+    };
+    const auto fenced = found->find("fenced");
+    if (fenced != found->end() && *fenced == true) {
+      Find(HealthState::kCritical, "bucket-writer",
+           "another machine has taken over the bucket of this copy of the store; unmount it, and "
+           "mount the bucket with an empty directory if it is needed here");
+    }
+    const double behind = number("seconds_behind");
+    const double outage = number("outage_seconds");
+    const auto limit = static_cast<double>(limits_.bucket_lag_seconds);
+    const auto figure = [&](const char* label, double value) {
+      HealthFigure made{.label = label, .value = value, .unit = "s"};
+      if (limit > 0) made.warning = limit;
+      report_.figures.push_back(std::move(made));
+    };
+    figure("bucket_behind", behind);
+    figure("bucket_outage", outage);
+    if (limit == 0) return;
+    if (outage > limit) {
+      Find(HealthState::kWarning, "bucket-outage",
+           fmt::format("the bucket has not answered for {:.0f} seconds; see the last error in "
+                       "\"siltfs stat {}\", and check the network, the service and the credentials",
+                       outage, report_.subject));
+    }
+    if (behind > limit) {
+      Find(HealthState::kWarning, "bucket-lag",
+           fmt::format("the bucket is {:.0f} seconds behind, and so much is lost with the disk; "
+                       "\"siltfs stat {}\" shows what waits, and why",
+                       behind, report_.subject));
+    }
   }
 
   // Figures without a check.

@@ -27,6 +27,7 @@ struct HealthLimits {
   uint64_t full_percent = 95;                    // critical
   uint64_t backlog_bytes = uint64_t{100} << 30;  // awaiting recompression
   uint64_t dead_percent = 50;                    // of the stored bytes
+  uint64_t bucket_lag_seconds = 900;             // that the bucket is behind, or does not answer
   bool must_be_mounted = false;
 };
 

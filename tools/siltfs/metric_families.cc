@@ -84,6 +84,36 @@ constexpr std::array kStoreFamilies = {
     MetricFamily{"super_feature_flash_reads", "/deltas/lsh/flash_reads", kCounter, "", "Reads of flash for these lookups."},
     MetricFamily{"super_feature_flash_written_bytes", "/deltas/lsh/flash_bytes_written", kCounter, "bytes", "Bytes of super-features written since the mount."},
     MetricFamily{"super_feature_damaged_pages", "/deltas/lsh/damaged_pages", kCounter, "", "Damaged pages of super-features met since the mount."},
+    // The bucket.
+    MetricFamily{"bucket_segments", "/bucket/segments", kGauge, "", "Sealed segments, in the bucket or waiting for their upload."},
+    MetricFamily{"bucket_stored_bytes", "/bucket/bucket_bytes", kGauge, "bytes", "Bytes of the segments in the bucket."},
+    MetricFamily{"bucket_metadata_bytes", "/bucket/metadata_bytes", kGauge, "bytes", "The last checkpoint and the log of commits since then, before their compression."},
+    MetricFamily{"bucket_cache_bytes", "/bucket/cache_bytes", kGauge, "bytes", "Local bytes of segments."},
+    MetricFamily{"bucket_cache_limit_bytes", "/bucket/cache_limit_bytes", kGauge, "bytes", "The most local bytes of segments."},
+    MetricFamily{"bucket_cache_hits", "/bucket/cache_hits", kCounter, "", "Blocks that reads have found in the cache since the mount."},
+    MetricFamily{"bucket_cache_misses", "/bucket/cache_misses", kCounter, "", "Blocks that reads have not found in the cache since the mount."},
+    MetricFamily{"bucket_waiting_segments", "/bucket/waiting_segments", kGauge, "", "Segments that wait for their upload."},
+    MetricFamily{"bucket_waiting_bytes", "/bucket/waiting_bytes", kGauge, "bytes", "Bytes of these segments."},
+    MetricFamily{"bucket_cache_full", "/bucket/cache_full", kGauge, "", "1 if writes wait because the cache is full of such segments."},
+    MetricFamily{"bucket_behind_seconds", "/bucket/seconds_behind", kGauge, "seconds", "For how long the bucket lacks the oldest data that it does not have; 0 if it has everything."},
+    MetricFamily{"bucket_behind_bytes", "/bucket/bytes_behind", kGauge, "bytes", "Bytes of the segments and commits that the bucket does not have."},
+    MetricFamily{"bucket_behind_commits", "/bucket/commits_behind", kGauge, "", "Commits that the bucket does not have."},
+    MetricFamily{"bucket_fenced", "/bucket/fenced", kGauge, "", "1 if another machine has taken over the bucket."},
+    MetricFamily{"bucket_outage_seconds", "/bucket/outage_seconds", kGauge, "seconds", "For how long the bucket has not answered; 0 if it answers."},
+    MetricFamily{"bucket_all_outages_seconds", "/bucket/all_outages_seconds", kCounter, "seconds", "The length of all outages of the bucket since the mount."},
+    MetricFamily{"bucket_retries", "/bucket/retries", kCounter, "", "Requests that were repeated since the mount."},
+    MetricFamily{"bucket_request_failures", "/bucket/request_failures", kCounter, "", "Calls of the bucket that have failed since the mount."},
+    MetricFamily{"bucket_sent_bytes", "/bucket/sent_bytes", kCounter, "bytes", "Bytes of bodies that were sent to the bucket since the mount."},
+    MetricFamily{"bucket_received_bytes", "/bucket/received_bytes", kCounter, "bytes", "Bytes of bodies that came from the bucket since the mount."},
+    MetricFamily{"bucket_storage_cost_per_month", "/bucket/estimated_cost/storage_per_month", kGauge, "", "Estimated price of what is in the bucket, for a month, in the currency of the prices."},
+    MetricFamily{"bucket_request_cost", "/bucket/estimated_cost/requests", kCounter, "", "Estimated price of the requests since the mount."},
+    MetricFamily{"bucket_egress_cost", "/bucket/estimated_cost/egress", kCounter, "", "Estimated price of the bytes that came from the bucket since the mount."},
+};
+
+constexpr std::array kRequestKinds = {
+    RequestKind{"put", "/bucket/put_requests"},   RequestKind{"get", "/bucket/get_requests"},
+    RequestKind{"head", "/bucket/head_requests"}, RequestKind{"list", "/bucket/list_requests"},
+    RequestKind{"delete", "/bucket/delete_requests"},
 };
 
 // The counts of lookups are left out: they are sums over the component stores that exist, and fall
@@ -99,6 +129,12 @@ constexpr std::array kKindFamilies = {
 }  // namespace
 
 std::span<const MetricFamily> StoreMetricFamilies() { return kStoreFamilies; }
+
+const MetricFamily kBucketRequestsFamily = {
+    "bucket_requests", "", kCounter, "",
+    "Requests of this kind to the bucket since the mount, repeated ones included."};
+
+std::span<const RequestKind> BucketRequestKinds() { return kRequestKinds; }
 
 std::span<const MetricFamily> IndexKindMetricFamilies() { return kKindFamilies; }
 

@@ -18,6 +18,13 @@ struct MetricFamily {
 
 // The pointers begin at the document of the statistics.
 std::span<const MetricFamily> StoreMetricFamilies();
+// The requests to the bucket of a store: a family with a sample for each kind.
+struct RequestKind {
+  const char* kind;     // the value of the label
+  const char* pointer;  // the place of the number in the statistics
+};
+extern const MetricFamily kBucketRequestsFamily;
+std::span<const RequestKind> BucketRequestKinds();
 // The pointers begin at an element of "stores" in the statistics of the index.
 std::span<const MetricFamily> IndexKindMetricFamilies();
 

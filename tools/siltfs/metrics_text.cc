@@ -154,6 +154,16 @@ void WriteKindFamily(const MetricFamily& family, std::span<const StoreStatistics
   });
 }
 
+void WriteBucketRequests(std::span<const StoreStatistics> stores, Writer& writer) {
+  writer.Family(kBucketRequestsFamily);
+  ForEachRead(stores, [&](const std::string& store, const Json& statistics) {
+    for (const RequestKind& kind : BucketRequestKinds()) {
+      if (const Json* number = NumberAt(statistics, kind.pointer))
+        writer.Sample(store, *number, {{"kind", kind.kind}});
+    }
+  });
+}
+
 }  // namespace
 
 std::string FormatMetrics(std::span<const StoreStatistics> stores, MetricsFormat format) {
@@ -162,6 +172,7 @@ std::string FormatMetrics(std::span<const StoreStatistics> stores, MetricsFormat
   for (const MetricFamily& family : StoreMetricFamilies()) WriteFamily(family, stores, writer);
   for (const MetricFamily& family : IndexKindMetricFamilies())
     WriteKindFamily(family, stores, writer);
+  WriteBucketRequests(stores, writer);
   return writer.Finish();
 }
 

@@ -23,9 +23,10 @@ constexpr const char* kDefaultInterval = "1";
 
 Result<nlohmann::json> ReadStats(Env& env, const std::string& store) {
   SILTFS_ASSIGN_OR_RETURN(const auto bucket, StoreBucket::Open(env, store, {}));
-  SILTFS_ASSIGN_OR_RETURN(
-      const FileSystemStats stats,
-      ReadStoreStats(env, store, bucket == nullptr ? nullptr : &bucket->segments()));
+  SILTFS_ASSIGN_OR_RETURN(const FileSystemStats stats,
+                          bucket == nullptr
+                              ? ReadStoreStats(env, store)
+                              : ReadStoreStats(env, store, &bucket->segments(), bucket->Layer()));
   nlohmann::json document = ToJson(stats, store, std::nullopt);
   if (bucket != nullptr) document["bucket"] = ToJson(bucket->Stats());
   return document;

@@ -3,13 +3,13 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <ctime>
-#include <vector>
+#include <utility>
 
 #include "store/base/size_text.h"
+#include "tools/siltfs/stat_bucket.h"
 #include "tools/siltfs/stat_overview.h"
-#include "tools/siltfs/text_layout.h"
+#include "tools/siltfs/stat_table.h"
 
 namespace siltfs {
 namespace {
@@ -24,72 +24,19 @@ uint64_t Number(const Json& statistics, const char* key) {
 // data.
 constexpr uint64_t kLeastForRatios = 1 << 20;
 
-class Table {
- public:
-  void Section(std::string title) { rows_.push_back({std::move(title), {}, {}, false}); }
-  void Row(std::string label, std::string value, std::string note = {}) {
-    rows_.push_back({"  " + std::move(label), std::move(value), std::move(note), false});
-  }
-  // A name as value, which may be wider than the column of the figures.
-  void Name(std::string label, std::string value) {
-    rows_.push_back({"  " + std::move(label), std::move(value), {}, /*is_name=*/true});
-  }
-
-  std::string Format(const TextStyle& style) const {
-    size_t label_width = 0;
-    size_t value_width = 0;
-    for (const Line& line : rows_) {
-      if (line.value.empty()) continue;
-      label_width = std::max(label_width, WidthOf(line.label));
-      if (!line.is_name) value_width = std::max(value_width, WidthOf(line.value));
-    }
-    std::string text;
-    for (const Line& line : rows_) {
-      if (line.value.empty()) {
-        text += Tinted(line.label, Tint::kBold, style) + "\n";
-        continue;
-      }
-      const std::string row =
-          fmt::format("{:<{}}  {:>{}}", line.label, label_width, line.value, value_width);
-      text += row + FormatNote(line, WidthOf(row), style) + "\n";
-    }
-    return text;
-  }
-
- private:
-  struct Line {
-    std::string label;
-    std::string value;  // empty: the row is a title
-    std::string note;
-    bool is_name = false;
-  };
-
-  // On a narrow terminal the note follows on lines of its own.
-  static std::string FormatNote(const Line& line, size_t row_width, const TextStyle& style) {
-    if (line.note.empty()) return "";
-    const bool fits = row_width + 2 + WidthOf(line.note) <= style.columns;
-    if (fits || !style.interactive) return "  " + line.note;
-    std::string note = Wrapped("      ", WordsOf(line.note), " ", style.columns);
-    note.pop_back();
-    return "\n" + note;
-  }
-
-  std::vector<Line> rows_;
-};
-
 std::string TimeText(double seconds) {
   return fmt::format("{:%Y-%m-%d}", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
 
 // Daemons of earlier versions do not report the disk and the last scrub.
-void AddDisk(const Json& statistics, Table& table) {
+void AddDisk(const Json& statistics, StatTable& table) {
   if (statistics.value("disk_bytes", uint64_t{0}) == 0) return;
   table.Row("disk", FormatSize(Number(statistics, "disk_bytes")),
             fmt::format("below the store, {} of it free",
                         FormatSize(Number(statistics, "disk_available_bytes"))));
 }
 
-void AddLastScrub(const Json& statistics, Table& table) {
+void AddLastScrub(const Json& statistics, StatTable& table) {
   const auto scrub = statistics.find("last_scrub");
   if (scrub == statistics.end()) return;
   table.Row("last scrub",
@@ -97,7 +44,7 @@ void AddLastScrub(const Json& statistics, Table& table) {
             "when all stored data was last verified");
 }
 
-void AddSpace(const Json& statistics, Table& table) {
+void AddSpace(const Json& statistics, StatTable& table) {
   const auto size = [&](const char* key) { return FormatSize(Number(statistics, key)); };
   const bool tells = Number(statistics, "logical_bytes") >= kLeastForRatios;
   const auto ratio = [&](const char* key, const char* what) {
@@ -121,7 +68,7 @@ void AddSpace(const Json& statistics, Table& table) {
   AddDisk(statistics, table);
 }
 
-void AddContents(const Json& statistics, Table& table) {
+void AddContents(const Json& statistics, StatTable& table) {
   table.Section("Contents");
   table.Row("files", FormatCount(Number(statistics, "files")));
   table.Row("directories", FormatCount(Number(statistics, "directories")));
@@ -138,7 +85,7 @@ void AddContents(const Json& statistics, Table& table) {
   table.Name("chunks are named by", statistics.at("sha1_kernel").get<std::string>());
 }
 
-void AddIndex(const Json& index, Table& table) {
+void AddIndex(const Json& index, StatTable& table) {
   table.Section(fmt::format("Index ({})", index.at("engine").get<std::string>()));
   table.Row("entries", FormatCount(Number(index, "entries")));
   table.Row("memory", FormatSize(Number(index, "memory_bytes")),
@@ -157,7 +104,7 @@ void AddIndex(const Json& index, Table& table) {
   }
 }
 
-void AddGuide(const Json& guide, Table& table) {
+void AddGuide(const Json& guide, StatTable& table) {
   table.Section("Segment guide");
   table.Row("segments", FormatCount(Number(guide, "segments")),
             fmt::format("covered, {} others", FormatCount(Number(guide, "uncovered_segments"))));
@@ -176,7 +123,7 @@ void AddGuide(const Json& guide, Table& table) {
   table.Row("damaged pages", FormatCount(Number(guide, "damaged_pages")), "met since the mount");
 }
 
-void AddDeltas(const Json& deltas, Table& table) {
+void AddDeltas(const Json& deltas, StatTable& table) {
   table.Section("Deltas");
   table.Row("segments", FormatCount(Number(deltas, "segments")), "with deltas");
   table.Row("chunks", FormatCount(Number(deltas, "deltas")),
@@ -200,8 +147,9 @@ void AddDeltas(const Json& deltas, Table& table) {
 }  // namespace
 
 std::string FormatStatReport(const Json& statistics, const TextStyle& style, double now) {
-  Table table;
+  StatTable table;
   AddSpace(statistics, table);
+  AddBucket(statistics, now, table);
   AddContents(statistics, table);
   AddIndex(statistics.at("index"), table);
   if (!statistics.at("guide").is_null()) AddGuide(statistics.at("guide"), table);

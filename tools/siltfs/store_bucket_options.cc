@@ -2,16 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+#include <utility>
+
 #include "store/env/mountpoint.h"
 #include "tools/siltfs/size_option.h"
 
 namespace siltfs {
 namespace {
 
+constexpr std::string_view kDefaultPrices = "default";
+
 // The file's path is kept in the store, so it must not depend on the directory of the command.
 Result<std::string> FilePath(const std::string& path) {
   if (path.empty()) return path;
   return AbsolutePath(path);
+}
+
+Result<std::optional<BucketPrices>> PricesAfter(const std::string& text,
+                                                const std::optional<BucketPrices>& before) {
+  if (text == kDefaultPrices) return std::optional<BucketPrices>();
+  SILTFS_ASSIGN_OR_RETURN(BucketPrices prices, ParsePrices(text, before.value_or(BucketPrices())));
+  return std::optional<BucketPrices>(std::move(prices));
 }
 
 }  // namespace
@@ -41,6 +53,10 @@ void AddBucketOptions(CLI::App& app, BucketArguments& arguments) {
                              "({}G)",
                              kDefaultBucketCacheBytes >> 30))
       ->type_name("SIZE");
+  app.add_option("--bucket-prices", arguments.prices,
+                 "What the bucket costs, for estimates: put, get (1,000 requests), storage (GB and "
+                 "month), egress (GB), currency; or default")
+      ->type_name("NAME=PRICE,...");
 }
 
 Result<BucketConfig> ApplyBucketOptions(const BucketArguments& arguments, BucketConfig before) {
@@ -59,6 +75,9 @@ Result<BucketConfig> ApplyBucketOptions(const BucketArguments& arguments, Bucket
   }
   if (arguments.cache) {
     SILTFS_ASSIGN_OR_RETURN(before.cache_bytes, ParseSizeOption("--cache", *arguments.cache));
+  }
+  if (arguments.prices) {
+    SILTFS_ASSIGN_OR_RETURN(before.prices, PricesAfter(*arguments.prices, before.prices));
   }
   SILTFS_RETURN_IF_ERROR(ValidateBucketConfig(before));
   return before;

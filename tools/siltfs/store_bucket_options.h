@@ -20,9 +20,10 @@ struct BucketArguments {
   std::optional<std::string> credentials;
   std::optional<std::string> ca_file;
   std::optional<std::string> cache;
+  std::optional<std::string> prices;
 
   bool empty() const {
-    return !bucket && !endpoint && !region && !credentials && !ca_file && !cache;
+    return !bucket && !endpoint && !region && !credentials && !ca_file && !cache && !prices;
   }
 };
 
