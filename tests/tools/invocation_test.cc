@@ -46,7 +46,7 @@ TEST_CASE("An unknown command is named, and a similar one suggested") {
   CHECK(Mistake({"stta"}) ==
         "siltfs: unknown command \"stta\", did you mean siltfs stat? (try siltfs --help)\n");
   CHECK(Has(Mistake({"unmount", "/mnt"}), "did you mean siltfs umount?"));
-  CHECK(Has(Mistake({"verify", "/store"}), "did you mean siltfs index verify?"));
+  CHECK(Has(Mistake({"verify", "/store"}), "did you mean siltfs bucket verify?"));
   CHECK(Mistake({"index", "foo"}) ==
         "siltfs: unknown command \"index foo\" (try siltfs index --help)\n");
   CHECK(Has(Mistake({"index", "gc"}), "did you mean siltfs gc?"));

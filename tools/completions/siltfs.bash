@@ -33,7 +33,7 @@ _siltfs_options() {
     notify) echo --event --message --count --mountpoint --timeout --help ;;
     report) echo --output --quiet --help ;;
     index | snapshot | quota | bucket) echo --help ;;
-    "bucket push") echo --bucket --endpoint --bucket-region --bucket-credentials --bucket-ca --cache --json --quiet --help ;;
+    "bucket push") echo --bucket --endpoint --bucket-region --bucket-credentials --bucket-ca --cache --bucket-prices --json --quiet --help ;;
     "bucket pull") echo --json --quiet --help ;;
     "bucket verify") echo --endpoint --bucket-region --bucket-credentials --bucket-ca --data --json --quiet --help ;;
     "index stat") echo --json --help ;;

@@ -336,6 +336,7 @@ complete -c siltfs -n '__siltfs_at bucket push' -l bucket-region -x -d 'The regi
 complete -c siltfs -n '__siltfs_at bucket push' -l bucket-credentials -x -d 'A file like ~/.aws/credentials that only its owner may read (the environment)'
 complete -c siltfs -n '__siltfs_at bucket push' -l bucket-ca -x -d 'Certificates to trust for https (those of the system)'
 complete -c siltfs -n '__siltfs_at bucket push' -l cache -x -d 'Most local bytes of segments that are in the bucket, or wait for it (2G)'
+complete -c siltfs -n '__siltfs_at bucket push' -l bucket-prices -x -d 'What the bucket costs, for estimates: put, get (1,000 requests), storage (GB and ...'
 complete -c siltfs -n '__siltfs_at bucket push' -l json -d 'Print one JSON document instead of a sentence'
 complete -c siltfs -n '__siltfs_at bucket push' -l quiet -d 'Show no progress'
 complete -c siltfs -n '__siltfs_at bucket push' -F
