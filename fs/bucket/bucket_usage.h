@@ -2,8 +2,9 @@
 //
 // The process that has the store open for writing adds its requests to the file from time to time,
 // and when it ends. So a process that is killed loses those since the last time. Requests of
-// commands that only read a store are not counted. These numbers are for people: a damaged file is
-// replaced, and begins from zero.
+// commands that only read a store, of mkfs, and of conversions (store_conversion.h) are not
+// counted. If one process ends while the next one begins, the counts of one of them since its last
+// save may be lost. These numbers are for people: a damaged file is replaced, and begins from zero.
 //
 // The file is text: a line "siltfs bucket usage 1", lines "NAME NUMBER", and a line with the
 // checksum of the lines before it (docs/format.md).

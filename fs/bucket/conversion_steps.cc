@@ -3,18 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <utility>
 
+#include "fs/bucket/interruption_poll.h"
 #include "fs/open/store_layout.h"
 #include "fs/open/store_metadata.h"
+#include "fs/shipping/shipping_options.h"
 #include "store/bucket/bucket_names.h"
 #include "store/env/files.h"
 
 namespace siltfs {
 namespace {
-
-// As long as a mount's (ShippingOptions::lease).
-constexpr int64_t kLeaseNs = 60'000'000'000;
 
 Status RemoveFilesIn(Env& env, const std::string& directory) {
   const auto entries = env.ListDirectory(directory);
@@ -90,8 +91,33 @@ Result<uint32_t> BeginEpoch(Env& env, ObjectStore& objects, const WriterIdentity
   const int64_t now = env.NowNanoseconds();
   SILTFS_RETURN_IF_ERROR(
       log.Begin([&](const LogEnd& end) { return CheckLastWriter(end, own, objects.name()); }, now,
-                now + kLeaseNs));
+                now + ShippingOptions().lease.count()));
   return log.epoch();
+}
+
+Result<BucketCatalog> ListForConversion(Env& env, ObjectStore& objects, StopSignal& stop,
+                                        const std::string& store) {
+  constexpr std::chrono::seconds kPatience{0};
+  auto listed = LoadBucketCatalog(env, objects, stop, BucketCachePath(store), kPatience);
+  if (listed.ok() || !listed.status().path().empty()) return listed;
+  return std::move(listed).status().At(objects.name());
+}
+
+Result<Conversion> RunInterruptibly(ObjectStore& objects, StopSignal& stop,
+                                    const ConversionOptions& options,
+                                    const std::function<Result<Conversion>()>& run) {
+  std::optional<InterruptionPoll> poll;
+  if (options.interrupted) {
+    poll.emplace(options.interrupted, [&] {
+      stop.Stop();
+      objects.Interrupt();
+    });
+  }
+  auto outcome = run();
+  poll.reset();
+  if (outcome.ok() || !stop.stopped()) return outcome;
+  outcome.status().IgnoreError("the interruption is its cause");
+  return Status(StatusCode::kInterrupted, "was interrupted").At(options.store);
 }
 
 Status ClearBucketCache(Env& env, const std::string& store, bool make) {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,6 +14,8 @@
 #include "fs/shipping/log_object.h"
 #include "store/base/progress_meter.h"
 #include "store/base/result.h"
+#include "store/bucket/bucket_catalog.h"
+#include "store/bucket/stop_signal.h"
 #include "store/env/env.h"
 #include "store/env/files.h"
 #include "store/superblock/superblock.h"
@@ -51,6 +54,16 @@ Status ClearBucketCache(Env& env, const std::string& store, bool make);
 
 // ForgetBucket for a caller that holds the lock.
 Status ForgetBucketLocked(Env& env, const std::string& store);
+
+// What is in the bucket and in the local cache. The ObjectStore repeats requests that fail.
+Result<BucketCatalog> ListForConversion(Env& env, ObjectStore& objects, StopSignal& stop,
+                                        const std::string& store);
+
+// Calls `run`, which a request of options.interrupted ends through `stop` and `objects`; then
+// returns kInterrupted.
+Result<Conversion> RunInterruptibly(ObjectStore& objects, StopSignal& stop,
+                                    const ConversionOptions& options,
+                                    const std::function<Result<Conversion>()>& run);
 
 // Counts bytes and reports them. Thread-safe.
 class ConversionProgress {

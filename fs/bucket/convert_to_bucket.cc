@@ -3,19 +3,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "fs/bucket/bucket_owner.h"
 #include "fs/bucket/conversion_steps.h"
-#include "fs/bucket/interruption_poll.h"
 #include "fs/bucket/parallel_steps.h"
 #include "fs/open/store_layout.h"
 #include "store/bucket/bucket_catalog.h"
 #include "store/bucket/bucket_names.h"
+#include "store/bucket/segment_content.h"
 #include "store/bucket/segment_object.h"
 #include "store/env/files.h"
 #include "store/env/process.h"
@@ -24,9 +22,6 @@
 namespace siltfs {
 namespace {
 
-constexpr unsigned kEpochShift = 32;  // bucket_options.h
-// The ObjectStore repeats requests that fail.
-constexpr std::chrono::seconds kListPatience{0};
 // So much of the cache is filled with the newest segments.
 constexpr uint64_t kCacheShare = 2;
 constexpr size_t kMostImages = 8192;
@@ -58,11 +53,7 @@ class ToBucket {
     return done;
   }
 
-  void Interrupt() {
-    stop_.Stop();
-    objects_.Interrupt();
-  }
-  bool interrupted() const { return stop_.stopped(); }
+  StopSignal& stop() { return stop_; }
 
  private:
   Status Damaged(SegmentId id, std::string_view how) const {
@@ -105,7 +96,7 @@ class ToBucket {
     SILTFS_RETURN_IF_ERROR(claimed);
     // What an earlier conversion has left would be taken for newer contents.
     SILTFS_RETURN_IF_ERROR(ClearBucketCache(env_, store_, /*make=*/true));
-    SILTFS_ASSIGN_OR_RETURN(catalog_, List());
+    SILTFS_ASSIGN_OR_RETURN(catalog_, ListForConversion(env_, objects_, stop_, store_));
     SILTFS_ASSIGN_OR_RETURN(own_.id, BucketWriterOf(env_, store_));
     own_.host = HostName();
     SILTFS_ASSIGN_OR_RETURN(const uint32_t epoch, BeginEpoch(env_, objects_, own_));
@@ -122,12 +113,6 @@ class ToBucket {
     if (owner.ok() && *owner == uuid) return Status::Ok();
     owner.status().IgnoreError("ClaimBucket tells what is there");
     return ClaimBucket(objects_, uuid);
-  }
-
-  Result<BucketCatalog> List() {
-    auto listed = LoadBucketCatalog(env_, objects_, stop_, BucketCachePath(store_), kListPatience);
-    if (listed.ok() || !listed.status().path().empty()) return listed;
-    return std::move(listed).status().At(objects_.name());
   }
 
   Status Upload() {
@@ -181,7 +166,8 @@ class ToBucket {
   }
 
   Status CheckUploaded() {
-    SILTFS_ASSIGN_OR_RETURN(const BucketCatalog catalog, List());
+    SILTFS_ASSIGN_OR_RETURN(const BucketCatalog catalog,
+                            ListForConversion(env_, objects_, stop_, store_));
     for (const SegmentContent& content : contents_) {
       const auto there = catalog.table.Find(content.id.segment);
       if (there && *there == content) continue;
@@ -236,13 +222,7 @@ class ToBucket {
 Result<Conversion> ConvertToBucket(Env& env, ObjectStore& objects, const BucketConfig& config,
                                    const ConversionOptions& options) {
   ToBucket conversion(env, objects, config, options);
-  std::optional<InterruptionPoll> poll;
-  if (options.interrupted) poll.emplace(options.interrupted, [&] { conversion.Interrupt(); });
-  auto outcome = conversion.Run();
-  poll.reset();
-  if (outcome.ok() || !conversion.interrupted()) return outcome;
-  outcome.status().IgnoreError("the interruption is its cause");
-  return Status(StatusCode::kInterrupted, "was interrupted").At(options.store);
+  return RunInterruptibly(objects, conversion.stop(), options, [&] { return conversion.Run(); });
 }
 
 }  // namespace siltfs

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,7 +19,6 @@
 
 #include "fs/bucket/bucket_owner.h"
 #include "fs/bucket/conversion_steps.h"
-#include "fs/bucket/interruption_poll.h"
 #include "fs/bucket/object_blocks.h"
 #include "fs/bucket/parallel_steps.h"
 #include "fs/open/store_layout.h"
@@ -34,8 +32,6 @@
 namespace siltfs {
 namespace {
 
-// The ObjectStore repeats requests that fail.
-constexpr std::chrono::seconds kListPatience{0};
 // Directories and other files, besides the segments.
 constexpr uint64_t kOtherRoom = uint64_t{16} << 20;
 
@@ -62,7 +58,7 @@ class ToDirectory {
       return Conversion{};
     }
     SILTFS_RETURN_IF_ERROR(CheckBucket(closed.state.superblock.uuid));
-    SILTFS_ASSIGN_OR_RETURN(catalog_, List());
+    SILTFS_ASSIGN_OR_RETURN(catalog_, ListForConversion(env_, objects_, stop_, store_));
     SILTFS_RETURN_IF_ERROR(CollectSegments(closed.records.segments));
     SILTFS_RETURN_IF_ERROR(PrepareDirectory());
     SILTFS_RETURN_IF_ERROR(CheckRoom());
@@ -77,11 +73,7 @@ class ToDirectory {
     return done_;
   }
 
-  void Interrupt() {
-    stop_.Stop();
-    objects_.Interrupt();
-  }
-  bool interrupted() const { return stop_.stopped(); }
+  StopSignal& stop() { return stop_; }
 
  private:
   Status Damaged(SegmentId id, const std::string& how) const {
@@ -98,12 +90,6 @@ class ToDirectory {
     WriterIdentity own;
     SILTFS_ASSIGN_OR_RETURN(own.id, BucketWriterOf(env_, store_));
     return CheckLastWriter(end, own, objects_.name());
-  }
-
-  Result<BucketCatalog> List() {
-    auto listed = LoadBucketCatalog(env_, objects_, stop_, BucketCachePath(store_), kListPatience);
-    if (listed.ok() || !listed.status().path().empty()) return listed;
-    return std::move(listed).status().At(objects_.name());
   }
 
   Result<std::optional<uint64_t>> LocalSize(SegmentId id) {
@@ -278,13 +264,7 @@ class ToDirectory {
 Result<Conversion> ConvertToDirectory(Env& env, ObjectStore& objects,
                                       const ConversionOptions& options) {
   ToDirectory conversion(env, objects, options);
-  std::optional<InterruptionPoll> poll;
-  if (options.interrupted) poll.emplace(options.interrupted, [&] { conversion.Interrupt(); });
-  auto outcome = conversion.Run();
-  poll.reset();
-  if (outcome.ok() || !conversion.interrupted()) return outcome;
-  outcome.status().IgnoreError("the interruption is its cause");
-  return Status(StatusCode::kInterrupted, "was interrupted").At(options.store);
+  return RunInterruptibly(objects, conversion.stop(), options, [&] { return conversion.Run(); });
 }
 
 }  // namespace siltfs

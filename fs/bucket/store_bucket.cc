@@ -146,8 +146,9 @@ SegmentStore& StoreBucket::segments() { return session_ ? session_->segments() :
 std::function<Result<std::unique_ptr<KvStore>>(std::unique_ptr<KvStore>)> StoreBucket::Layer() {
   return [this](std::unique_ptr<KvStore> kv) -> Result<std::unique_ptr<KvStore>> {
     if (session_) {
-      SILTFS_RETURN_IF_ERROR(CheckUnchanged());
       // The caller has the lock of the store now.
+      SILTFS_RETURN_IF_ERROR(CheckUnchanged());
+      SILTFS_RETURN_IF_ERROR(CheckBucketCache(env_, store_));
       usage_.Start();
       return session_->Layer(std::move(kv));
     }
@@ -222,7 +223,6 @@ Status StoreBucket::Connect(Env& env, const StoreUuid& uuid, const BucketConfig&
     end_ = end;
     return Status::Ok();
   }
-  SILTFS_RETURN_IF_ERROR(CheckBucketCache(env, store_));
   BucketSessionOptions session;
   session.store = store_;
   session.bucket = std::move(segments);

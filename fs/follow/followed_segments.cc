@@ -15,7 +15,6 @@ namespace {
 
 constexpr uint64_t kMostTailObject = 64u << 20;
 constexpr size_t kCopyBytes = 1u << 20;
-constexpr unsigned kEpochShift = 32;  // bucket_options.h
 
 Status Lacks(const ObjectStore& objects, SegmentId id, uint64_t have, uint64_t length) {
   return Status(StatusCode::kNotFound,

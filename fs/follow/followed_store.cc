@@ -30,13 +30,9 @@ constexpr std::chrono::seconds kLongestPause(60);
 constexpr std::chrono::seconds kRecoverPatience(3);
 constexpr std::string_view kMetadataName = "state.";
 
-std::string CacheDirectory(const std::string& directory) {
-  return JoinPath(directory, "bucket.cache");
-}
-
 BucketOptions ReadOnlyBucket(const FollowOptions& options) {
   BucketOptions bucket = options.bucket;
-  bucket.directory = CacheDirectory(options.directory);
+  bucket.directory = BucketCachePath(options.directory);
   bucket.read_only = true;
   bucket.upload_threads = 0;
   bucket.gate = nullptr;

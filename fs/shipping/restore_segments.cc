@@ -16,7 +16,6 @@
 namespace siltfs {
 namespace {
 
-constexpr unsigned kEpochShift = 32;  // bucket_options.h
 constexpr uint64_t kMostTailObject = 64u << 20;
 
 }  // namespace

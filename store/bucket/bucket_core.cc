@@ -12,8 +12,6 @@
 namespace siltfs {
 namespace {
 
-constexpr unsigned kEpochShift = 32;
-
 // The same failure, at another place.
 Status Moved(const Status& status, const std::string& name) {
   return Status(status.code(), std::string(status.cause())).At(name);

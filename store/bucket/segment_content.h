@@ -13,6 +13,8 @@ namespace siltfs {
 
 // Generations are unique in a store and ascend: a content that is put later has a higher one. The
 // upper 32 bits are the epoch of the writer (bucket_options.h), the lower ones count its contents.
+inline constexpr unsigned kEpochShift = 32;
+
 struct ContentId {
   SegmentId segment = kNoSegment;
   uint64_t generation = 0;
