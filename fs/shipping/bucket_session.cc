@@ -133,10 +133,18 @@ Status BucketSession::PutAgain(SegmentId id, const ReadableFile& content) {
 }
 
 Status BucketSession::WaitForUploads() {
-  // Without threads, one attempt for each segment is made here.
+  // Without threads, one attempt for each segment is made here. The store may seal another segment
+  // meanwhile, which needs another round.
   if (!options_.shipping.background) {
-    SILTFS_RETURN_IF_ERROR(bucket_->RunBackground());
-    return bucket_->WaitForUploads(std::chrono::nanoseconds(0));
+    constexpr int kMostRounds = 100;
+    Status waited;
+    for (int round = 0; round < kMostRounds; ++round) {
+      waited.IgnoreError("the next round tells");
+      SILTFS_RETURN_IF_ERROR(bucket_->RunBackground());
+      waited = bucket_->WaitForUploads(std::chrono::nanoseconds(0));
+      if (waited.ok() || !bucket_->GetStatus().uploads.last_error.empty()) break;
+    }
+    return waited;
   }
   bucket_->GateMoved();
   return bucket_->WaitForUploads(kUploadTimeout);
