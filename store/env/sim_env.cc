@@ -436,6 +436,15 @@ std::unique_ptr<SimEnv> SimEnv::Fork() const {
   return copy;
 }
 
+std::unique_ptr<SimEnv> SimEnv::ForkAndTrace() {
+  auto copy = std::make_unique<SimEnv>();
+  MutexLock lock(disk_->mutex);
+  MutexLock copy_lock(copy->disk_->mutex);
+  copy->disk_->CopyFrom(*disk_);
+  disk_->trace.emplace();
+  return copy;
+}
+
 int64_t SimEnv::NowNanoseconds() {
   MutexLock lock(disk_->mutex);
   return disk_->clock;

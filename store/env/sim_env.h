@@ -146,6 +146,9 @@ class SimEnv : public Env {
   // A new device in the same state, including unsynced changes. It has no open files, armed faults
   // or recording.
   std::unique_ptr<SimEnv> Fork() const;
+  // Fork and StartTrace at one moment: a replay of the trace on the fork lacks no change, even if
+  // other threads change this device meanwhile.
+  std::unique_ptr<SimEnv> ForkAndTrace();
 
   void SetCapacity(uint64_t bytes);  // rounded down to pages
   // Sets the result of NowNanoseconds. The clocks do not advance by themselves.

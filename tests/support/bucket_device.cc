@@ -32,15 +32,18 @@ BucketOptions OptionsOf(const std::string& store) {
 // Reports the changes of an object store. Objects are also read and listed through it.
 class BucketDevice::Observed final : public ObjectStore {
  public:
-  Observed(MemoryObjectStore& to, Changed changed) : to_(to), changed_(std::move(changed)) {}
+  Observed(MemoryObjectStore& to, Changed changed, Mutex& mutex)
+      : to_(to), changed_(std::move(changed)), mutex_(mutex) {}
 
   const std::string& name() const override { return to_.name(); }
   Result<std::string> PutFile(const std::string& key, const ReadableFile& content,
                               const PutCondition& condition) override {
+    MutexLock lock(mutex_);
     return Report(key, to_.PutFile(key, content, condition));
   }
   Result<std::string> Put(const std::string& key, ByteView content,
                           const PutCondition& condition) override {
+    MutexLock lock(mutex_);
     return Report(key, to_.Put(key, content, condition));
   }
   Result<Bytes> Get(const std::string& key, uint64_t limit, std::string* version) override {
@@ -52,6 +55,7 @@ class BucketDevice::Observed final : public ObjectStore {
   }
   Result<ObjectInfo> Stat(const std::string& key) override { return to_.Stat(key); }
   Status Remove(const std::string& key) override {
+    MutexLock lock(mutex_);
     SILTFS_RETURN_IF_ERROR(to_.Remove(key));
     if (changed_) changed_(key, std::nullopt);
     return Status::Ok();
@@ -72,6 +76,7 @@ class BucketDevice::Observed final : public ObjectStore {
 
   MemoryObjectStore& to_;
   const Changed changed_;
+  Mutex& mutex_;
 };
 
 BucketDevice::BucketDevice(Env& env, const std::string& store, Changed changed)
@@ -80,7 +85,7 @@ BucketDevice::BucketDevice(Env& env, const std::string& store, Changed changed)
       changed_(std::move(changed)),
       memory_(std::make_shared<MemoryObjectStore>(
           MemoryObjectOptions{.name = JoinPath(store, kName), .wait = {}})),
-      objects_(std::make_unique<Observed>(*memory_, changed_)) {}
+      objects_(std::make_unique<Observed>(*memory_, changed_, change_mutex_)) {}
 
 BucketDevice::~BucketDevice() = default;
 

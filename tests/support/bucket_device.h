@@ -37,6 +37,8 @@ class BucketDevice {
   void Work();
   // Makes an object what `changed` has reported.
   void Apply(const std::string& key, const std::optional<std::string>& content);
+  // Held while an object changes and `changed` is called. Forks take it to see both or none.
+  Mutex& change_mutex() SILTFS_RETURN_CAPABILITY(change_mutex_) { return change_mutex_; }
   // A bucket with the same objects, for a fork of the device.
   std::shared_ptr<BucketDevice> Fork(Env& env, Changed changed) const;
   // Removes everything, before a store is made again.
@@ -50,6 +52,7 @@ class BucketDevice {
   const Changed changed_;
   std::shared_ptr<MemoryObjectStore> memory_;
   const std::unique_ptr<Observed> objects_;
+  Mutex change_mutex_;
   Mutex mutex_;
   std::shared_ptr<BucketSegmentStore> store_ SILTFS_GUARDED_BY(mutex_);
   uint64_t power_cuts_ SILTFS_GUARDED_BY(mutex_) = 0;  // when the store was made

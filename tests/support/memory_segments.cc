@@ -35,6 +35,12 @@ Env& DeviceOf(Env& env) {
   return fault_env == nullptr ? env : DeviceOf(fault_env->wrapped());
 }
 
+// Held while a segment in memory changes and its change is recorded, which is one moment for
+// ForkAndTraceDevice.
+Mutex& ChangeMutex() {
+  static Mutex mutex;
+  return mutex;
+}
 Mutex& LogMutex() {
   static Mutex mutex;
   return mutex;
@@ -93,6 +99,7 @@ class SegmentsThroughEnv final : public SegmentStore {
     return Change(id, source, &MemorySegmentStore::Replace);
   }
   Status Remove(SegmentId id) override {
+    MutexLock lock(ChangeMutex());
     SILTFS_RETURN_IF_ERROR(memory_.Remove(id));
     Record(device_, {.id = id, .key = {}, .content = std::nullopt});
     return Status::Ok();
@@ -105,6 +112,7 @@ class SegmentsThroughEnv final : public SegmentStore {
   // device, and so a later record of the trace.
   Status Change(SegmentId id, const SegmentSource& source,
                 Status (MemorySegmentStore::*change)(SegmentId, const SegmentSource&)) {
+    MutexLock lock(ChangeMutex());
     SILTFS_ASSIGN_OR_RETURN(std::string content, source.Read());
     Record(device_, {.id = id, .key = {}, .content = std::move(content)});
     return (memory_.*change)(id, source);
@@ -248,8 +256,10 @@ void ForgetSegments(Env& env, const std::string& store) {
   }
 }
 
-std::unique_ptr<SimEnv> ForkDevice(SimEnv& device) {
-  std::unique_ptr<SimEnv> fork = device.Fork();
+namespace {
+
+// The changes of segments must be held up meanwhile, or there must be none.
+std::unique_ptr<SimEnv> WithSegments(SimEnv& device, std::unique_ptr<SimEnv> fork) {
   if (KeepsSegmentsInBucket()) {
     auto bucket = BucketOf(device)->Fork(*fork, RecordObjectsOf(*fork));
     MutexLock lock(RegistryMutex());
@@ -261,6 +271,15 @@ std::unique_ptr<SimEnv> ForkDevice(SimEnv& device) {
   MutexLock lock(RegistryMutex());
   Registry()[fork.get()] = {memory->Fork(), nullptr, {}};
   return fork;
+}
+
+}  // namespace
+
+std::unique_ptr<SimEnv> ForkDevice(SimEnv& device) { return WithSegments(device, device.Fork()); }
+
+std::unique_ptr<SimEnv> ForkAndTraceDevice(SimEnv& device) {
+  MutexLock lock(KeepsSegmentsInBucket() ? BucketOf(device)->change_mutex() : ChangeMutex());
+  return WithSegments(device, device.ForkAndTrace());
 }
 
 Status ReplayRecord(SimEnv& device, const SimRecord& record) {

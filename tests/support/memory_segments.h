@@ -35,6 +35,8 @@ void ForgetSegments(Env& env, const std::string& store);
 
 // SimEnv::Fork, with the segments in memory.
 std::unique_ptr<SimEnv> ForkDevice(SimEnv& device);
+// SimEnv::ForkAndTrace, with the segments in memory.
+std::unique_ptr<SimEnv> ForkAndTraceDevice(SimEnv& device);
 // SimEnv::Replay, with the changes of segments in memory. The trace is that of a device of this
 // program.
 Status ReplayRecord(SimEnv& device, const SimRecord& record);

@@ -105,8 +105,7 @@ struct Collection {
   explicit Collection(Collecting& collecting) {
     auto fs = collecting.store.Open(collecting.env);
     REQUIRE_OK(fs);
-    before = ForkDevice(collecting.env);
-    collecting.env.StartTrace();
+    before = ForkAndTraceDevice(collecting.env);
     const auto report = (*fs)->maintenance().CollectGarbage(false);
     REQUIRE_OK(report);
     REQUIRE(report->segments_removed >= 10);

@@ -76,8 +76,7 @@ TEST_CASE("a power cut at any step of recompression loses nothing") {
   Recompressing recompressing(deltas);
   auto fs = recompressing.store.Open(recompressing.env);
   REQUIRE_OK(fs);
-  const auto before = ForkDevice(recompressing.env);
-  recompressing.env.StartTrace();
+  const auto before = ForkAndTraceDevice(recompressing.env);
   const auto report = (*fs)->maintenance().Recompress();
   REQUIRE_OK(report);
   REQUIRE(report->segments_rewritten >= 3);
@@ -105,8 +104,7 @@ TEST_CASE("a process killed at any step of recompression loses nothing, even wit
   Recompressing recompressing;
   auto fs = recompressing.store.Open(recompressing.env);
   REQUIRE_OK(fs);
-  const auto before = ForkDevice(recompressing.env);
-  recompressing.env.StartTrace();
+  const auto before = ForkAndTraceDevice(recompressing.env);
   REQUIRE_OK((*fs)->maintenance().Recompress());
   const SimTrace trace = recompressing.env.TakeTrace();
   fs->reset();

@@ -86,8 +86,7 @@ bool Has(FileSystem& fs, std::string_view name) { return fs.snapshots().Find(nam
 void CutEverywhere(Target& target, const std::function<void(FileSystem&)>& change,
                    const std::function<void(FileSystem&)>& examine) {
   auto fs = Open(target.env);
-  const auto before = ForkDevice(target.env);
-  target.env.StartTrace();
+  const auto before = ForkAndTraceDevice(target.env);
   change(*fs);
   const SimTrace trace = target.env.TakeTrace();
   fs.reset();

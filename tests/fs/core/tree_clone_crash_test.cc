@@ -122,8 +122,7 @@ TEST_CASE("a power cut at any step of a clone leaves all of it or nothing") {
   Cloning cloning(outside);
   auto fs = cloning.store.Open(cloning.env);
   REQUIRE_OK(fs);
-  const auto before = ForkDevice(cloning.env);
-  cloning.env.StartTrace();
+  const auto before = ForkAndTraceDevice(cloning.env);
   REQUIRE_OK(Cloning::Clone(**fs, batch_bytes));
   REQUIRE_OK((*fs)->SyncAll());
   const SimTrace trace = cloning.env.TakeTrace();
@@ -166,8 +165,7 @@ TEST_CASE("a power cut at any step of the removal of a clone leaves no records")
   fs->reset();
   unfinished->PowerCut({.unsynced = CrashPolicy::Unsynced::kDrop, .seed = 1});
   REQUIRE(HiddenRanges(*unfinished) == 2);
-  const auto before = ForkDevice(*unfinished);
-  unfinished->StartTrace();
+  const auto before = ForkAndTraceDevice(*unfinished);
   {
     auto next = cloning.store.Open(*unfinished);
     REQUIRE_OK(next);
