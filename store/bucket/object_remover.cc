@@ -51,15 +51,17 @@ void ObjectRemover::Wake() {
 
 std::vector<ContentId> ObjectRemover::Due() {
   std::vector<ContentId> due;
+  std::vector<ContentId> failed_before;
   {
     MutexLock lock(mutex_);
     due_ = false;
     for (const auto& [id, position] : dead_) {
-      if (options_.gate == nullptr || options_.gate->MayDelete(position)) due.push_back(id);
+      if (options_.gate != nullptr && !options_.gate->MayDelete(position)) continue;
+      (failed_.contains(id) ? failed_before : due).push_back(id);
     }
   }
+  due.insert(due.end(), failed_before.begin(), failed_before.end());
   std::erase_if(due, in_use_);
-  std::ranges::stable_partition(due, [&](const ContentId& id) { return !failed_.contains(id); });
   return due;
 }
 
