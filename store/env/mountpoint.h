@@ -55,6 +55,11 @@ Status DetachFuse(const std::string& path);
 // have arrived on return depends on the kernel version.
 Status SyncMount(const std::string& path);
 
+// As SyncMount, but succeeds if the file system has refused data for want of space or of quota. The
+// programs that wrote the data learn of it, and Linux tells the next caller of syncfs(2), too, even
+// if it has no data there.
+Status SendWrites(const std::string& path);
+
 // Aborts the FUSE connection of `path`. Users of the mount get errors from now on, unsynced writes
 // are lost, and the daemon's loop ends. If this process runs as root, the mount also leaves the
 // mount table. Call AbortMount if the mount is busy when its daemon must end.

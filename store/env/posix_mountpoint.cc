@@ -248,6 +248,12 @@ Status SyncMount(const std::string& path) {
   return {};
 }
 
+Status SendWrites(const std::string& path) {
+  const Status synced = SyncMount(path);
+  const bool refused = synced.Is(StatusCode::kQuotaExceeded) || synced.Is(StatusCode::kNoSpace);
+  return refused ? Status::Ok() : synced;
+}
+
 Status AbortMount(const std::string& path) {
   if (geteuid() != 0) return AbortConnection(path);
   // MNT_FORCE ends the connection even if the unmount fails because the mount is busy. In that case

@@ -105,6 +105,19 @@ wait "$writer_PID" || true
 rm "$mnt/alice/cached"
 quota 0 set "$mnt/alice" --bytes 8M
 
+step "data that were refused do not fail the commands of others"
+quota 0 set "$mnt/alice" --bytes 400M
+late_writer
+quota 0 set "$mnt/alice" --bytes 4M
+writer_goes_on
+read -r <&"${writer[0]}"
+writer_goes_on
+if wait "$writer_PID" 2>/dev/null; then fail "the data were accepted"; fi
+# The next call of syncfs(2) has the error.
+"$siltfs" du "$mnt/bob" >"$work/out"
+rm "$mnt/alice/cached"
+quota 0 set "$mnt/alice" --bytes 8M
+
 step "files beyond the limit fail"
 for ((i = 0; i < 17; ++i)); do : >"$mnt/alice/$i"; done
 exceeds touch "$mnt/alice/one-more"

@@ -25,7 +25,7 @@ if [[ ${1:-} == --inside ]]; then
   if [[ -z ${SILTFS_TEST_CUT:-} ]]; then
     # Ceph 16 answers 500 to some of several conditional PUTs that race, so their outcome is unknown.
     # siltfs has no such races: it replaces an object only to mend it, under a key of its own.
-    if [[ $service == ceph ]]; then export SILTFS_TEST_LEFT_OUT="replacements lose no update"; fi
+    if [[ $service == ceph ]]; then export SILTFS_TEST_LEFT_OUT="replacements lose no update;"; fi
     run contract env SILTFS_TEST_ENDPOINT="$SILTFS_TEST_S3_FORWARD" SILTFS_TEST_BUCKET='s3://bucket/some prefix' \
       "$tests/s3_test" '[.service]'
     # These tests stop and heal the service themselves.

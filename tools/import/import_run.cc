@@ -146,7 +146,7 @@ Result<uint64_t> ImportRun::Run() {
     reference = found.inode;
   }
   // Written data that the kernel still holds would otherwise change files after their import.
-  SILTFS_RETURN_IF_ERROR(SyncMount(target.directory.address.mountpoint));
+  SILTFS_RETURN_IF_ERROR(SendWrites(target.directory.address.mountpoint));
   return RunWorkers(target, reference);
 }
 

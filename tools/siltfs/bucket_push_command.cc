@@ -64,7 +64,7 @@ Result<Json> PushMounted(const control::DaemonAddress& mounted, const Arguments&
         .At(mounted.store);
   }
   SILTFS_ASSIGN_OR_RETURN(const control::DaemonAddress live, LiveMountOf(mounted));
-  if (!live.mountpoint.empty()) SILTFS_RETURN_IF_ERROR(SyncMount(live.mountpoint));
+  if (!live.mountpoint.empty()) SILTFS_RETURN_IF_ERROR(SendWrites(live.mountpoint));
   command.Observe([live]() -> WorkProgress {
     const auto stat = control::Ask(live, "stat");
     if (!stat.ok()) {

@@ -68,7 +68,7 @@ class Cloner {
 
   Result<Json> Run(const Places& places, const LongCommand& command) {
     // Data that the kernel still holds would be missing in the clone.
-    SILTFS_RETURN_IF_ERROR(SyncMount(places.address.mountpoint));
+    SILTFS_RETURN_IF_ERROR(SendWrites(places.address.mountpoint));
     SILTFS_RETURN_IF_ERROR(
         control::Ask(places.address, "sync",
                      command.WhileItRuns("nothing was copied", std::chrono::milliseconds(0)))

@@ -52,7 +52,7 @@ Result<ExportArguments> Resolve(const Arguments& arguments, const LongCommand& c
   SILTFS_ASSIGN_OR_RETURN(const SourceAttributes attributes, (*directory)->Attributes());
   resolved.source = attributes.inode;
   // Data that the kernel still holds would be missing.
-  SILTFS_RETURN_IF_ERROR(SyncMount(resolved.address.mountpoint));
+  SILTFS_RETURN_IF_ERROR(SendWrites(resolved.address.mountpoint));
   SILTFS_RETURN_IF_ERROR(
       control::Ask(resolved.address, "sync",
                    command.WhileItRuns("nothing was exported", std::chrono::milliseconds(0)))

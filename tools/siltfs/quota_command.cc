@@ -136,10 +136,7 @@ Status SyncBefore(const Place& place) {
   const auto present = Ask(place, {{"action", "show"}, {"inode", place.inode}});
   if (present.ok() && present->value("directory", uint64_t{0}) == place.inode) return Status::Ok();
   if (!present.ok() && !present.status().Is(StatusCode::kNoAttribute)) return present.status();
-  const Status synced = SyncMount(place.address.mountpoint);
-  // Data beyond another quota, or on a full disk. Their programs learn of it.
-  const bool lost = synced.Is(StatusCode::kQuotaExceeded) || synced.Is(StatusCode::kNoSpace);
-  return lost ? Status::Ok() : synced;
+  return SendWrites(place.address.mountpoint);
 }
 
 // Finds the directory, sets its limits, and returns the quota.

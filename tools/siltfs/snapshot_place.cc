@@ -78,7 +78,7 @@ class MountedPlace final : public SnapshotPlace {
   Status Sync() override {
     // The kernel would wait forever for a daemon that does not answer, so it is asked first.
     SILTFS_ASSIGN_OR_RETURN(const auto live, LiveMountOf(address_));
-    if (!live.mountpoint.empty()) SILTFS_RETURN_IF_ERROR(SyncMount(live.mountpoint));
+    if (!live.mountpoint.empty()) SILTFS_RETURN_IF_ERROR(SendWrites(live.mountpoint));
     return control::Ask(live, "sync",
                         command_.WhileItRuns(kSyncGoesOn, std::chrono::milliseconds(0)))
         .status();

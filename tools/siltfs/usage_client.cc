@@ -127,7 +127,7 @@ Result<Json> AskDaemon(Surroundings& surroundings, const UsageQuestion& question
   SILTFS_ASSIGN_OR_RETURN(const auto signals, PolledSignals::Block());
   const control::DaemonAddress& address = question.places.address;
   // What the kernel still holds would be missing.
-  SILTFS_RETURN_IF_ERROR(SyncMount(address.mountpoint));
+  SILTFS_RETURN_IF_ERROR(SendWrites(address.mountpoint));
   SILTFS_RETURN_IF_ERROR(control::Ask(address, "sync", control::Patience::WhileItRuns()).status());
   SILTFS_ASSIGN_OR_RETURN(const auto session, control::OpenSession(address, usage::kSession));
   if (session.greeting.value("version", uint64_t{0}) != usage::kVersion)

@@ -162,7 +162,8 @@ TEST_CASE("racing first puts with lost answers have one winner, which knows it")
 
 // For other services; tests/store/s3/check_services.sh runs it. The variables SILTFS_TEST_BUCKET
 // and SILTFS_TEST_ENDPOINT have the addresses, and credentials come from the usual variables. All
-// objects under the prefix are removed. SILTFS_TEST_LEFT_OUT may name a check that is left out.
+// objects under the prefix are removed. SILTFS_TEST_LEFT_OUT may name checks that are left out,
+// each followed by a semicolon.
 TEST_CASE("a service keeps the contract of object stores", "[.service]") {
   auto address = ParseBucketUrl(VariableOfProcess("SILTFS_TEST_BUCKET"));
   auto endpoint = ParseEndpoint(VariableOfProcess("SILTFS_TEST_ENDPOINT"));
@@ -171,7 +172,7 @@ TEST_CASE("a service keeps the contract of object stores", "[.service]") {
   ClockEnv env;
   const std::string left_out = VariableOfProcess("SILTFS_TEST_LEFT_OUT");
   for (const ObjectStoreCheck& check : ObjectStoreContract()) {
-    if (check.name == left_out) continue;
+    if (left_out.find(std::string(check.name) + ";") != std::string::npos) continue;
     DYNAMIC_SECTION(check.name) {
       S3Options options;
       options.address = *address;
