@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace siltfs {
@@ -44,6 +45,7 @@ void IndexReplay::Stop() {
 
 void IndexReplay::Run() {
   Status outcome = Replay();
+  if (!outcome.ok() && stopping_) outcome = Interrupted();
   if (outcome.ok() && options_.finish) outcome = options_.finish();
   if (!outcome.ok() && !outcome.Is(StatusCode::kInterrupted)) {
     outcome = parts_.log->Fail(outcome);
@@ -61,6 +63,12 @@ Status IndexReplay::MarkIfUnfinished() const {
   return finished_ ? Status::Ok() : options_.mark_unfinished();
 }
 
+Status IndexReplay::Interrupted() const {
+  return Status(StatusCode::kInterrupted,
+                "rebuilding the chunk index was interrupted; the next mount continues")
+      .At(parts_.options.store);
+}
+
 Status IndexReplay::Replay() {
   ReplayedEntries replayed(parts_.index, records_, options_.secondary, parts_.damage);
   ReplayOptions replay;
@@ -75,10 +83,12 @@ Status IndexReplay::Replay() {
     parts_.replay.NoteSegmentDone();
     const ReplayState::Progress progress = parts_.replay.progress();
     if (options_.on_progress) options_.on_progress(progress.done, progress.total);
-    if (!stopping_) return Status::Ok();
-    return Status(StatusCode::kInterrupted,
-                  "rebuilding the chunk index was interrupted; the next mount continues")
-        .At(parts_.options.store);
+    return stopping_ ? Interrupted() : Status::Ok();
+  };
+  replay.wait_for_answer = [this] {
+    constexpr std::chrono::milliseconds kPause(100);
+    for (int i = 0; i < 10 && !stopping_; ++i) std::this_thread::sleep_for(kPause);
+    return !stopping_;
   };
   replay.on_damage = [this](const DamagedBlock& lost) {
     if (!parts_.damage.Add(lost)) return Status::Ok();

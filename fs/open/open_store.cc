@@ -371,8 +371,10 @@ Result<FileSystemImpl::Parts> OpenStoreParts(Env& disk, const FileSystemOptions&
   std::vector<Mutation> changes;
   const std::shared_ptr<SegmentStore> segments =
       OpenSegmentStore(env, options.store, options.segments);
+  const uint64_t unanswered = segments->UnansweredReads();
   ResolveReplacements(*segments, identity, records.replacements, records.segments, changes);
   SILTFS_RETURN_IF_ERROR(CheckSegments(*segments, identity, records.ids, records.segments));
+  SILTFS_RETURN_IF_ERROR(CheckAnswered(*segments, unanswered));
   if (!read_only) {
     SILTFS_RETURN_IF_ERROR(RemoveSegments(*segments, options.store, records, changes));
     if (!records.ids.clean || !records.replacements.empty()) {

@@ -1,6 +1,7 @@
 #include "fs/recovery/block_replay.h"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <queue>
@@ -32,6 +33,7 @@ struct SegmentEntries {
   std::vector<IndexEntry> entries;  // of all blocks
   std::vector<std::string> damage;  // sentences
   std::vector<DamagedBlock> lost;   // chunks that are in the footer, but in no readable block
+  Status unanswered;                // the segment is not damaged, but its place did not answer
 };
 using SegmentEntriesPtr = std::unique_ptr<SegmentEntries>;
 
@@ -118,6 +120,19 @@ SegmentEntriesPtr ReadSegment(SegmentStore& segments, const StoreIdentity& ident
   }
   for (const auto& [begin, end] : gaps) NoteLost(*footer, begin, end, *read);
   return read;
+}
+
+// A missing answer must not pass for damage: the index would lack the entries for good.
+SegmentEntriesPtr ReadAnswered(SegmentStore& segments, const StoreIdentity& identity, SegmentId id,
+                               const SegmentRecord& record, const ReplayOptions& options,
+                               const std::atomic<bool>& ended) {
+  while (true) {
+    const uint64_t before = segments.UnansweredReads();
+    auto read = ReadSegment(segments, identity, id, record, options.durable_sequence);
+    read->unanswered = CheckAnswered(segments, before);
+    if (read->unanswered.ok() || ended) return read;
+    if (!options.wait_for_answer || !options.wait_for_answer()) return read;
+  }
 }
 
 // Reads segments in the order given, some of them ahead of the caller.
@@ -232,6 +247,7 @@ class Merge {
   uint64_t next_sequence() const { return heap_.top().sequence; }
 
   Status Enter(SegmentEntriesPtr segment) {
+    SILTFS_RETURN_IF_ERROR(std::move(segment->unanswered));
     for (const std::string& sentence : segment->damage) options_.report(sentence);
     for (const DamagedBlock& lost : segment->lost) {
       if (options_.on_damage) SILTFS_RETURN_IF_ERROR(options_.on_damage(lost));
@@ -278,6 +294,22 @@ class Merge {
   Batches batches_;
   std::priority_queue<Next> heap_;
 };
+
+Status MergeAll(const SegmentRecords& wanted, SegmentQueue& queue, const ReplayOptions& options) {
+  Merge merge(options);
+  for (size_t taken = 0; taken < wanted.size() || !merge.empty();) {
+    const bool reached =
+        taken < wanted.size() &&
+        (merge.empty() || wanted[taken].second.first_sequence <= merge.next_sequence());
+    if (reached) {
+      SILTFS_RETURN_IF_ERROR(merge.Enter(queue.Take()));
+      ++taken;
+    } else {
+      SILTFS_RETURN_IF_ERROR(merge.Advance());
+    }
+  }
+  return merge.Finish();
+}
 
 }  // namespace
 
@@ -329,23 +361,14 @@ Status ReplayBlocks(SegmentStore& segments, const StoreIdentity& identity,
   std::stable_sort(wanted.begin(), wanted.end(), [](const auto& a, const auto& b) {
     return a.second.first_sequence < b.second.first_sequence;
   });
+  std::atomic<bool> ended = false;
   SegmentQueue queue(wanted.size(), std::max(1u, options.threads), [&](size_t number) {
     const auto& [id, record] = wanted[number];
-    return ReadSegment(segments, identity, id, record, options.durable_sequence);
+    return ReadAnswered(segments, identity, id, record, options, ended);
   });
-  Merge merge(options);
-  for (size_t taken = 0; taken < wanted.size() || !merge.empty();) {
-    const bool reached =
-        taken < wanted.size() &&
-        (merge.empty() || wanted[taken].second.first_sequence <= merge.next_sequence());
-    if (reached) {
-      SILTFS_RETURN_IF_ERROR(merge.Enter(queue.Take()));
-      ++taken;
-    } else {
-      SILTFS_RETURN_IF_ERROR(merge.Advance());
-    }
-  }
-  return merge.Finish();
+  Status merged = MergeAll(wanted, queue, options);
+  ended = true;  // the queue waits for its threads
+  return merged;
 }
 
 }  // namespace siltfs

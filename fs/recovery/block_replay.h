@@ -9,8 +9,8 @@
 //
 // Thread-safety: any thread, while no thread appends to the segments; `put` and `report` are called
 // on the caller's thread. Memory: 36 bytes for each chunk of the segments in memory. These are a
-// few segments with overlapping sequences, and some that are read ahead. Errors: those of `put`.
-// Damage is reported and skipped.
+// few segments with overlapping sequences, and some that are read ahead. Errors: those of `put`,
+// and kIoError if the place of the segments does not answer. Damage is reported and skipped.
 #pragma once
 
 #include <functional>
@@ -43,6 +43,10 @@ struct ReplayOptions {
   // Called for each segment that was read, after all its blocks are put; a failure ends the replay.
   // May be empty.
   std::function<Status(SegmentId)> segment_done = {};
+  // Called if reads of a segment have had no answer (SegmentStore::UnansweredReads). True: read the
+  // segment again. False, or if this is empty: the replay ends with kIoError. Called from several
+  // threads.
+  std::function<bool()> wait_for_answer = {};
   unsigned threads = 4;  // that read segments; they mostly wait for the device
   // Entries are collected until there are at least this many, and are then passed to `put`
   // together. This makes the index's cost for each call negligible.

@@ -106,8 +106,12 @@ Result<CheckFindings> Repair::Check() {
       if (!known_.contains(PlaceOf(finding))) options_.check.on_finding(finding);
     };
   }
+  const CheckOptions& check = options_.check;
+  const uint64_t unanswered = check.segments == nullptr ? 0 : check.segments->UnansweredReads();
   SILTFS_ASSIGN_OR_RETURN(CheckFindings found,
                           CheckAndKeep(env_, std::move(options), kMostFindingsKept));
+  // A repair would drop what could not be read.
+  if (check.segments != nullptr) SILTFS_RETURN_IF_ERROR(CheckAnswered(*check.segments, unanswered));
   Note(found);
   return found;
 }

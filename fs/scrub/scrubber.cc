@@ -116,7 +116,12 @@ Status Scrubber::ScrubSegment(SegmentId id, const SegmentRecord& record, ScrubPa
       return Status::Ok();
     }
     const OpenSegment& segment = **opened;
+    const uint64_t unanswered = deps_.segments.store().UnansweredReads();
     const auto findings = Verify(segment, record, pace);
+    if (Status answered = CheckAnswered(deps_.segments.store(), unanswered); !answered.ok()) {
+      if (!findings.ok()) findings.status().IgnoreError("the segment was not read");
+      return answered;
+    }
     if (deps_.segments.IsRemoved(id)) {
       if (!findings.ok()) findings.status().IgnoreError("it was removed");
       return Status::Ok();

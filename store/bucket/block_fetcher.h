@@ -69,6 +69,9 @@ class BlockFetcher {
   // Ends the threads.
   void Stop();
 
+  // How many fetches have had no answer (Outage).
+  uint64_t unanswered() const { return outage_.unanswered(); }
+
  private:
   struct Flight;
   struct Task {

@@ -53,12 +53,16 @@ Status RepeatRequest(StopSignal& stop, std::chrono::nanoseconds timeout, const R
   }
 }
 
-// The same, but fails at once during an outage, and notes when one begins and ends.
+// The same, but fails at once during an outage, notes when one begins and ends, and counts the
+// calls without an answer.
 template <typename Request>
 Status RepeatUnlessOut(Outage& outage, StopSignal& stop, std::chrono::nanoseconds timeout,
                        const Request& request) {
   const Outage::Turn turn = outage.NextTurn(Outage::Clock::now());
-  if (turn == Outage::Turn::kFail) return outage.Failure();
+  if (turn == Outage::Turn::kFail) {
+    outage.CountUnanswered();
+    return outage.Failure();
+  }
   bool answered = false;
   Status status = RepeatRequest(
       stop, turn == Outage::Turn::kRepeat ? timeout : std::chrono::nanoseconds(0), [&] {
@@ -69,9 +73,10 @@ Status RepeatUnlessOut(Outage& outage, StopSignal& stop, std::chrono::nanosecond
       });
   if (answered) {
     outage.Ended();
-  } else if (!stop.stopped()) {
-    outage.Began(Outage::Clock::now(), status.cause());
+    return status;
   }
+  outage.CountUnanswered();
+  if (!stop.stopped()) outage.Began(Outage::Clock::now(), status.cause());
   return status;
 }
 

@@ -25,6 +25,8 @@ Result<std::unique_ptr<const ReadableFile>> BucketSegmentStore::Open(SegmentId i
   return std::unique_ptr<const ReadableFile>(std::make_unique<BucketReader>(core_, content));
 }
 
+uint64_t BucketSegmentStore::UnansweredReads() const { return core_->fetcher().unanswered(); }
+
 Status BucketSegmentStore::Put(SegmentId id, const SegmentSource& source) {
   return core_->Put(id, source, /*must_match=*/true);
 }

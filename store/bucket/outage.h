@@ -41,6 +41,15 @@ class Outage {
     MutexLock lock(mutex_);
     cause_.clear();
   }
+  // A request has failed without an answer, for whatever reason.
+  void CountUnanswered() SILTFS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    ++unanswered_;
+  }
+  uint64_t unanswered() const SILTFS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return unanswered_;
+  }
   // A request has had no answer until its timeout.
   void Began(Clock::time_point now, std::string_view cause) SILTFS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -58,6 +67,7 @@ class Outage {
   mutable Mutex mutex_;
   std::string cause_ SILTFS_GUARDED_BY(mutex_);  // empty: there is no outage
   Clock::time_point next_try_ SILTFS_GUARDED_BY(mutex_);
+  uint64_t unanswered_ SILTFS_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace siltfs

@@ -68,6 +68,10 @@ class SegmentStore {
   // kNotFound. Thread-safety of the result: any thread.
   virtual Result<std::unique_ptr<const ReadableFile>> Open(SegmentId id) = 0;
 
+  // How many reads have had no answer, because the segments are on another machine. Such a read
+  // fails with kIoError and may succeed later, so its failure says nothing about the segment.
+  virtual uint64_t UnansweredReads() const { return 0; }
+
   // Adds a segment. Afterwards the source file belongs to the store: it has become the segment, or
   // it was removed. Idempotent: if the segment is there with the same content, as after a Put whose
   // answer was lost, Put only takes the source over. kAlreadyExists if the segment has another
@@ -104,6 +108,10 @@ class SegmentStore {
     return Status::Ok();
   }
 };
+
+// kIoError if reads have had no answer since UnansweredReads returned `before`. For callers that
+// take other failures of reads for damage.
+Status CheckAnswered(const SegmentStore& segments, uint64_t before);
 
 // The segments of the store in this directory, as all callers see them. `sealed` holds the sealed
 // segments; null: they are in the directory. `env` and `sealed` must outlive the result. Opens

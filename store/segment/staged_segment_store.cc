@@ -90,6 +90,11 @@ Status StagedSegmentStore::FinishPuts(const std::function<bool(SegmentId)>& is_s
   return sealed_.FinishPuts(is_sealed);
 }
 
+Status CheckAnswered(const SegmentStore& segments, uint64_t before) {
+  if (segments.UnansweredReads() == before) return Status::Ok();
+  return Status(StatusCode::kIoError, "did not answer; try again later").At(segments.name());
+}
+
 std::unique_ptr<SegmentStore> OpenSegmentStore(Env& env, const std::string& store,
                                                SegmentStore* sealed) {
   if (sealed == nullptr) return std::make_unique<DirectorySegmentStore>(env, store);

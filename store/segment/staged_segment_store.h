@@ -31,6 +31,7 @@ class StagedSegmentStore final : public SegmentStore {
   std::string NameOf(SegmentId id) const override { return sealed_.NameOf(id); }
   std::optional<SegmentId> IdOf(std::string_view name) const override;
   Result<std::unique_ptr<const ReadableFile>> Open(SegmentId id) override;
+  uint64_t UnansweredReads() const override { return sealed_.UnansweredReads(); }
   Status Put(SegmentId id, const SegmentSource& source) override;
   Status PrepareReplace(SegmentId id) override { return sealed_.PrepareReplace(id); }
   Status Replace(SegmentId id, const SegmentSource& source) override;

@@ -2,6 +2,7 @@
 // every step.
 #include <fmt/format.h>
 
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -185,6 +186,99 @@ TEST_CASE("blocks are replayed by sequence, and none is reported durable before 
   CHECK(put == wanted);
   CHECK(last == highest);
   CHECK(done.size() > 4);
+}
+
+// Segments on a machine that does not answer some calls.
+class SilentSegments final : public SegmentStore {
+ public:
+  SilentSegments(Env& env, const std::string& store) : segments_(env, store) {}
+
+  const std::string& name() const override { return segments_.name(); }
+  std::string NameOf(SegmentId id) const override { return segments_.NameOf(id); }
+  std::optional<SegmentId> IdOf(std::string_view name) const override {
+    return segments_.IdOf(name);
+  }
+  Result<std::unique_ptr<const ReadableFile>> Open(SegmentId id) override {
+    if (silent_ == 0) return segments_.Open(id);
+    --silent_;
+    ++unanswered_;
+    return Status(StatusCode::kIoError, "no answer");
+  }
+  uint64_t UnansweredReads() const override { return unanswered_; }
+  Status Put(SegmentId id, const SegmentSource& source) override {
+    return segments_.Put(id, source);
+  }
+  Status Replace(SegmentId id, const SegmentSource& source) override {
+    return segments_.Replace(id, source);
+  }
+  Status Remove(SegmentId id) override { return segments_.Remove(id); }
+  Result<SegmentListing> List() override { return segments_.List(); }
+  Result<SegmentListing> Recover() override { return segments_.Recover(); }
+
+  // The next calls of Open have no answer.
+  void BeSilent(uint64_t calls) { silent_ = calls; }
+
+ private:
+  DirectorySegmentStore segments_;
+  std::atomic<uint64_t> silent_ = 0;
+  std::atomic<uint64_t> unanswered_ = 0;
+};
+
+TEST_CASE("a replay does not take a missing answer for damage") {
+  CheckedStore store;
+  store.FillAndClose();
+  Env& env = store.fixture().env();
+  SegmentRecords records;
+  store.EditMetadata([&records](KvStore& kv) {
+    auto read = ReadSegmentRecords(*kv.Snapshot());
+    REQUIRE_OK(read);
+    records = *read;
+  });
+  auto state = ReadSuperblock(env, store.path());
+  REQUIRE_OK(state);
+  const StoreIdentity identity{store.path(), state->superblock.uuid, 0};
+  SilentSegments segments(env, store.path());
+  size_t put = 0;
+  ReplayOptions options;
+  options.threads = 1;  // calls of Open in a fixed order
+  options.put = [&put](std::span<const IndexEntry> entries, uint64_t) {
+    put += entries.size();
+    return Status::Ok();
+  };
+  options.report = [](const std::string& sentence) { FAIL(sentence); };
+  REQUIRE_OK(ReplayBlocks(segments, identity, records, options));
+  const size_t all = put;
+  put = 0;
+  segments.BeSilent(3);
+  SECTION("it ends") {
+    CHECK(ReplayBlocks(segments, identity, records, options).Is(StatusCode::kIoError));
+    CHECK(put == 0);
+  }
+  SECTION("it waits for the answer") {
+    std::atomic<int> waits = 0;
+    options.wait_for_answer = [&waits] { return ++waits > 0; };
+    REQUIRE_OK(ReplayBlocks(segments, identity, records, options));
+    CHECK(put == all);
+    CHECK(waits == 3);
+  }
+  SECTION("the caller ends the wait") {
+    options.wait_for_answer = [] { return false; };
+    CHECK(ReplayBlocks(segments, identity, records, options).Is(StatusCode::kIoError));
+    CHECK(put == 0);
+  }
+  SECTION("after another failure it does not wait") {
+    options.batch_entries = 1;
+    options.put = [](std::span<const IndexEntry>, uint64_t) {
+      return Status(StatusCode::kNoSpace, "full");
+    };
+    segments.BeSilent(0);
+    options.wait_for_answer = [] { return true; };
+    options.segment_done = [&segments](SegmentId) {
+      segments.BeSilent(UINT64_MAX);
+      return Status::Ok();
+    };
+    CHECK(ReplayBlocks(segments, identity, records, options).Is(StatusCode::kNoSpace));
+  }
 }
 
 TEST_CASE("a rebuild empties the directories of an index's devices and does not remove them") {

@@ -39,13 +39,18 @@ TEST_CASE("only missing answers make an outage") {
     CHECK(repeat(code) > 0);
     CHECK(outage.NextTurn({}) == Turn::kRepeat);
   }
+  CHECK(outage.unanswered() == 0);
   CHECK(repeat(StatusCode::kIoError) == 1);
   CHECK(outage.NextTurn({}) == Turn::kFail);
+  CHECK(outage.unanswered() == 1);
+  CHECK(repeat(StatusCode::kOk) == 0);
+  CHECK(outage.unanswered() == 2);  // a call that failed at once has no answer either
   // A request that is stopped says nothing about the bucket.
   outage.Ended();
   stop.Stop();
   repeat(StatusCode::kIoError);
   CHECK(outage.NextTurn({}) == Turn::kRepeat);
+  CHECK(outage.unanswered() == 3);
 }
 
 }  // namespace
