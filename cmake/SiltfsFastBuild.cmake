@@ -73,6 +73,7 @@ set(siltfs_common_headers
 # siltfs_precompile(<kind> <target>): gives the target the precompiled headers of its kind. The
 # headers are precompiled once per kind, with the options common to all targets of the kind:
 # - "library": headers of the standard library, and fmt;
+# - "quiet_library": the same headers, for code in which tests spend little time (siltfs_quiet_code);
 # - "command_line": also CLI11 and nlohmann/json;
 # - "cold_command_line": the same headers as "command_line", for code that takes little time to run
 #   (siltfs_command_code);
@@ -83,13 +84,16 @@ set(siltfs_common_headers
 # Give the headers with CLI11 only to targets that use it: it defines global constants, and each
 # object contains code for them.
 # A compiler reads a precompiled header only for a source with the same options. So the targets of
-# the first three kinds must be libraries, which are compiled for any address (-fPIC).
+# the first four kinds must be libraries, which are compiled for any address (-fPIC).
 function(siltfs_precompile kind target)
   if(NOT SILTFS_PRECOMPILED_HEADERS)
     return()
   endif()
   if(kind STREQUAL "test_library" AND NOT CMAKE_BUILD_TYPE MATCHES "^(RelWithDebInfo|Sanitize)$")
     set(kind test) # siltfs_test_code adds no option of its own to this build
+  endif()
+  if(kind STREQUAL "quiet_library" AND NOT CMAKE_BUILD_TYPE STREQUAL "Sanitize")
+    set(kind library) # siltfs_quiet_code adds no option
   endif()
   set(maker siltfs_precompiled_for_${kind})
   if(NOT TARGET ${maker})
@@ -115,6 +119,8 @@ function(siltfs_precompile kind target)
       set_target_properties(${maker} PROPERTIES POSITION_INDEPENDENT_CODE ON)
       if(kind STREQUAL "cold_command_line")
         target_link_libraries(${maker} PRIVATE siltfs_command_code)
+      elseif(kind STREQUAL "quiet_library")
+        target_link_libraries(${maker} PRIVATE siltfs_quiet_code)
       endif()
     endif()
     if(kind MATCHES "command_line$|^test_program$")

@@ -197,7 +197,7 @@ std::string Codes(const std::vector<BucketFinding>& findings) {
   return codes;
 }
 
-TEST_CASE("a store moves to a bucket and back") {
+TEST_CASE("a store moves to a bucket and back", "[race]") {
   Machine machine = LocalMachine();
   const auto before = ListSegments(*machine.env, kStore);
   REQUIRE_OK(before);
@@ -326,7 +326,7 @@ TEST_CASE("a power cut at any call of a conversion leaves a whole store") {
       [&](Machine& machine) { machine.env->Reboot(policy); });
 }
 
-TEST_CASE("an interrupted conversion goes on where it was") {
+TEST_CASE("an interrupted conversion goes on where it was", "[race]") {
   Machine machine = LocalMachine();
   const auto stop_after = [&](int segments) {
     ConversionOptions options = machine.Options();
@@ -357,7 +357,7 @@ TEST_CASE("an interrupted conversion goes on where it was") {
   machine.RequireSound();
 }
 
-TEST_CASE("a signal ends a conversion") {
+TEST_CASE("a signal ends a conversion", "[race]") {
   Machine machine = LocalMachine();
   ConversionOptions options = machine.Options();
   options.interrupted = [] { return true; };

@@ -15,7 +15,7 @@ constexpr size_t kFileBytes = DeltaFiles::kFileBytes;
 
 }  // namespace
 
-TEST_CASE("a store with deltas comes back whole, and fsck finds nothing") {
+TEST_CASE("a store with deltas comes back whole, and fsck finds nothing", "[race]") {
   DeltaFiles store;
   store.Fill(8);
   store.RequireAll();
@@ -69,7 +69,7 @@ TEST_CASE("garbage collection keeps the bases of deltas, and removes them after 
   CHECK(store.Stats().stored_bytes + 8 * kFileBytes < with_bases + kFileBytes);
 }
 
-TEST_CASE("garbage collection copies live deltas as whole chunks") {
+TEST_CASE("garbage collection copies live deltas as whole chunks", "[race]") {
   DeltaFiles store;
   store.Fill(8);
   for (uint64_t seed = 1; seed <= 8; seed += 2) store.Delete(DeltaFiles::Name("similar", seed));
@@ -113,7 +113,7 @@ TEST_CASE("victims whose deltas need the chunks of other victims are collected t
 }
 
 // The test chooser breaks the rule for choosers: the base lies in a victim.
-TEST_CASE("a victim that a new delta needs is not removed") {
+TEST_CASE("a victim that a new delta needs is not removed", "[race]") {
   DeltaFiles store;
   // Each segment of bases has a chunk that stays live.
   for (uint64_t seed = 1; seed <= 8; ++seed) {

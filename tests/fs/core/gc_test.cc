@@ -83,7 +83,7 @@ TEST_CASE("chunks shared by several files live as long as one of the files") {
   CHECK(store.Stats().stored_bytes < 800'000);
 }
 
-TEST_CASE("an open file without a name lives until it is closed") {
+TEST_CASE("an open file without a name lives until it is closed", "[race]") {
   GarbageStore store;
   FileSystem& fs = store.Begin();
   store.WriteRandom(1, 400'000);
@@ -105,7 +105,7 @@ TEST_CASE("an open file without a name lives until it is closed") {
 
 // The kernel releases and forgets a deleted file some time after the program that deleted it has
 // gone on.
-TEST_CASE("a collection waits until deleted files are released and forgotten") {
+TEST_CASE("a collection waits until deleted files are released and forgotten", "[race]") {
   GarbageStore store;
   store.deletion_patience = std::chrono::hours(1);
   FileSystem& fs = store.Begin();
@@ -129,7 +129,7 @@ TEST_CASE("a collection waits until deleted files are released and forgotten") {
   CHECK(report.bytes_freed > 450'000);
 }
 
-TEST_CASE("a collection does not wait for ever for a deleted file that stays open") {
+TEST_CASE("a collection does not wait for ever for a deleted file that stays open", "[race]") {
   GarbageStore store;
   store.deletion_patience = std::chrono::milliseconds(1);
   FileSystem& fs = store.Begin();
@@ -156,7 +156,7 @@ TEST_CASE("recompressed segments are collected like others, and their copies sta
   store.RequireAll();
 }
 
-TEST_CASE("data written again while its old chunks are collected is there afterwards") {
+TEST_CASE("data written again while its old chunks are collected is there afterwards", "[race]") {
   GarbageStore store;
   FileSystem& fs = store.Begin();
   for (uint64_t i = 0; i < 24; ++i) store.WriteRandom(i, 40'000);
@@ -299,7 +299,7 @@ TEST_CASE("a segment that is recorded as present is not removed, whatever else m
   store.RequireAll();
 }
 
-TEST_CASE("a collection ends soon when the store is to be closed, and loses nothing") {
+TEST_CASE("a collection ends soon when the store is to be closed, and loses nothing", "[race]") {
   GarbageStore store;
   FileSystem& fs = store.Begin();
   for (uint64_t i = 0; i < 30; ++i) store.WriteRandom(i, 50'000);

@@ -158,7 +158,7 @@ void WaitForReplay(StoreFixture& store) {
 
 }  // namespace
 
-TEST_CASE("files are read before the index is rebuilt, and writes wait") {
+TEST_CASE("files are read before the index is rebuilt, and writes wait", "[race]") {
   GuidedStore guided;
   StoreFixture& store = guided.store;
   Latch latch;
@@ -228,7 +228,8 @@ TEST_CASE("a search with a guide reads few segments") {
   CHECK(guided.SegmentReads() - before > 2 * kFiles);
 }
 
-TEST_CASE("a store that is closed before the index is rebuilt continues at the next mount") {
+TEST_CASE("a store that is closed before the index is rebuilt continues at the next mount",
+          "[race]") {
   GuidedStore guided;
   StoreFixture& store = guided.store;
   guided.LoseIndex();
@@ -261,7 +262,7 @@ TEST_CASE("a store that is closed before the index is rebuilt continues at the n
   guided.RequireSound();
 }
 
-TEST_CASE("small files that are written and synced during the rebuild survive") {
+TEST_CASE("small files that are written and synced during the rebuild survive", "[race]") {
   GuidedStore guided;
   StoreFixture& store = guided.store;
   Latch latch;
@@ -284,7 +285,7 @@ TEST_CASE("small files that are written and synced during the rebuild survive") 
   guided.RequireSound();
 }
 
-TEST_CASE("a rebuild that fails makes the store read-only, and reads go on") {
+TEST_CASE("a rebuild that fails makes the store read-only, and reads go on", "[race]") {
   GuidedStore guided;
   StoreFixture& store = guided.store;
   Latch latch;

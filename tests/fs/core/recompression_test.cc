@@ -214,7 +214,7 @@ TEST_CASE("a full disk prevents recompression, and loses nothing") {
   store.RequireSound(store.env);
 }
 
-TEST_CASE("readers get the right bytes while all segments are replaced under them") {
+TEST_CASE("readers get the right bytes while all segments are replaced under them", "[race]") {
   RecompressOnDisk store;
   FileSystem& fs = store.Begin();
   store.WriteFiles(fs, 1, 60);
@@ -288,7 +288,7 @@ TEST_CASE("a chunk in a recompressed segment takes no more reads than before") {
   CHECK(segment_reads() <= original + 2 * segments);
 }
 
-TEST_CASE("files are written, repeated and removed while segments are recompressed") {
+TEST_CASE("files are written, repeated and removed while segments are recompressed", "[race]") {
   RecompressOnDisk store;
   FileSystem& fs = store.Begin();
   store.WriteFiles(fs, 1, 40);
@@ -316,7 +316,7 @@ TEST_CASE("files are written, repeated and removed while segments are recompress
   store.RequireStatistics(store.env);
 }
 
-TEST_CASE("recompression that is stopped ends soon, and leaves no file behind") {
+TEST_CASE("recompression that is stopped ends soon, and leaves no file behind", "[race]") {
   RecompressOnDisk store;
   FileSystem& fs = store.Begin();
   store.WriteFiles(fs, 1, 60);
@@ -340,7 +340,7 @@ TEST_CASE("recompression that is stopped ends soon, and leaves no file behind") 
   store.RequireStatistics(store.env);
 }
 
-TEST_CASE("segments are recompressed in the background when nothing is written") {
+TEST_CASE("segments are recompressed in the background when nothing is written", "[race]") {
   RecompressOnDisk store;
   store.WriteFiles(store.Begin(), 1, 20);
   store.End();
@@ -387,7 +387,7 @@ TEST_CASE("writes and reads delay background recompression by the mount's interv
   store.RequireSound(store.env);
 }
 
-TEST_CASE("an unmount does not wait for background recompression") {
+TEST_CASE("an unmount does not wait for background recompression", "[race]") {
   RecompressOnDisk store;
   store.WriteFiles(store.Begin(), 1, 40);
   store.End();
@@ -452,7 +452,8 @@ TEST_CASE("a damaged footer costs no file, in a recompressed segment or another"
   REQUIRE(findings == std::set<std::string>{"segment-footer"});
 }
 
-TEST_CASE("recompression on demand does not wait until the background thread may continue") {
+TEST_CASE("recompression on demand does not wait until the background thread may continue",
+          "[race]") {
   RecompressOnDisk store(2u << 20);
   store.WriteFiles(store.Begin(), 1, 200);
   store.End();

@@ -309,7 +309,7 @@ TEST_CASE("a place that the device cannot read is damage, a missing device is a 
   }
 }
 
-TEST_CASE("an interrupted scrub continues where it stopped, in this mount and the next") {
+TEST_CASE("an interrupted scrub continues where it stopped, in this mount and the next", "[race]") {
   DamagedStore store;
   store.Open();
   Fill(store);
@@ -380,7 +380,8 @@ TEST_CASE("a scrub may be interrupted before it has begun to read") {
   CHECK(Scrub(store).complete);
 }
 
-TEST_CASE("a scrub ends if the replacement of a segment that it reads fails with unknown result") {
+TEST_CASE("a scrub ends if the replacement of a segment that it reads fails with unknown result",
+          "[race]") {
   DamagedStore store;
   store.Open();
   for (uint64_t seed = 1; seed <= 4; ++seed)
@@ -404,7 +405,7 @@ TEST_CASE("a scrub ends if the replacement of a segment that it reads fails with
   CHECK(reads < kMostReads);
 }
 
-TEST_CASE("a scrub ends soon when the store is to be closed") {
+TEST_CASE("a scrub ends soon when the store is to be closed", "[race]") {
   DamagedStore store;
   store.Open();
   Fill(store);
@@ -416,7 +417,7 @@ TEST_CASE("a scrub ends soon when the store is to be closed") {
   store.RequireFiles();
 }
 
-TEST_CASE("a scrub during all other operations finds the damage, and nothing else") {
+TEST_CASE("a scrub during all other operations finds the damage, and nothing else", "[race]") {
   DamagedStore store;
   store.Open();
   Fill(store);

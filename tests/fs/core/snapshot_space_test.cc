@@ -268,7 +268,7 @@ class RandomStore {
 
 }  // namespace
 
-TEST_CASE("new and freed bytes are those of the contents, in any history of a store") {
+TEST_CASE("new and freed bytes are those of the contents, in any history of a store", "[race]") {
   const uint64_t seed = GENERATE(range(uint64_t{1}, uint64_t{5}));
   RandomStore store(seed);
   for (int step = 1; step <= 80; ++step) {
@@ -378,7 +378,8 @@ TEST_CASE("an open file without a name is live, and its bytes are not promised")
   store.End();
 }
 
-TEST_CASE("a measurement ends with the error of its check, and when the store is closed") {
+TEST_CASE("a measurement ends with the error of its check, and when the store is closed",
+          "[race]") {
   GarbageStore store(256u << 10);
   store.Begin();
   for (uint64_t i = 0; i < 20; ++i) store.WriteRandom(i, 600'000);

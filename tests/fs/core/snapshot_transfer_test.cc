@@ -294,7 +294,7 @@ TEST_CASE("snapshots of a lineage are removed from the newest one on, without wa
   RequireSound(b);
 }
 
-TEST_CASE("an interrupted transfer goes on, or is abandoned") {
+TEST_CASE("an interrupted transfer goes on, or is abandoned", "[race]") {
   SnapshotFixture a;
   SnapshotFixture b;
   FillTree(a);
@@ -326,7 +326,7 @@ TEST_CASE("an interrupted transfer goes on, or is abandoned") {
   RequireSound(b);
 }
 
-TEST_CASE("a stream that stalls within a batch holds up no garbage collection") {
+TEST_CASE("a stream that stalls within a batch holds up no garbage collection", "[race]") {
   SnapshotFixture a;
   FillTree(a);
   a.Create("first");
@@ -459,7 +459,8 @@ class Transfers {
   size_t transfers_ = 0;
 };
 
-TEST_CASE("received snapshots are those of any history, whatever interrupts the transfers") {
+TEST_CASE("received snapshots are those of any history, whatever interrupts the transfers",
+          "[race]") {
   const uint64_t seed = GENERATE(range(1, kIsSanitized ? 3 : 7));
   CAPTURE(seed);
   Transfers transfers(seed);

@@ -1,4 +1,5 @@
 // Whole stores in a bucket: the machine is lost, and another one restores the store.
+#include "fs/repair/repair_store.h"
 #include "tests/fs/shipping/site.h"
 #include "tests/support/crash_points.h"
 
@@ -349,7 +350,7 @@ TEST_CASE("store in a bucket: a tail whose answer was lost is put again with the
   CHECK(other.ReadAll() == history.states.back());
 }
 
-TEST_CASE("store in a bucket: with threads that upload and ship") {
+TEST_CASE("store in a bucket: with threads that upload and ship", "[race]") {
   MemoryObjectStore objects;
   Site site(objects, 1);
   site.shipping.background = true;
@@ -416,6 +417,85 @@ TEST_CASE("store in a bucket: a fault of any call of the bucket loses nothing") 
       if (!met) break;
     }
   }
+}
+
+// The index of a restored store is empty, so its first mount reads all segments.
+TEST_CASE("store in a bucket: an open takes a missing answer for no damage") {
+  MemoryObjectStore objects;
+  Site site(objects, 1);
+  site.Make();
+  REQUIRE_OK(site.Open());
+  FileHistory history(5);
+  for (int i = 0; i < 20; ++i) REQUIRE_OK(history.Step(*site.fs));
+  site.Close();
+  int refused = 0;
+  for (uint64_t nth = 1;; ++nth) {
+    INFO("read " << nth);
+    const auto fork = objects.Fork();
+    Site other(*fork, 2);
+    REQUIRE_OK(other.Restore());
+    const uint64_t before = fork->Calls(ObjectCall::kGet);
+    fork->FailCall({.call = ObjectCall::kGet, .nth = nth});
+    const Status opened = other.Open();
+    const bool met = fork->Calls(ObjectCall::kGet) - before >= nth;
+    fork->ClearFaults();
+    if (opened.ok()) {
+      other.Close();
+    } else {
+      REQUIRE(opened.Is(StatusCode::kIoError));
+      ++refused;
+    }
+    // During an outage reads fail at once, so begin without one.
+    REQUIRE_OK(other.Open());
+    REQUIRE(other.ReadAll() == history.states.back());
+    other.Close();
+    other.Check();
+    if (!met) break;
+  }
+  CHECK(refused > 3);
+}
+
+TEST_CASE("store in a bucket: neither scrub nor fsck -y takes a missing answer for damage") {
+  MemoryObjectStore objects;
+  Site site(objects, 1);
+  site.Make();
+  REQUIRE_OK(site.Open());
+  FileHistory history(6);
+  for (int i = 0; i < 20; ++i) REQUIRE_OK(history.Step(*site.fs));
+  site.Close();
+  REQUIRE_OK(site.Restore());  // with an empty cache
+  REQUIRE_OK(site.Open());
+  site.Close();
+  const auto cached = site.env->ListDirectory("/cache/files");
+  REQUIRE_OK(cached);
+  for (const DirectoryEntry& entry : *cached)
+    REQUIRE_OK(site.env->RemoveFile("/cache/files/" + entry.name));
+  SECTION("scrub") {
+    REQUIRE_OK(site.Open());
+    objects.FailCall({.call = ObjectCall::kGet, .permanent = true, .key_part = "segments/"});
+    CHECK(site.fs->maintenance().Scrub(ScrubMode::kFull).status().Is(StatusCode::kIoError));
+    objects.ClearFaults();
+    site.Crash();
+    REQUIRE_OK(site.Open());
+    const auto report = site.fs->maintenance().Scrub(ScrubMode::kFull);
+    REQUIRE_OK(report);
+    CHECK(report->damaged_blocks == 0);
+    site.Close();
+  }
+  SECTION("fsck -y") {
+    objects.FailCall({.call = ObjectCall::kGet, .permanent = true, .key_part = "segments/"});
+    BucketSegmentStore segments(*site.env, objects, site.Bucket());
+    RepairOptions options;
+    options.check.store = "/store";
+    options.check.segments = &segments;
+    options.check.data = true;
+    options.mode = RepairMode::kAll;
+    CHECK(RepairStore(*site.env, options).status().Is(StatusCode::kIoError));
+    objects.ClearFaults();
+  }
+  site.Check();
+  REQUIRE_OK(site.Open());
+  CHECK(site.ReadAll() == history.states.back());
 }
 
 }  // namespace

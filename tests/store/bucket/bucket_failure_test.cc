@@ -102,7 +102,7 @@ TEST_CASE("bucket failures: requests are repeated until the timeout") {
   CHECK(Must(bench.Read(1)) == content);
 }
 
-TEST_CASE("bucket failures: after InterruptReads reads fail at once, and uploads go on") {
+TEST_CASE("bucket failures: after InterruptReads reads fail at once, and uploads go on", "[race]") {
   BucketOptions options = BucketBench::Options();
   options.bucket_timeout = kPatience;
   uint64_t gets = 0;

@@ -329,7 +329,7 @@ TEST_CASE(
   REQUIRE_CODE(bench.store().Remove(5), kStale);
 }
 
-TEST_CASE("bucket: WaitForUploads returns when the bucket has everything") {
+TEST_CASE("bucket: WaitForUploads returns when the bucket has everything", "[race]") {
   BucketBench bench;
   bench.Put(5, RandomContent(1, 1000));
   const Status late = bench.store().WaitForUploads(std::chrono::nanoseconds(0));

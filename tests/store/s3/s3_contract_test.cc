@@ -56,7 +56,8 @@ TEST_CASE("S3ObjectStore keeps the contract without a prefix, and with the bucke
   }
 }
 
-TEST_CASE("S3ObjectStore keeps the contract on a service that fails every fourth request") {
+TEST_CASE("S3ObjectStore keeps the contract on a service that fails every fourth request",
+          "[race]") {
   // Faults change the counters, and leave some conditional puts with an unknown outcome, which the
   // tests below examine.
   const std::set<std::string_view> left_out = {
@@ -81,7 +82,7 @@ TEST_CASE("S3ObjectStore keeps the contract on a service that fails every fourth
 
 // Each thread appends words of its own to one object. After an unknown outcome it looks whether its
 // word is there, as every client must.
-TEST_CASE("racing replacements with lost answers lose no update and repeat none") {
+TEST_CASE("racing replacements with lost answers lose no update and repeat none", "[race]") {
   constexpr int kThreads = 4;
   constexpr int kWords = 6;
   for (uint64_t seed = 1; seed <= Share(30); ++seed) {
@@ -126,7 +127,7 @@ TEST_CASE("racing replacements with lost answers lose no update and repeat none"
 
 // Of several clients that put an object if it is absent, the service may accept one. Its own client
 // must learn this, also if the answer was lost.
-TEST_CASE("racing first puts with lost answers have one winner, which knows it") {
+TEST_CASE("racing first puts with lost answers have one winner, which knows it", "[race]") {
   for (uint64_t seed = 1; seed <= Share(50); ++seed) {
     S3Server server;
     ClockEnv env;

@@ -233,7 +233,7 @@ TEST_CASE("a service whose name is not known is tried until the deadline") {
   CheckText(put.status(), "no.such.host.invalid");
 }
 
-TEST_CASE("an interruption ends calls that wait for an answer or for the next attempt") {
+TEST_CASE("an interruption ends calls that wait for an answer or for the next attempt", "[race]") {
   for (const bool waits : {false, true}) {
     Fixture fixture;
     S3Options options = TestOptions(fixture.env, fixture.server);
