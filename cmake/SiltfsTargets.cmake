@@ -229,7 +229,7 @@ function(siltfs_test name)
         string(APPEND wanted ",[#${CMAKE_MATCH_1}]")
       endif()
     endforeach()
-    set(cases -# "${wanted}")
+    set(cases "-#" "${wanted}")
     if(Catch2_VERSION VERSION_LESS 3)
       list(APPEND cases --warn NoTests) # later versions always fail then
     endif()

@@ -50,6 +50,7 @@ class SegmentView final : public SegmentStore {
   std::string NameOf(SegmentId id) const override { return bucket_.NameOf(id); }
   std::optional<SegmentId> IdOf(std::string_view name) const override { return bucket_.IdOf(name); }
   Result<std::unique_ptr<const ReadableFile>> Open(SegmentId id) override SILTFS_EXCLUDES(mutex_);
+  uint64_t UnansweredReads() const override { return bucket_.UnansweredReads(); }
   Result<SegmentListing> List() override;
   Result<SegmentListing> Recover() override { return List(); }
   Status Put(SegmentId id, const SegmentSource& source) override;

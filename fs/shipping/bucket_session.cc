@@ -42,6 +42,9 @@ class BucketSession::LateSegments final : public SegmentStore {
   Result<std::unique_ptr<const ReadableFile>> Open(SegmentId id) override {
     return base_->Open(id);
   }
+  uint64_t UnansweredReads() const override {
+    return base_ == nullptr ? 0 : base_->UnansweredReads();
+  }
   Status Put(SegmentId id, const SegmentSource& source) override { return base_->Put(id, source); }
   Status PrepareReplace(SegmentId id) override { return base_->PrepareReplace(id); }
   Status Replace(SegmentId id, const SegmentSource& source) override {

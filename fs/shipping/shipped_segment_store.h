@@ -34,6 +34,7 @@ class ShippedSegmentStore final : public SegmentStore {
   std::string NameOf(SegmentId id) const override { return base_.NameOf(id); }
   std::optional<SegmentId> IdOf(std::string_view name) const override { return base_.IdOf(name); }
   Result<std::unique_ptr<const ReadableFile>> Open(SegmentId id) override { return base_.Open(id); }
+  uint64_t UnansweredReads() const override { return base_.UnansweredReads(); }
   Status Put(SegmentId id, const SegmentSource& source) override { return base_.Put(id, source); }
   Status PrepareReplace(SegmentId id) override { return AwaitBucket(id); }
   Status Replace(SegmentId id, const SegmentSource& source) override;

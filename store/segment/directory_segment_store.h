@@ -25,6 +25,7 @@ class DirectorySegmentStore final : public SegmentStore {
   std::string NameOf(SegmentId id) const override;
   std::optional<SegmentId> IdOf(std::string_view name) const override;
   Result<std::unique_ptr<const ReadableFile>> Open(SegmentId id) override;
+  uint64_t UnansweredReads() const override { return 0; }
   Status Put(SegmentId id, const SegmentSource& source) override;
   Status Replace(SegmentId id, const SegmentSource& source) override;
   Status Remove(SegmentId id) override;

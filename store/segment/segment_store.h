@@ -70,7 +70,7 @@ class SegmentStore {
 
   // How many reads have had no answer, because the segments are on another machine. Such a read
   // fails with kIoError and may succeed later, so its failure says nothing about the segment.
-  virtual uint64_t UnansweredReads() const { return 0; }
+  virtual uint64_t UnansweredReads() const = 0;
 
   // Adds a segment. Afterwards the source file belongs to the store: it has become the segment, or
   // it was removed. Idempotent: if the segment is there with the same content, as after a Put whose

@@ -92,6 +92,7 @@ class SegmentsThroughEnv final : public SegmentStore {
     return std::unique_ptr<const ReadableFile>(
         std::make_unique<NotedFile>(notes_, std::move(file)));
   }
+  uint64_t UnansweredReads() const override { return memory_.UnansweredReads(); }
   Status Put(SegmentId id, const SegmentSource& source) override {
     return Change(id, source, &MemorySegmentStore::Put);
   }
@@ -142,6 +143,7 @@ class BucketThroughEnv final : public SegmentStore {
     return std::unique_ptr<const ReadableFile>(
         std::make_unique<NotedFile>(notes_, std::move(file)));
   }
+  uint64_t UnansweredReads() const override { return bucket_->Store()->UnansweredReads(); }
   Status Put(SegmentId id, const SegmentSource& source) override {
     return Finish(bucket_->Store()->Put(id, source));
   }

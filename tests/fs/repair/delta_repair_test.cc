@@ -172,6 +172,7 @@ class BadSector final : public SegmentStore {
     return std::unique_ptr<const ReadableFile>(
         std::make_unique<File>(*std::move(opened), begin_, end_));
   }
+  uint64_t UnansweredReads() const override { return base_.UnansweredReads(); }
   Status Put(SegmentId id, const SegmentSource& source) override { return base_.Put(id, source); }
   Status Replace(SegmentId id, const SegmentSource& source) override {
     return base_.Replace(id, source);

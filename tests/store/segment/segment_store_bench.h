@@ -131,6 +131,7 @@ class SegmentStoreBench {
     std::string NameOf(SegmentId id) const override { return to_.NameOf(id); }
     std::optional<SegmentId> IdOf(std::string_view name) const override { return to_.IdOf(name); }
     Result<std::unique_ptr<const ReadableFile>> Open(SegmentId id) override { return to_.Open(id); }
+    uint64_t UnansweredReads() const override { return to_.UnansweredReads(); }
     Status Put(SegmentId id, const SegmentSource& from) override { return to_.Put(id, from); }
     Status Replace(SegmentId id, const SegmentSource& from) override {
       return to_.Replace(id, from);
