@@ -122,7 +122,7 @@ SegmentEntriesPtr ReadSegment(SegmentStore& segments, const StoreIdentity& ident
   return read;
 }
 
-// A missing answer must not pass for damage: the index would lack the entries for good.
+// A missing answer must not pass for damage: the index would lack the entries permanently.
 SegmentEntriesPtr ReadAnswered(SegmentStore& segments, const StoreIdentity& identity, SegmentId id,
                                const SegmentRecord& record, const ReplayOptions& options,
                                const std::atomic<bool>& ended) {
