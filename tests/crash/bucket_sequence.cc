@@ -97,12 +97,15 @@ class Sequence {
     return Status::Ok();
   }
 
-  // Repeats an action that needs the bucket, at last without faults.
+  // Repeats an action that needs the bucket, at last without faults and delayed requests.
   template <typename Action>
   Status Insist(const Action& action) {
     Status status;
     for (unsigned i = 0; i <= kPatience; ++i) {
-      if (i == kPatience) network_.SetFaults({});
+      if (i == kPatience) {
+        network_.SetFaults({});
+        network_.Settle();
+      }
       status = action();
       if (status.ok() || status.Is(StatusCode::kStale)) break;
     }
