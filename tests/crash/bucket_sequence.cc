@@ -255,9 +255,10 @@ class Sequence {
     auto other = NewMachine();
     unsigned attempts = 0;
     const Status opened = Insist([&] {
+      ++attempts;
       SILTFS_RETURN_IF_ERROR(other->Restore(random_.OneIn(2)));
       // The first machine may go on meanwhile. Then the restored store may be too old.
-      if (++attempts < kPatience && random_.OneIn(2)) {
+      if (attempts < kPatience && random_.OneIn(2)) {
         const Status stepped = StepAndSync(*now_);
         if (stepped.ok()) now_->Ship().IgnoreError("the other machine may be ahead");
       }
