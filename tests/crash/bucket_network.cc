@@ -70,7 +70,7 @@ BucketNetwork::Fate BucketNetwork::Draw() {
     ++attempts_made_;
     const auto due = std::stable_partition(
         delayed_.begin(), delayed_.end(),
-        [this](const Delayed& request) { return request.due > attempts_made_; });
+        [now = attempts_made_](const Delayed& request) { return request.due > now; });
     std::move(due, delayed_.end(), std::back_inserter(arriving));
     delayed_.erase(due, delayed_.end());
     delayed_effects_ += arriving.size();
