@@ -185,15 +185,18 @@ function(siltfs_test_library name)
 endfunction()
 
 # siltfs_test(<name> SOURCES <file>... [DEPENDS <target>...] [LABELS <label>...]
-#             [TIMEOUT <seconds>] [OPTIMISED] [RACES])
+#             [TIMEOUT <seconds>] [OPTIMISED] [RACES] [SANITIZED_LATER])
 # A Catch2 program that is one entry of ctest. It links siltfs_test_support (tests/support), the
 # code that all tests share. A test that does less with a sanitizer also gets the label "release".
 # OPTIMISED: the program spends much of its time in its own sources, for example in a model, so
 # builds with sanitizers optimise these sources, too.
 # RACES: most test cases use one thread. So a build with ThreadSanitizer runs only those that have the
-# tag [race] or are in a source that is called *_threads_test.cc, unless SILTFS_ALL_RACES is on.
+# tag [race] or are in a source that is called *_threads_test.cc.
+# SANITIZED_LATER: the program takes long to compile, and others run the same code. So builds with a
+# sanitizer leave it out.
+# Both do not apply to the builds of a long run (SILTFS_WHOLE_SANITIZED).
 function(siltfs_test name)
-  cmake_parse_arguments(ARG "OPTIMISED;RACES" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED;RACES;SANITIZED_LATER" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE siltfs_options siltfs_test_support ${ARG_DEPENDS})
   siltfs_link_fast(${name})
@@ -216,15 +219,22 @@ function(siltfs_test name)
       break()
     endif()
   endforeach()
+  if(ARG_SANITIZED_LATER)
+    list(APPEND ARG_LABELS release)
+  endif()
   foreach(label IN LISTS ARG_LABELS)
     if(label IN_LIST siltfs_system_labels)
       add_dependencies(system_tests ${name})
     endif()
   endforeach()
+  if(ARG_SANITIZED_LATER AND SILTFS_SANITIZE AND NOT SILTFS_WHOLE_SANITIZED)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
   # --durations prints each test case when it ends. So the output of a test program that hangs shows
   # which test cases it has finished.
   set(cases)
-  if(ARG_RACES AND SILTFS_SANITIZE MATCHES "thread" AND NOT SILTFS_ALL_RACES)
+  if(ARG_RACES AND SILTFS_SANITIZE MATCHES "thread" AND NOT SILTFS_WHOLE_SANITIZED)
     set(wanted)
     foreach(source IN LISTS ARG_SOURCES)
       cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE path)
