@@ -298,8 +298,8 @@ void SegmentLog::NoteSealing(const SegmentWriter& writer, Status sealed) {
   } else {
     if (store_full_.ok()) store_full_since_ = std::chrono::steady_clock::now();
     store_full_ = sealed;
-    store_full_.IgnoreError("callers of WaitForRoom get it");
   }
+  store_full_.IgnoreError("callers of WaitForRoom get it");
   seal_delay_ = std::move(sealed);
   seal_delay_.IgnoreError("callers that wait get it");
 }
