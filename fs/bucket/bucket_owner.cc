@@ -158,11 +158,11 @@ Result<std::array<uint8_t, 16>> ReadBucketWriter(Env& env, const std::string& st
 }
 
 Result<std::array<uint8_t, 16>> BucketWriterOf(Env& env, const std::string& store) {
-  auto id = ReadBucketWriter(env, store);
-  if (!id.status().Is(StatusCode::kNotFound)) return id;
-  id = std::array<uint8_t, 16>{};
-  SILTFS_RETURN_IF_ERROR(env.FillRandom(*id));
-  SILTFS_RETURN_IF_ERROR(ReplaceFile(env, BucketWriterPath(store), *id));
+  auto known = ReadBucketWriter(env, store);
+  if (!known.status().Is(StatusCode::kNotFound)) return known;
+  std::array<uint8_t, 16> id{};
+  SILTFS_RETURN_IF_ERROR(env.FillRandom(id));
+  SILTFS_RETURN_IF_ERROR(ReplaceFile(env, BucketWriterPath(store), id));
   return id;
 }
 

@@ -156,16 +156,13 @@ Status BucketUsageRecorder::Save() {
 // the lock of the store was released.
 Status BucketUsageRecorder::SaveLocked() {
   const ObjectStoreCounters now = objects_.Counters();
-  auto usage = ReadBucketUsage(env_, store_, saved_.since_ns);
-  if (usage.status().Is(StatusCode::kCorruption)) {
-    usage = saved_;
-  } else if (!usage.ok()) {
-    return usage.status();
-  }
-  usage->requests = Sum(usage->requests, now, counted_);
+  const auto read = ReadBucketUsage(env_, store_, saved_.since_ns);
+  if (!read.ok() && !read.status().Is(StatusCode::kCorruption)) return read.status();
+  BucketUsage usage = read.ok() ? *read : saved_;
+  usage.requests = Sum(usage.requests, now, counted_);
   SILTFS_RETURN_IF_ERROR(
-      ReplaceFile(env_, BucketUsagePath(store_), AsBytes(EncodeBucketUsage(*usage))));
-  saved_ = *usage;
+      ReplaceFile(env_, BucketUsagePath(store_), AsBytes(EncodeBucketUsage(usage))));
+  saved_ = usage;
   counted_ = now;
   return Status::Ok();
 }
