@@ -192,8 +192,8 @@ endfunction()
 # builds with sanitizers optimise these sources, too.
 # RACES: most test cases use one thread. So a build with ThreadSanitizer runs only those that have the
 # tag [race] or are in a source that is called *_threads_test.cc.
-# SANITIZED_LATER: the program takes long to compile, and others run the same code. So builds with a
-# sanitizer leave it out.
+# SANITIZED_LATER: the program takes long to compile or to run. So builds with AddressSanitizer leave it
+# out. A build with ThreadSanitizer leaves it out, too, unless the program also has RACES.
 # Both do not apply to the builds of a long run (SILTFS_WHOLE_SANITIZED).
 function(siltfs_test name)
   cmake_parse_arguments(ARG "OPTIMISED;RACES;SANITIZED_LATER" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
@@ -227,14 +227,18 @@ function(siltfs_test name)
       add_dependencies(system_tests ${name})
     endif()
   endforeach()
-  if(ARG_SANITIZED_LATER AND SILTFS_SANITIZE AND NOT SILTFS_WHOLE_SANITIZED)
+  set(race_cases FALSE)
+  if(ARG_RACES AND SILTFS_SANITIZE MATCHES "thread")
+    set(race_cases TRUE)
+  endif()
+  if(ARG_SANITIZED_LATER AND SILTFS_SANITIZE AND NOT SILTFS_WHOLE_SANITIZED AND NOT race_cases)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
   endif()
   # --durations prints each test case when it ends. So the output of a test program that hangs shows
   # which test cases it has finished.
   set(cases)
-  if(ARG_RACES AND SILTFS_SANITIZE MATCHES "thread" AND NOT SILTFS_WHOLE_SANITIZED)
+  if(race_cases AND NOT SILTFS_WHOLE_SANITIZED)
     set(wanted)
     foreach(source IN LISTS ARG_SOURCES)
       cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE path)

@@ -45,7 +45,6 @@ void IndexReplay::Stop() {
 
 void IndexReplay::Run() {
   Status outcome = Replay();
-  if (!outcome.ok() && stopping_) outcome = Interrupted();
   if (outcome.ok() && options_.finish) outcome = options_.finish();
   if (!outcome.ok() && !outcome.Is(StatusCode::kInterrupted)) {
     outcome = parts_.log->Fail(outcome);
@@ -85,16 +84,20 @@ Status IndexReplay::Replay() {
     if (options_.on_progress) options_.on_progress(progress.done, progress.total);
     return stopping_ ? Interrupted() : Status::Ok();
   };
-  replay.wait_for_answer = [this] {
+  std::atomic<bool> gave_up = false;
+  replay.wait_for_answer = [this, &gave_up] {
     constexpr std::chrono::milliseconds kPause(100);
     for (int i = 0; i < 10 && !stopping_; ++i) std::this_thread::sleep_for(kPause);
+    if (stopping_) gave_up = true;
     return !stopping_;
   };
   replay.on_damage = [this](const DamagedBlock& lost) {
     if (!parts_.damage.Add(lost)) return Status::Ok();
     return parts_.options.metadata->WriteThrough(parts_.damage.Changes());
   };
-  return ReplayBlocks(parts_.segments->store(), options_.identity, records_, replay);
+  const Status outcome =
+      ReplayBlocks(parts_.segments->store(), options_.identity, records_, replay);
+  return !outcome.ok() && gave_up ? Interrupted() : outcome;
 }
 
 }  // namespace siltfs

@@ -8,10 +8,9 @@
 // (fs/open/store_index.h), and the next mount continues as well.
 //
 // Thread-safety: Start and Stop from one thread. Ownership: borrows the parts, which must outlive
-// it. Memory: that of ReplayBlocks. Errors: while a bucket does not
-// answer, the replay waits. Any other failure makes the store read-only; it is reported, and every
-// Put returns it. Damaged blocks are put on the damage list, durably, before the entries
-// of their segment.
+// it. Memory: that of ReplayBlocks. Errors: while a bucket does not answer, the replay waits. Any
+// other failure makes the store read-only; it is reported, and every Put returns it. Damaged blocks
+// are put on the damage list, durably, before the entries of their segment.
 #pragma once
 
 #include <atomic>
