@@ -33,7 +33,7 @@ class ShippedKvStore final : public KvStore {
   ~ShippedKvStore() override { shipper_.Stop(); }
 
   Status Begin() {
-    shipper_.Start(*base_);
+    shipper_.Start([this] { return CommittedSnapshot(); });
     // So that a later open knows the epoch.
     return WriteFrom([](MutationSink&) {});
   }
@@ -66,6 +66,15 @@ class ShippedKvStore final : public KvStore {
   // Writes locally; returns the sequence.
   Result<uint64_t> WriteLocally(const std::function<void(MutationSink&)>& fill)
       SILTFS_REQUIRES(write_mutex_);
+  // See Shipper::CommittedSnapshot.
+  std::shared_ptr<const KvSnapshot> CommittedSnapshot() {
+    MutexLock lock(write_mutex_);
+    return base_->Snapshot();
+  }
+  uint64_t LastSequence() {
+    MutexLock lock(write_mutex_);
+    return sequence_;
+  }
   Status AwaitBucket(uint64_t sequence) {
     return options_.wait_for_bucket ? shipper_.WaitShipped(sequence, std::nullopt) : Status::Ok();
   }
@@ -75,6 +84,8 @@ class ShippedKvStore final : public KvStore {
   ShippedData* const data_;
   const ShippingOptions options_;
   const uint32_t epoch_;
+  // Held from the local write of a commit until the shipper knows of the commit, and never while a
+  // caller waits for the shipper.
   Mutex write_mutex_;
   uint64_t sequence_ SILTFS_GUARDED_BY(write_mutex_);
 };
@@ -127,12 +138,9 @@ Status ShippedKvStore::FinishLoad(KvLoad& load) {
 }
 
 Status ShippedKvStore::CloseCleanly() {
-  {
-    MutexLock lock(write_mutex_);
-    // What stays behind is shipped at the next open.
-    shipper_.WaitShipped(sequence_, options_.close_timeout)
-        .IgnoreError("lag() has the last error; the local store is complete");
-  }
+  // What stays behind is shipped at the next open.
+  shipper_.WaitShipped(LastSequence(), options_.close_timeout)
+      .IgnoreError("lag() has the last error; the local store is complete");
   shipper_.Stop();
   return base_->CloseCleanly();
 }

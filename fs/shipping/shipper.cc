@@ -109,8 +109,8 @@ uint32_t Shipper::epoch() const {
   return epoch_;
 }
 
-void Shipper::Start(const KvStore& kv) {
-  kv_ = &kv;
+void Shipper::Start(CommittedSnapshot snapshot) {
+  snapshot_ = std::move(snapshot);
   if (options_.background) thread_ = std::thread([this] { ThreadMain(); });
 }
 
@@ -416,7 +416,7 @@ Status Shipper::MakeCheckpoint() {
   manifest.epoch = log_.epoch();
   const int64_t time_ns = env_.NowNanoseconds();
   {
-    const auto snapshot = kv_->Snapshot();
+    const auto snapshot = snapshot_();
     SILTFS_ASSIGN_OR_RETURN(const PositionRecord position, ReadPosition(*snapshot));
     manifest.sequence = position.sequence;
     KnownParts known = PartsOf(older_manifest_);
@@ -448,8 +448,8 @@ Status Shipper::MakeCheckpoint() {
   object.attachment = manifest.attachment;
   pending_last_ = object.last;
   pending_bytes_ = 0;
-  pending_manifest_ = std::move(manifest);
   SILTFS_RETURN_IF_ERROR(log_.Prepare(std::move(object)));
+  pending_manifest_ = std::move(manifest);
   return Confirm();
 }
 

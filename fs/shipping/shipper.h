@@ -19,6 +19,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,8 +47,13 @@ class Shipper final : public CommitGate {
   // does not have.
   Status Begin(uint64_t newest, uint32_t epoch);
   uint32_t epoch() const SILTFS_EXCLUDES(mutex_);
-  // Starts the thread. `kv` is read for checkpoints.
-  void Start(const KvStore& kv);
+  // The store as of its last commit. No commit may be between its local write and the return of its
+  // Enqueue or NeedCheckpoint: a checkpoint would have it before the data of it is known, and a log
+  // object after the checkpoint would repeat it.
+  using CommittedSnapshot = std::function<std::shared_ptr<const KvSnapshot>()>;
+  // Starts the thread. Checkpoints are made of `snapshot`, which waits for commits that are being
+  // made. So no caller may hold a lock that `snapshot` takes while it waits for the shipper.
+  void Start(CommittedSnapshot snapshot);
   // Ends the thread, after its running call.
   void Stop();
 
@@ -119,7 +125,7 @@ class Shipper final : public CommitGate {
   ObjectStore& objects_;
   const ShippingOptions options_;
   ShippedData* data_;
-  const KvStore* kv_ = nullptr;
+  CommittedSnapshot snapshot_;
 
   // Held for a round.
   Mutex round_mutex_ SILTFS_ACQUIRED_BEFORE(mutex_);

@@ -46,7 +46,7 @@ done
 if (($# != 0)); then complain "$1: a header is missing after it"; fi
 
 if ((${#found[@]})); then
-  said=$(printf '#include "%s"\n' "${found[@]}" | compile -E -P) ||
+  said=$(printf '#include "%s"\n' "${found[@]}" | compile -E -o /dev/null) ||
     complain "this folder may include these headers, but one of them or of their includes is not found: ${found[*]}" "$said"
 fi
 if ((${#missing[@]})); then
@@ -54,11 +54,11 @@ if ((${#missing[@]})); then
     printf '#if __has_include("%s")\nfound "%s"\n#else\nmissing "%s"\n#endif\n' "$header" "$header" "$header"
   done | compile -E -P) || complain "the preprocessor fails:" "$said"
   for header in "${missing[@]}"; do
-    if grep -qFx "found \"$header\"" <<<"$said"; then
-      complain "$header: this folder must not include it, but it is found"
-    elif ! grep -qFx "missing \"$header\"" <<<"$said"; then
-      complain "$header: the preprocessor does not say whether it is found:" "$said"
-    fi
+    case $'\n'$said$'\n' in
+      *$'\n'"found \"$header\""$'\n'*) complain "$header: this folder must not include it, but it is found" ;;
+      *$'\n'"missing \"$header\""$'\n'*) ;;
+      *) complain "$header: the preprocessor does not say whether it is found:" "$said" ;;
+    esac
   done
 fi
 exit $((failures != 0))

@@ -17,7 +17,7 @@ restored=$disk/restored
 push() { "$siltfs" bucket push "$store" "$@"; }
 pull() { "$siltfs" bucket pull "$store" "$@"; }
 verify() { "$siltfs" bucket verify "$@"; }
-mount_store() { "$siltfs" mount "$store" "$mnt" -o "log=$work/log,bucket_timeout=5"; }
+mount_store() { "$siltfs" mount "$store" "$mnt" -o "log=$work/log,bucket_timeout=60"; }
 check_files() {
   mount_store
   [[ $(cd "$mnt" && sha256sum -- [1-9]* .snapshots/first/[1-9]*) == "$sums" ]] || fail "other bytes"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -60,8 +61,8 @@ class Machine {
 
   Status Open() {
     Crash();
-    shipper = std::make_unique<Shipper>(env, objects_, options, nullptr);
-    auto opened = NewShippedKvStore(OpenMemoryKvStore(*disk), *shipper, nullptr, options);
+    shipper = std::make_unique<Shipper>(env, objects_, options, data);
+    auto opened = NewShippedKvStore(make_kv(*disk), *shipper, data, options);
     SILTFS_RETURN_IF_ERROR(opened.status());
     kv = std::move(opened).value();
     return Status::Ok();
@@ -84,6 +85,8 @@ class Machine {
 
   SimEnv env;
   ShippingOptions options;
+  ShippedData* data = nullptr;
+  std::function<std::unique_ptr<KvStore>(MemoryDisk&)> make_kv = OpenMemoryKvStore;
   std::unique_ptr<MemoryDisk> disk = std::make_unique<MemoryDisk>();
   std::unique_ptr<Shipper> shipper;
   std::unique_ptr<KvStore> kv;

@@ -49,6 +49,86 @@ TEST_CASE("shipping thread: writers of several threads reach the bucket") {
   CHECK(other.contents == contents);
 }
 
+// Calls a function after each local write, before the shipper knows of the commit.
+class PausingKvStore final : public KvStore {
+ public:
+  PausingKvStore(std::unique_ptr<KvStore> base, const std::function<void()>& written)
+      : base_(std::move(base)), written_(written) {}
+  Result<std::optional<std::string>> Get(std::string_view key) const override {
+    return base_->Get(key);
+  }
+  std::shared_ptr<const KvSnapshot> Snapshot() const override { return base_->Snapshot(); }
+  Status WriteFrom(const std::function<void(MutationSink&)>& fill) override {
+    SILTFS_RETURN_IF_ERROR(base_->WriteFrom(fill));
+    if (written_) written_();
+    return Status::Ok();
+  }
+  uint64_t DiskBytes() const override { return base_->DiskBytes(); }
+  Status CloseCleanly() override { return base_->CloseCleanly(); }
+
+ private:
+  const std::unique_ptr<KvStore> base_;
+  const std::function<void()>& written_;
+};
+
+// Counts the commits that the data of the last object covers.
+class CountedData final : public ShippedData {
+ public:
+  void Committed(const std::vector<Mutation>& /*mutations*/) override { ++committed_; }
+  Status Upload(uint32_t /*epoch*/) override {
+    uploaded_ = committed_.load();
+    return Status::Ok();
+  }
+  void Shipped(uint64_t sequence) override {
+    if (uploaded_ < sequence) ++early_;
+  }
+  uint64_t early() const { return early_; }
+
+ private:
+  std::atomic<uint64_t> committed_ = 0;
+  std::atomic<uint64_t> uploaded_ = 0;
+  std::atomic<uint64_t> early_ = 0;
+};
+
+TEST_CASE("shipping thread: a checkpoint has no commit that the shipper does not know yet") {
+  MemoryObjectStore objects;
+  CountedData data;
+  std::function<void()> written;
+  Machine machine(objects, 1);
+  machine.data = &data;
+  machine.make_kv = [&](MemoryDisk& disk) {
+    return std::make_unique<PausingKvStore>(OpenMemoryKvStore(disk), written);
+  };
+  REQUIRE_OK(machine.Open());
+  REQUIRE_OK(machine.kv->Write({{"a", "1"}}));
+  // The first checkpoint is due. Another thread begins it while a commit is on its way to the
+  // shipper. The checkpoint cannot end before, so the commit waits for a while only.
+  std::thread shipping;
+  Status outcome;
+  std::atomic<bool> shipped = false;
+  written = [&] {
+    if (shipping.joinable()) return;
+    shipping = std::thread([&] {
+      outcome = machine.shipper->Ship();
+      shipped = true;
+    });
+    for (int i = 0; i < 200 && !shipped; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  REQUIRE_OK(machine.kv->Write({{"b", "2"}}));
+  shipping.join();
+  written = nullptr;
+  REQUIRE_OK(outcome);
+  REQUIRE_OK(machine.kv->Write({{"c", "3"}}));
+  REQUIRE_OK(machine.shipper->Ship());
+  CHECK(machine.shipper->lag().checkpoints == 1);
+  CHECK(data.early() == 0);
+  machine.Crash();
+  Machine other(objects, 2);
+  REQUIRE_OK(other.Restore());
+  CHECK(other.contents == Contents{{"a", "1"}, {"b", "2"}, {"c", "3"}});
+}
+
 TEST_CASE("shipping thread: before the store is closed, waits for a silent bucket end") {
   MemoryObjectStore objects;
   Machine machine(objects, 1);
