@@ -139,9 +139,13 @@ Status ShippedKvStore::FinishLoad(KvLoad& load) {
 
 Status ShippedKvStore::CloseCleanly() {
   // What stays behind is shipped at the next open.
-  shipper_.WaitShipped(LastSequence(), options_.close_timeout)
-      .IgnoreError("lag() has the last error; the local store is complete");
+  const Status shipped = shipper_.WaitShipped(LastSequence(), options_.close_timeout);
   shipper_.Stop();
+  if (shipped.ok()) {
+    shipper_.EndLease().IgnoreError("the lease ends by itself");
+  } else {
+    shipped.IgnoreError("lag() has the last error; the local store is complete");
+  }
   return base_->CloseCleanly();
 }
 

@@ -348,6 +348,16 @@ Status Shipper::Ship() {
   }
 }
 
+Status Shipper::EndLease() {
+  MutexLock round(round_mutex_);
+  {
+    MutexLock lock(mutex_);
+    if (fenced_ || shipped_ < newest_ || log_.is_pending() || options_.lease.count() == 0)
+      return Status::Ok();
+  }
+  return ShipCommits(UINT64_MAX, std::chrono::nanoseconds(0));
+}
+
 Status Shipper::RunRound() {
   Status result;
   {
@@ -357,7 +367,9 @@ Status Shipper::RunRound() {
       MutexLock lock(mutex_);
       checkpoint = CheckpointDue();
     }
-    result = log_.is_pending() ? Confirm() : checkpoint ? MakeCheckpoint() : ShipCommits();
+    result = log_.is_pending() ? Confirm()
+             : checkpoint      ? MakeCheckpoint()
+                               : ShipCommits(UINT64_MAX, options_.lease);
   }
   if (result.Is(StatusCode::kStale)) Fence(result);
   MutexLock lock(mutex_);
@@ -380,11 +392,11 @@ Status Shipper::ShipCommitsOfCheckpoint(uint64_t sequence) {
                          queue_.front().sequence <= sequence && !stopping_;
       if (!waits) return Status::Ok();
     }
-    SILTFS_RETURN_IF_ERROR(ShipCommits(sequence));
+    SILTFS_RETURN_IF_ERROR(ShipCommits(sequence, options_.lease));
   }
 }
 
-Status Shipper::ShipCommits(uint64_t limit) {
+Status Shipper::ShipCommits(uint64_t limit, std::chrono::nanoseconds lease) {
   LogObject object;
   {
     MutexLock lock(mutex_);
@@ -404,7 +416,7 @@ Status Shipper::ShipCommits(uint64_t limit) {
   }
   SILTFS_RETURN_IF_ERROR(Upload());
   SILTFS_ASSIGN_OR_RETURN(object.attachment, Attachment());
-  object.lease_end_ns = env_.NowNanoseconds() + options_.lease.count();
+  object.lease_end_ns = env_.NowNanoseconds() + lease.count();
   pending_last_ = object.last;
   pending_bytes_ = object.commits.size();
   SILTFS_RETURN_IF_ERROR(log_.Prepare(std::move(object)));

@@ -72,6 +72,9 @@ class Shipper final : public CommitGate {
   // The store is about to be closed: from now on no change of background work waits, and a wait
   // without a timeout has ShippingOptions::close_timeout.
   void BeginClosing() SILTFS_EXCLUDES(mutex_);
+  // After Stop: puts an object without commits, by which the lease ends. So another machine need
+  // not wait for it. Does nothing if the bucket lacks a commit; then the lease ends by itself.
+  Status EndLease();
   // Without a thread: makes rounds until nothing waits, and returns the first failure.
   Status Ship();
   // OK, or kReadOnly if another writer has taken over.
@@ -103,8 +106,8 @@ class Shipper final : public CommitGate {
   bool CheckpointDue() const SILTFS_REQUIRES(mutex_);
   bool HeartbeatDue() const SILTFS_REQUIRES(mutex_);
   Status RunRound() SILTFS_EXCLUDES(round_mutex_, mutex_);
-  // Commits beyond `limit` wait on.
-  Status ShipCommits(uint64_t limit = UINT64_MAX) SILTFS_REQUIRES(round_mutex_);
+  // Commits beyond `limit` wait on. From now on, the writer counts as alive for `lease`.
+  Status ShipCommits(uint64_t limit, std::chrono::nanoseconds lease) SILTFS_REQUIRES(round_mutex_);
   // Ships the commits up to this one that wait in memory, so that readers that follow the log need
   // not load the checkpoint.
   Status ShipCommitsOfCheckpoint(uint64_t sequence) SILTFS_REQUIRES(round_mutex_);

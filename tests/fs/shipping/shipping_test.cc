@@ -94,6 +94,41 @@ TEST_CASE("shipping: after a clean close nothing is behind, and no checkpoint is
   CHECK(other.contents == history.states.back());
 }
 
+TEST_CASE("shipping: a clean close ends the lease, unless the bucket lacks commits") {
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  machine.options.lease = std::chrono::seconds(60);
+  const auto lease_ended = [&] {
+    const auto end = ReadLogEnd(objects);
+    REQUIRE_OK(end);
+    return end->lease_end_ns <= machine.env.NowNanoseconds();
+  };
+  History history(5);
+  REQUIRE_OK(machine.Open());
+  REQUIRE_OK(history.Write(*machine.kv));
+  REQUIRE_OK(machine.shipper->Ship());
+  machine.Crash();
+  CHECK_FALSE(lease_ended());
+  REQUIRE_OK(machine.Open());
+  REQUIRE_OK(history.Write(*machine.kv));
+  REQUIRE_OK(machine.kv->CloseCleanly());
+  CHECK(lease_ended());
+  REQUIRE_OK(machine.Open());
+  CHECK_FALSE(lease_ended());
+  REQUIRE_OK(history.Write(*machine.kv));
+  objects.FailCall({.call = ObjectCall::kPut, .permanent = true});
+  REQUIRE_OK(machine.kv->CloseCleanly());
+  CHECK_FALSE(lease_ended());
+  objects.ClearFaults();
+  // The last object of a close changes nothing of what a restore finds.
+  REQUIRE_OK(machine.Open());
+  REQUIRE_OK(machine.kv->CloseCleanly());
+  CHECK(lease_ended());
+  Machine other(objects, 2);
+  REQUIRE_OK(other.Restore());
+  CHECK(other.contents == history.states.back());
+}
+
 TEST_CASE("shipping: a store that was changed without the bucket is put there as a whole") {
   MemoryObjectStore objects;
   Machine machine(objects, 1);
