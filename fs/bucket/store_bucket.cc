@@ -231,6 +231,7 @@ Status StoreBucket::Connect(Env& env, const StoreUuid& uuid, const BucketConfig&
   if (!options.take_over) SILTFS_RETURN_IF_ERROR(CheckLease(env, end, session.shipping.writer));
   session.shipping.wait_for_bucket = options.wait_for_bucket;
   if (!options.wait_for_bucket) session.shipping.close_timeout = kPatienceAtClose;
+  session.shipping.given_up = [this] { objects_->Interrupt(); };
   session.shipping.fenced = options.fenced;
   session_ = std::make_unique<BucketSession>(env, *objects_, std::move(session));
   return Status::Ok();

@@ -140,6 +140,7 @@ Status ShippedKvStore::FinishLoad(KvLoad& load) {
 Status ShippedKvStore::CloseCleanly() {
   // What stays behind is shipped at the next open.
   const Status shipped = shipper_.WaitShipped(LastSequence(), options_.close_timeout);
+  if (!shipped.ok() && options_.given_up) options_.given_up();
   shipper_.Stop();
   if (shipped.ok()) {
     shipper_.EndLease().IgnoreError("the lease ends by itself");

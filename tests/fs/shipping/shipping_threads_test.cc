@@ -230,6 +230,36 @@ TEST_CASE("shipping thread: a bucket without answers neither stops local writes 
   CHECK(other.contents.size() == 20);
 }
 
+TEST_CASE("shipping thread: a close does not wait for a request that does not end") {
+  std::atomic<bool> stuck = false;
+  std::atomic<int> waiting = 0;
+  MemoryObjectStore objects(
+      {.wait = [&](ObjectCall call, const std::string&, std::chrono::nanoseconds) {
+        if (call != ObjectCall::kPut || !stuck) return;
+        ++waiting;
+        while (stuck) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }});
+  int given_up = 0;
+  Machine machine(objects, 1);
+  UseThread(machine);
+  machine.options.given_up = [&] {
+    ++given_up;
+    stuck = false;
+  };
+  REQUIRE_OK(machine.Open());
+  REQUIRE_OK(machine.kv->Write({{"a", "1"}}));
+  REQUIRE_OK(machine.kv->CloseCleanly());
+  CHECK(given_up == 0);
+  machine.options.close_timeout = std::chrono::milliseconds(50);
+  REQUIRE_OK(machine.Open());
+  REQUIRE_OK(machine.shipper->WaitShipped(machine.shipper->Position(), std::chrono::minutes(2)));
+  stuck = true;
+  REQUIRE_OK(machine.kv->Write({{"b", "2"}}));
+  while (waiting == 0) std::this_thread::yield();
+  REQUIRE_OK(machine.kv->CloseCleanly());
+  CHECK(given_up == 1);
+}
+
 TEST_CASE("shipping thread: a write that waits for the bucket ends when the store is closed") {
   MemoryObjectStore objects;
   Machine machine(objects, 1);
