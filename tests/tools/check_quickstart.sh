@@ -4,6 +4,15 @@
 # /dev/fuse.
 set -euo pipefail
 
+# In a mount namespace of its own: a test that begins at the same time in another namespace would keep
+# a copy of the mount, and umount would fail.
+if [[ -z ${SILTFS_TEST_CONTAINED:-} ]]; then
+  propagation=private
+  unshare --mount --propagation private true 2>/dev/null || propagation=unchanged
+  SILTFS_TEST_CONTAINED=$propagation exec unshare --mount --propagation "$propagation" --pid --fork --kill-child --mount-proc \
+    bash "$0" "$@"
+fi
+
 source=$1 program=$2
 work=$(mktemp -d)
 trap 'rm -rf --one-file-system "$work"' EXIT

@@ -29,7 +29,7 @@ static_assert((1U << kOrdinalBits) - 1 == Location::kMaxOrdinal);
 constexpr uint64_t kSegments = UINT32_MAX - IdAllocator::first_unused_segment() + uint64_t{1};
 constexpr size_t kBatch = 4096;
 
-struct Arguments {
+struct AttachIndexArguments {
   std::string store;
   uint64_t entries = 0;
   uint64_t first = 0;
@@ -45,7 +45,7 @@ IndexEntry EntryOf(const IndexKeys& keys, uint64_t number) {
            .block_offset = static_cast<uint32_t>(number) & Location::kMaxBlockOffset}};
 }
 
-void PutAll(ChunkIndex& index, const Arguments& arguments) {
+void PutAll(ChunkIndex& index, const AttachIndexArguments& arguments) {
   const IndexKeys keys(MixNumber(arguments.seed));
   const uint64_t sequence = index.durable_sequence() + 1;
   const uint64_t end = arguments.first + arguments.entries;
@@ -57,7 +57,7 @@ void PutAll(ChunkIndex& index, const Arguments& arguments) {
   }
 }
 
-Json Run(const Arguments& arguments) {
+Json RunAttachIndex(const AttachIndexArguments& arguments) {
   const auto limit = RaiseFileLimit();
   Require(limit.status());
   const auto env = NewPosixEnv();
@@ -89,7 +89,7 @@ Json Run(const Arguments& arguments) {
 }  // namespace
 
 std::function<Json()> ConfigureAttachIndex(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<AttachIndexArguments>();
   app.add_option("STORE", arguments->store,
                  "A store that is not mounted, and was unmounted cleanly")
       ->required();
@@ -101,7 +101,7 @@ std::function<Json()> ConfigureAttachIndex(CLI::App& app) {
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 47))
       ->capture_default_str();
   app.add_option("--seed", arguments->seed, "Seed of the names")->capture_default_str();
-  return [arguments] { return Run(*arguments); };
+  return [arguments] { return RunAttachIndex(*arguments); };
 }
 
 }  // namespace siltfs

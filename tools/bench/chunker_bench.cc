@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct ChunkerBenchArguments {
   std::string file;
   uint64_t random_bytes = 0;
   uint64_t zero_bytes = 0;
@@ -40,7 +40,7 @@ struct Measured {
   std::vector<double> seconds;
 };
 
-Bytes MakeData(const Arguments& arguments) {
+Bytes MakeData(const ChunkerBenchArguments& arguments) {
   if (!arguments.file.empty()) return ReadForBench(arguments.file);
   if (arguments.zero_bytes > 0) return Bytes(arguments.zero_bytes);
   return RandomForBench(arguments.random_bytes > 0 ? arguments.random_bytes : kDefaultBytes,
@@ -82,7 +82,7 @@ std::vector<ChunkName> NameInBatches(ChunkNamer& namer, std::span<const ByteView
   return names;
 }
 
-Json Run(const Arguments& arguments) {
+Json RunChunkerBench(const ChunkerBenchArguments& arguments) {
   const Bytes data = MakeData(arguments);
   if (data.empty()) throw BenchFailure("chunker: there is nothing to cut");
   const ChunkerParameters parameters = ParametersForBench(arguments.avg, arguments.polynomial);
@@ -146,7 +146,7 @@ Json Run(const Arguments& arguments) {
 }  // namespace
 
 std::function<Json()> ConfigureChunkerBench(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ChunkerBenchArguments>();
   const auto most = CLI::Range(uint64_t{1}, uint64_t{1} << 36);
   CLI::Option* const file = app.add_option("--file", arguments->file, "Cut this file");
   CLI::Option* const random =
@@ -169,7 +169,7 @@ std::function<Json()> ConfigureChunkerBench(CLI::App& app) {
       ->check(CLI::Range(1U, 1000U))
       ->capture_default_str();
   app.add_option("--seed", arguments->seed, "Seed of the random bytes")->capture_default_str();
-  return [arguments] { return Run(*arguments); };
+  return [arguments] { return RunChunkerBench(*arguments); };
 }
 
 }  // namespace siltfs

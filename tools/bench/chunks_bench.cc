@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct ChunksBenchArguments {
   std::vector<std::string> files;
   uint64_t random_bytes = 0;
   std::vector<std::string> avgs = {"4K", "8K", "16K", "64K"};
@@ -141,7 +141,7 @@ uint32_t ParseSize(std::string text) {
   return static_cast<uint32_t>(std::stoul(text));
 }
 
-Json Run(const Arguments& arguments) {
+Json RunChunksBench(const ChunksBenchArguments& arguments) {
   std::vector<Cutting> cuttings;
   for (const std::string& avg : arguments.avgs)
     cuttings.emplace_back(ParametersForBench(ParseSize(avg), arguments.polynomial));
@@ -162,7 +162,7 @@ Json Run(const Arguments& arguments) {
 }  // namespace
 
 std::function<Json()> ConfigureChunksBench(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ChunksBenchArguments>();
   CLI::Option* const files = app.add_option("FILE", arguments->files, "Cut these files, in order");
   app.add_option("--random", arguments->random_bytes, "Cut this many random bytes (256M)")
       ->transform(CLI::AsSizeValue(false))
@@ -177,7 +177,7 @@ std::function<Json()> ConfigureChunksBench(CLI::App& app) {
   app.add_option("--polynomial", arguments->polynomial, "Polynomial of the fingerprint")
       ->capture_default_str();
   app.add_option("--seed", arguments->seed, "Seed of the random bytes")->capture_default_str();
-  return [arguments] { return Run(*arguments); };
+  return [arguments] { return RunChunksBench(*arguments); };
 }
 
 }  // namespace siltfs

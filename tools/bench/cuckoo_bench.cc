@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct CuckooBenchArguments {
   uint64_t entries = 4'000'000;
   unsigned bucket_bits = 12;
   unsigned rounds = 3;
@@ -35,7 +35,7 @@ struct Tables {
   std::vector<Key> keys;
 };
 
-Tables Fill(const Arguments& arguments, const std::vector<uint64_t>& hashes) {
+Tables Fill(const CuckooBenchArguments& arguments, const std::vector<uint64_t>& hashes) {
   Tables filled;
   filled.keys.reserve(hashes.size());
   filled.tables.emplace_back(arguments.bucket_bits);
@@ -72,7 +72,7 @@ uint64_t LookUp(const Tables& filled, const std::vector<Key>& keys) {
   return candidates - keys.size();
 }
 
-Json Run(const Arguments& arguments) {
+Json RunCuckooBench(const CuckooBenchArguments& arguments) {
   Random random(arguments.seed);
   std::vector<uint64_t> hashes(arguments.entries);
   for (uint64_t& hash : hashes) hash = random.Next();
@@ -134,7 +134,7 @@ Json Run(const Arguments& arguments) {
 }  // namespace
 
 std::function<Json()> ConfigureCuckooBench(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CuckooBenchArguments>();
   app.add_option("--entries", arguments->entries, "Number of keys")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))
       ->capture_default_str();
@@ -145,7 +145,7 @@ std::function<Json()> ConfigureCuckooBench(CLI::App& app) {
       ->check(CLI::Range(1U, 1000U))
       ->capture_default_str();
   app.add_option("--seed", arguments->seed, "Seed of the keys")->capture_default_str();
-  return [arguments] { return Run(*arguments); };
+  return [arguments] { return RunCuckooBench(*arguments); };
 }
 
 }  // namespace siltfs

@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 constexpr double kPaperLookupsPerSecond = 6900;
 constexpr uint64_t kChunksPerSegment = 10'000;
 
-struct Arguments {
+struct DeltaBenchArguments {
   uint64_t chunks = 1'000'000;
   std::vector<unsigned> tables = {10, 3};
   unsigned growth = SliceLshShape().growth;
@@ -51,9 +51,9 @@ SliceLshPlace PlaceOf(uint64_t chunk) {
 
 // A SliceLSH with some number of tables. The paper has one slicetable for each table, and much
 // memory (`single`).
-class Run {
+class DeltaBenchRun {
  public:
-  Run(Env& env, const Arguments& arguments, unsigned tables, bool single)
+  DeltaBenchRun(Env& env, const DeltaBenchArguments& arguments, unsigned tables, bool single)
       : arguments_(arguments), env_(env), scratch_(env, arguments.directory) {
     auto opened =
         SliceLsh::Open(env, {.directory = scratch_.path(),
@@ -144,7 +144,7 @@ class Run {
     return features;
   }
 
-  const Arguments& arguments_;
+  const DeltaBenchArguments& arguments_;
   Env& env_;
   ScratchDirectory scratch_;
   std::unique_ptr<SliceLsh> lsh_;
@@ -156,12 +156,12 @@ class Run {
   std::vector<double> device_rates_;
 };
 
-Json MeasureLookups(const Arguments& arguments) {
+Json MeasureLookups(const DeltaBenchArguments& arguments) {
   const std::unique_ptr<Env> env = NewPosixEnv();
-  std::vector<std::unique_ptr<Run>> runs;
+  std::vector<std::unique_ptr<DeltaBenchRun>> runs;
   for (const unsigned tables : arguments.tables) {
     for (const bool single : {false, true}) {
-      runs.push_back(std::make_unique<Run>(*env, arguments, tables, single));
+      runs.push_back(std::make_unique<DeltaBenchRun>(*env, arguments, tables, single));
       runs.back()->AddAll();
     }
   }
@@ -176,7 +176,7 @@ Json MeasureLookups(const Arguments& arguments) {
 }  // namespace
 
 std::function<Json()> ConfigureDeltaBench(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<DeltaBenchArguments>();
   app.add_option("--chunks", arguments->chunks, "Chunks to add; 0: measure no lookups")
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 32))
       ->capture_default_str();

@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct MarkBenchArguments {
   uint64_t entries = 0;
   std::string directory;
   uint64_t memory = 8u << 20;
@@ -43,7 +43,7 @@ void Expect(bool right, const char* what) {
 
 class MarkBench {
  public:
-  explicit MarkBench(const Arguments& arguments)
+  explicit MarkBench(const MarkBenchArguments& arguments)
       : arguments_(arguments),
         env_(NewPosixEnv()),
         scratch_(*env_, arguments.directory),
@@ -168,7 +168,7 @@ class MarkBench {
     return store_.ChunksOf(SegmentAt(i, count));
   }
 
-  const Arguments& arguments_;
+  const MarkBenchArguments& arguments_;
   const std::unique_ptr<Env> env_;
   const ScratchDirectory scratch_;
   MarkStore store_;
@@ -179,7 +179,7 @@ class MarkBench {
 }  // namespace
 
 std::function<Json()> ConfigureMarkBench(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<MarkBenchArguments>();
   app.add_option("--entries", arguments->entries, "Number of chunks")
       ->required()
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32));

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct OpenBenchArguments {
   std::string directory;
   uint64_t entries = 0;
   uint64_t memory = kNoMemoryLimit;
@@ -35,7 +35,7 @@ constexpr size_t kBatch = 256;
 
 class OpenBench {
  public:
-  explicit OpenBench(const Arguments& arguments)
+  explicit OpenBench(const OpenBenchArguments& arguments)
       : arguments_(arguments), env_(NewPosixEnv()), keys_(MixNumber(arguments.seed)) {}
 
   Json Run() {
@@ -101,7 +101,7 @@ class OpenBench {
     return per_s;
   }
 
-  const Arguments& arguments_;
+  const OpenBenchArguments& arguments_;
   const std::unique_ptr<Env> env_;
   const IndexKeys keys_;
   std::unique_ptr<ChunkIndex> index_;
@@ -112,7 +112,7 @@ class OpenBench {
 }  // namespace
 
 std::function<Json()> ConfigureOpenBench(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<OpenBenchArguments>();
   app.add_option("--dir", arguments->directory,
                  "A SILT index kept by \"siltfs-bench index --keep\"")
       ->required();

@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct SliceBloomBenchArguments {
   uint64_t names = 4'000'000;
   SliceBloomShape shape{.partition_bits = 4, .names_per_group = 0};
   uint64_t lookups = 200'000;
@@ -44,9 +44,9 @@ uint64_t NameOf(uint64_t i, uint64_t seed) {
   return x ^ x >> 31;
 }
 
-class Run {
+class SliceBloomBenchRun {
  public:
-  explicit Run(const Arguments& arguments)
+  explicit SliceBloomBenchRun(const SliceBloomBenchArguments& arguments)
       : arguments_(arguments), env_(NewPosixEnv()), scratch_(*env_, arguments.directory) {
     options_ = {.directory = scratch_.path(),
                 .shape = arguments.shape,
@@ -214,7 +214,7 @@ class Run {
     return static_cast<double>(MixedOperations()) / stopwatch.seconds();
   }
 
-  const Arguments arguments_;
+  const SliceBloomBenchArguments arguments_;
   const std::unique_ptr<Env> env_;
   ScratchDirectory scratch_;
   SliceBloomOptions options_;
@@ -224,7 +224,7 @@ class Run {
 };
 
 // The same number of bits for each name, all in memory.
-Json MeasureMemoryFilter(const Arguments& arguments) {
+Json MeasureMemoryFilter(const SliceBloomBenchArguments& arguments) {
   BloomShape shape{.blocks = 1, .block_bits = 0, .probes = arguments.shape.probes};
   const uint64_t bits = arguments.names * arguments.shape.bits_per_name;
   // A block has fewer than 2^32 bits.
@@ -255,7 +255,7 @@ Json MeasureMemoryFilter(const Arguments& arguments) {
 }  // namespace
 
 std::function<Json()> ConfigureSliceBloomBench(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SliceBloomBenchArguments>();
   SliceBloomShape& shape = arguments->shape;
   app.add_option("--names", arguments->names, "Names to add")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40))
@@ -311,7 +311,7 @@ std::function<Json()> ConfigureSliceBloomBench(CLI::App& app) {
       chosen.names_per_group =
           (arguments->names + chosen.groups_per_filter - 1) / chosen.groups_per_filter;
     }
-    Json report = Run(*arguments).All();
+    Json report = SliceBloomBenchRun(*arguments).All();
     report["memory_filter"] = MeasureMemoryFilter(*arguments);
     if (arguments->lost_index.chunks > 0) {
       arguments->lost_index.seed = arguments->seed;

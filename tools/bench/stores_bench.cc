@@ -27,7 +27,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct StoresBenchArguments {
   uint64_t entries = 4'000'000;
   unsigned bucket_bits = kDefaultBucketBits;
   uint64_t gets = 500'000;
@@ -94,7 +94,7 @@ struct Gets {
 
 class Measurement {
  public:
-  explicit Measurement(const Arguments& arguments)
+  explicit Measurement(const StoresBenchArguments& arguments)
       : arguments_(arguments),
         env_(NewPosixEnv()),
         scratch_(*env_, arguments.directory),
@@ -201,7 +201,7 @@ class Measurement {
     }
   }
 
-  const Arguments& arguments_;
+  const StoresBenchArguments& arguments_;
   const std::unique_ptr<Env> env_;
   const ScratchDirectory scratch_;  // destroyed after the members that have files in it
   SingleStores stores_;
@@ -212,7 +212,7 @@ class Measurement {
 }  // namespace
 
 std::function<Json()> ConfigureStoresBench(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<StoresBenchArguments>();
   app.add_option("--entries", arguments->entries, "Number of entries")
       ->check(CLI::Range(uint64_t{1000}, uint64_t{1'000'000'000}))
       ->capture_default_str();

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct TraceBenchArguments {
   std::vector<std::string> directories;
   std::string output;
   uint64_t chunk_bytes = 8192;
@@ -25,7 +25,7 @@ struct Arguments {
   TraceReplayOptions replay;
 };
 
-Json Record(const Arguments& arguments) {
+Json Record(const TraceBenchArguments& arguments) {
   const auto env = NewPosixEnv();
   const RecordedTrace recorded =
       RecordTrace(*env, arguments.directories, static_cast<uint32_t>(arguments.chunk_bytes),
@@ -39,14 +39,14 @@ Json Record(const Arguments& arguments) {
           {"value_bytes", recorded.trace.value_bytes}};
 }
 
-Json Replay(const Arguments& arguments) {
+Json Replay(const TraceBenchArguments& arguments) {
   const auto env = NewPosixEnv();
   auto trace = ReadTrace(*env, arguments.trace);
   Require(trace.status());
   return ReplayTrace(*env, *trace, arguments.replay);
 }
 
-void AddRecord(CLI::App& app, Arguments& arguments) {
+void AddRecord(CLI::App& app, TraceBenchArguments& arguments) {
   app.add_option("DIR", arguments.directories,
                  "Cut the regular files of these directories, in order")
       ->required();
@@ -59,7 +59,7 @@ void AddRecord(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
 }
 
-void AddReplay(CLI::App& app, Arguments& arguments) {
+void AddReplay(CLI::App& app, TraceBenchArguments& arguments) {
   TraceReplayOptions& options = arguments.replay;
   app.add_option("TRACE", arguments.trace, "A trace that siltfs-bench trace record has written")
       ->required();
@@ -91,7 +91,7 @@ void AddReplay(CLI::App& app, Arguments& arguments) {
 }  // namespace
 
 std::function<Json()> ConfigureTraceBench(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TraceBenchArguments>();
   app.require_subcommand(1);
   CLI::App* const record = app.add_subcommand("record", "Records a trace of files");
   CLI::App* const replay = app.add_subcommand("replay", "Replays a trace on engines of the index");

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct TrieBenchArguments {
   uint64_t entries = 4'000'000;
   uint64_t part_entries = 1'000'000;
   uint64_t lookups = 0;
@@ -53,7 +53,7 @@ unsigned PartOf(const ChunkName& key, unsigned part_bits) {
   return part_bits == 0 ? 0 : static_cast<unsigned>(key.Prefix64() >> (64 - part_bits));
 }
 
-Keys MakeKeys(const Arguments& arguments) {
+Keys MakeKeys(const TrieBenchArguments& arguments) {
   Keys keys;
   const uint64_t wanted = (arguments.entries + arguments.part_entries - 1) / arguments.part_entries;
   keys.part_bits = std::min<unsigned>(std::bit_width(wanted - 1), 16);
@@ -75,7 +75,7 @@ struct Question {
   uint32_t rank;
 };
 
-std::vector<Question> MakeQuestions(const Keys& keys, const Arguments& arguments) {
+std::vector<Question> MakeQuestions(const Keys& keys, const TrieBenchArguments& arguments) {
   std::vector<Question> questions;
   for (uint32_t part = 0; part < keys.parts.size(); ++part) {
     for (uint32_t rank = 0; rank < keys.parts[part].size(); ++rank) {
@@ -118,7 +118,7 @@ void LookUp(const std::vector<TrieIndex>& indexes, const std::vector<Question>& 
 }
 
 Json Measure(const Mode& mode, const Keys& keys, const std::vector<Question>& questions,
-             const Arguments& arguments) {
+             const TrieBenchArguments& arguments) {
   const TrieOptions options{
       .ordering = mode.ordering, .block_entries = mode.block_entries, .skip_bits = keys.part_bits};
   std::vector<double> builds, loads, lookups;
@@ -156,7 +156,7 @@ Json Measure(const Mode& mode, const Keys& keys, const std::vector<Question>& qu
           {"block_entries", mode.block_entries}};
 }
 
-Json Run(const Arguments& arguments) {
+Json RunTrieBench(const TrieBenchArguments& arguments) {
   const Keys keys = MakeKeys(arguments);
   const std::vector<Question> questions = MakeQuestions(keys, arguments);
   const bool all = !arguments.weak && !arguments.exact && !arguments.sparse;
@@ -182,7 +182,7 @@ Json Run(const Arguments& arguments) {
 }  // namespace
 
 std::function<Json()> ConfigureTrieBench(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TrieBenchArguments>();
   app.add_option("--entries", arguments->entries, "Number of keys")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))
       ->capture_default_str();
@@ -200,7 +200,7 @@ std::function<Json()> ConfigureTrieBench(CLI::App& app) {
                "Measure weak ordering: without --sparse, the mode that returns ranks");
   app.add_flag("--exact", arguments->exact, "Measure exact ordering");
   app.add_flag("--sparse", arguments->sparse, "Measure the modes for 4 KiB blocks of 128 entries");
-  return [arguments] { return Run(*arguments); };
+  return [arguments] { return RunTrieBench(*arguments); };
 }
 
 }  // namespace siltfs

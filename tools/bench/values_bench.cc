@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct ValuesBenchArguments {
   std::vector<size_t> slots = {64};
   double exponent = 1;
   uint64_t items = 200'000;
@@ -52,7 +52,7 @@ struct ItemKey {
 
 class ValuesBench {
  public:
-  explicit ValuesBench(const Arguments& arguments)
+  explicit ValuesBench(const ValuesBenchArguments& arguments)
       : arguments_(arguments),
         env_(NewPosixEnv()),
         scratch_(*env_, arguments.directory),
@@ -227,7 +227,7 @@ class ValuesBench {
     return statistics;
   }
 
-  const Arguments& arguments_;
+  const ValuesBenchArguments& arguments_;
   const std::unique_ptr<Env> env_;
   const ScratchDirectory scratch_;
   const ItemSizes sizes_;
@@ -245,7 +245,7 @@ class ValuesBench {
 }  // namespace
 
 std::function<Json()> ConfigureValuesBench(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ValuesBenchArguments>();
   app.add_option("--slots", arguments->slots,
                  "Bytes of a slot, 32 to 2048; with several sizes, a separate store for each")
       ->delimiter(',')

@@ -33,7 +33,7 @@ constexpr const char* kAfterwards =
     "the store still has its bucket and can be mounted as before, and the next siltfs bucket pull "
     "goes on with the rest";
 
-struct Arguments {
+struct BucketPullArguments {
   std::string store;
   bool json = false;
   bool quiet = false;
@@ -107,7 +107,7 @@ std::string Format(const Json& pulled) {
       pulled.at("downloaded_segments").get<uint64_t>(), bucket);
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunBucketPull(const BucketPullArguments& arguments, Surroundings& surroundings) {
   const auto command = LongCommand::Begin(
       surroundings,
       {.command = "bucket pull", .subject = arguments.store, .quiet = arguments.quiet});
@@ -129,12 +129,12 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureBucketPull(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<BucketPullArguments>();
   app.add_option("STORE", arguments->store, "The directory of a store that is not mounted")
       ->required();
   app.add_flag("--json", arguments->json, "Print one JSON document instead of a sentence");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunBucketPull(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

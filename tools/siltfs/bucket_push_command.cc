@@ -34,7 +34,7 @@ using Json = nlohmann::json;
 constexpr const char* kAfterwards =
     "the store can be mounted as before, and the next siltfs bucket push goes on with the rest";
 
-struct Arguments {
+struct BucketPushArguments {
   std::string place;
   BucketArguments bucket;
   bool json = false;
@@ -56,8 +56,8 @@ Json ToJson(const std::string& store, const std::string& address, const Conversi
 }
 
 // Asks the daemon of a mounted store for the same as a sync, but to the bucket.
-Result<Json> PushMounted(const control::DaemonAddress& mounted, const Arguments& arguments,
-                         LongCommand& command) {
+Result<Json> PushMounted(const control::DaemonAddress& mounted,
+                         const BucketPushArguments& arguments, LongCommand& command) {
   if (!arguments.bucket.empty()) {
     return Status(StatusCode::kInvalidArgument,
                   "is mounted: the options of a bucket are for a store that is not mounted")
@@ -97,7 +97,7 @@ Status Recover(Env& env, const std::string& store, LongCommand& command) {
   return file_system->Close();
 }
 
-Result<Conversion> Convert(Env& env, const std::string& store, const Arguments& arguments,
+Result<Conversion> Convert(Env& env, const std::string& store, const BucketPushArguments& arguments,
                            LongCommand& command) {
   SILTFS_ASSIGN_OR_RETURN(const auto begun, ReadBucketConfig(env, store));
   if (!begun && !arguments.bucket.bucket) {
@@ -165,7 +165,7 @@ Result<Json> Ship(Env& env, const std::string& store, const Conversion& conversi
                 stats.segments.uploads.uploaded, stats.segments.uploads.uploaded_bytes);
 }
 
-Result<Json> PushUnmounted(Env& env, const std::string& store, const Arguments& arguments,
+Result<Json> PushUnmounted(Env& env, const std::string& store, const BucketPushArguments& arguments,
                            LongCommand& command) {
   SILTFS_ASSIGN_OR_RETURN(const SuperblockState state, ReadSuperblock(env, store));
   Conversion conversion;
@@ -179,7 +179,7 @@ Result<Json> PushUnmounted(Env& env, const std::string& store, const Arguments& 
   return Ship(env, store, conversion, command);
 }
 
-Result<Json> Push(Env& env, const Arguments& arguments, LongCommand& command) {
+Result<Json> Push(Env& env, const BucketPushArguments& arguments, LongCommand& command) {
   SILTFS_ASSIGN_OR_RETURN(const auto mounted, FindMount(arguments.place));
   if (mounted) return PushMounted(*mounted, arguments, command);
   SILTFS_ASSIGN_OR_RETURN(const std::string store, StoreAt(arguments.place));
@@ -202,7 +202,7 @@ std::string Format(const Json& pushed) {
       pushed.at("converted").get<bool>() ? "; from now on the store keeps its segments there" : "");
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunBucketPush(const BucketPushArguments& arguments, Surroundings& surroundings) {
   const auto command = LongCommand::Begin(
       surroundings,
       {.command = "bucket push", .subject = arguments.place, .quiet = arguments.quiet});
@@ -214,14 +214,14 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureBucketPush(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<BucketPushArguments>();
   app.add_option("STORE|MOUNTPOINT", arguments->place,
                  "Where the store is mounted, or its directory if it is not mounted")
       ->required();
   AddBucketOptions(app, arguments->bucket);
   app.add_flag("--json", arguments->json, "Print one JSON document instead of a sentence");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunBucketPush(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Arguments {
+struct BucketVerifyArguments {
   std::string place;
   BucketArguments bucket;
   bool data = false;
@@ -40,7 +40,7 @@ struct Subject {
   bool compares_store = false;  // with the metadata in the store's directory
 };
 
-Result<Subject> FindSubject(Env& env, const Arguments& arguments) {
+Result<Subject> FindSubject(Env& env, const BucketVerifyArguments& arguments) {
   Subject subject;
   if (NamesBucket(arguments.place)) {
     BucketArguments named = arguments.bucket;
@@ -148,7 +148,7 @@ FsckCode Stop(const std::string& place, const Status& status, Surroundings& surr
   return ToFsckCode(status);
 }
 
-FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
+FsckCode RunBucketVerify(const BucketVerifyArguments& arguments, Surroundings& surroundings) {
   const auto command = LongCommand::Begin(
       surroundings,
       {.command = "bucket verify", .subject = arguments.place, .quiet = arguments.quiet});
@@ -183,7 +183,7 @@ FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<FsckCode()> ConfigureBucketVerify(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<BucketVerifyArguments>();
   app.add_option("STORE|MOUNTPOINT|s3://NAME/PREFIX", arguments->place,
                  "The store, or the bucket on a machine without the store")
       ->required();
@@ -192,7 +192,7 @@ std::function<FsckCode()> ConfigureBucketVerify(CLI::App& app, Surroundings& sur
   app.add_flag("--json", arguments->json,
                "Print one JSON document instead of one line for each finding");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunBucketVerify(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

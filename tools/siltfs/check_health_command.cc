@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kDefaultBacklog = "100G";
 
-struct Arguments {
+struct CheckHealthArguments {
   std::string place;
   HealthLimits limits;
   std::string backlog = kDefaultBacklog;
@@ -57,7 +57,7 @@ std::string CheckWhole(const std::string& text) {
 }
 
 // Completes the limits, and checks their ranges.
-Status CheckLimits(Arguments& arguments) {
+Status CheckLimits(CheckHealthArguments& arguments) {
   HealthLimits& limits = arguments.limits;
   SILTFS_RETURN_IF_ERROR(CheckPercent("--full", limits.full_percent));
   SILTFS_RETURN_IF_ERROR(CheckPercent("--nearly-full", limits.nearly_full_percent));
@@ -76,7 +76,7 @@ Status CheckLimits(Arguments& arguments) {
   return Status::Ok();
 }
 
-HealthState Run(Arguments& arguments, Surroundings& surroundings) {
+HealthState RunCheckHealth(CheckHealthArguments& arguments, Surroundings& surroundings) {
   const Status valid = CheckLimits(arguments);
   if (!valid.ok()) return FailUsage(surroundings, valid.ToString());
   const auto address = AddressAt(arguments.place);
@@ -96,7 +96,7 @@ HealthState Run(Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<HealthState()> ConfigureCheckHealth(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CheckHealthArguments>();
   HealthLimits& limits = arguments->limits;
   app.add_option("STORE|MOUNTPOINT", arguments->place,
                  "The store's directory, or where it is mounted")
@@ -135,7 +135,7 @@ std::function<HealthState()> ConfigureCheckHealth(CLI::App& app, Surroundings& s
       ->capture_default_str();
   app.add_flag("--mounted", limits.must_be_mounted, "Critical if the store is not mounted");
   app.add_flag("--json", arguments->json, "Print one JSON document instead of a line");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunCheckHealth(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Arguments {
+struct CloneArguments {
   std::string source;
   std::string target;
   bool json = false;
@@ -38,7 +38,7 @@ struct Places {
   clone::Wanted wanted;
 };
 
-Result<Places> Resolve(const Arguments& arguments) {
+Result<Places> Resolve(const CloneArguments& arguments) {
   const SplitPath target(arguments.target);
   if (target.name.empty())
     return Status(StatusCode::kAlreadyExists, "exists already").At(arguments.target);
@@ -109,7 +109,7 @@ class Cloner {
   bool interrupted_ SILTFS_GUARDED_BY(mutex_) = false;
 };
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunClone(const CloneArguments& arguments, Surroundings& surroundings) {
   const auto command = LongCommand::Begin(
       surroundings, {.command = "clone", .subject = arguments.target, .quiet = arguments.quiet});
   if (!command.ok()) return Fail(surroundings, command.status());
@@ -149,7 +149,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureClone(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CloneArguments>();
   app.add_option("SRC", arguments->source, "A file or a directory in a mounted store")->required();
   app.add_option(
          "DST", arguments->target,
@@ -157,7 +157,7 @@ std::function<ExitCode()> ConfigureClone(CLI::App& app, Surroundings& surroundin
       ->required();
   app.add_flag("--json", arguments->json, "Print one JSON document");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunClone(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 // A place in a million levels of directories cannot be shown.
 constexpr uint32_t kMostDepth = 1000;
 
-struct Arguments {
+struct DuArguments {
   std::vector<std::string> paths;
   uint32_t depth = 0;
   bool summarize = false;
@@ -32,7 +32,7 @@ struct Arguments {
   bool quiet = false;
 };
 
-std::string Size(const Arguments& arguments, uint64_t bytes) {
+std::string Size(const DuArguments& arguments, uint64_t bytes) {
   return arguments.bytes ? fmt::format("{}", bytes) : FormatSize(bytes);
 }
 
@@ -41,14 +41,14 @@ uint64_t StoredBytes(uint64_t exclusive, double ratio) {
   return static_cast<uint64_t>(std::llround(static_cast<double>(exclusive) * ratio));
 }
 
-std::string Line(const Arguments& arguments, const Json& space, const std::string& name) {
+std::string Line(const DuArguments& arguments, const Json& space, const std::string& name) {
   const auto size = [&](const char* key) { return Size(arguments, space.value(key, uint64_t{0})); };
   return fmt::format("{:>12} {:>12} {:>12} {:>12}  {}\n", size("logical_bytes"),
                      size("exclusive_bytes"), size("exclusive_stored_bytes"), size("shared_bytes"),
                      Printable(name));
 }
 
-std::string Table(const Arguments& arguments, const Json& document) {
+std::string Table(const DuArguments& arguments, const Json& document) {
   std::string text = fmt::format("{:>12} {:>12} {:>12} {:>12}  path\n", "logical", "exclusive",
                                  "on disk", "shared");
   for (const Json& entry : document.at("paths"))
@@ -57,7 +57,7 @@ std::string Table(const Arguments& arguments, const Json& document) {
   return text;
 }
 
-Json ToJson(const Arguments& arguments, const std::vector<UsageEntry>& entries, Json result) {
+Json ToJson(const DuArguments& arguments, const std::vector<UsageEntry>& entries, Json result) {
   const double ratio = result.value("stored_ratio", 1.0);
   const auto add_stored = [ratio](Json& space) {
     space["exclusive_stored_bytes"] =
@@ -76,7 +76,7 @@ Json ToJson(const Arguments& arguments, const std::vector<UsageEntry>& entries, 
   return result;
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunDu(const DuArguments& arguments, Surroundings& surroundings) {
   auto places = FindUsagePaths(arguments.paths);
   if (!places.ok()) return Fail(surroundings, places.status());
   UsageRequest request{.scope = {}, .depth = arguments.depth};
@@ -111,7 +111,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureDu(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<DuArguments>();
   app.add_option("PATH...", arguments->paths, "Files and directories in a mounted store")
       ->required()
       ->expected(1, 1 << 20);
@@ -127,7 +127,7 @@ std::function<ExitCode()> ConfigureDu(CLI::App& app, Surroundings& surroundings)
   app.add_flag("-b,--bytes", arguments->bytes, "Print sizes in bytes instead of units");
   app.add_flag("--json", arguments->json, "Print one JSON document");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunDu(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Arguments {
+struct ExplainArguments {
   std::string id;
   bool json = false;
 };
@@ -31,7 +31,7 @@ std::string Upper(std::string text) {
   return text;
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunExplain(const ExplainArguments& arguments, Surroundings& surroundings) {
   if (arguments.id.empty()) {
     Json all = Json::array();
     for (const MessageRow* row : AllMessages()) {
@@ -59,12 +59,12 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureExplain(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ExplainArguments>();
   app.add_option("ID", arguments->id,
                  "The identifier at the end of a message, such as S0201; without it, all messages "
                  "are listed");
   app.add_flag("--json", arguments->json, "Print one JSON document");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunExplain(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

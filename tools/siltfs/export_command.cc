@@ -26,7 +26,7 @@ using Json = nlohmann::json;
 // The JSON document lists at most this many errors. All are printed on standard error.
 constexpr size_t kMostErrorsListed = 1000;
 
-struct Arguments {
+struct ExportCommandArguments {
   std::string source;
   std::string target;
   bool verify = false;
@@ -37,7 +37,8 @@ struct Arguments {
 constexpr const char* kAfterwards =
     "the files that were exported are whole, and the next siltfs export leaves them alone";
 
-Result<ExportArguments> Resolve(const Arguments& arguments, const LongCommand& command) {
+Result<ExportArguments> Resolve(const ExportCommandArguments& arguments,
+                                const LongCommand& command) {
   ExportArguments resolved;
   SILTFS_ASSIGN_OR_RETURN(resolved.address, AddressAround(arguments.source));
   if (resolved.address.mountpoint.empty())
@@ -64,7 +65,7 @@ Result<ExportArguments> Resolve(const Arguments& arguments, const LongCommand& c
   return resolved;
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunExport(const ExportCommandArguments& arguments, Surroundings& surroundings) {
   const auto command = LongCommand::Begin(
       surroundings, {.command = "export", .subject = arguments.target, .quiet = arguments.quiet});
   if (!command.ok()) return Fail(surroundings, command.status());
@@ -115,7 +116,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureExport(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ExportCommandArguments>();
   app.add_option("MOUNT/DIR", arguments->source, "A directory in a mounted store")->required();
   app.add_option("DEST", arguments->target,
                  "The directory that gets the contents; it is made if it is missing")
@@ -123,7 +124,7 @@ std::function<ExitCode()> ConfigureExport(CLI::App& app, Surroundings& surroundi
   app.add_flag("--verify", arguments->verify, "Read back what was written, and compare it");
   app.add_flag("--json", arguments->json, "Print one JSON document");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunExport(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kUsualLimit = 20;
 
-struct Arguments {
+struct FindDuplicatesArguments {
   std::vector<std::string> paths;
   std::optional<std::string> min_size;
   uint64_t limit = kUsualLimit;
@@ -36,7 +36,7 @@ struct Arguments {
 // Turns what the daemon has found into JSON. kCorruption if it names no path of the arguments.
 class FoundDuplicates {
  public:
-  explicit FoundDuplicates(const Arguments& arguments) : arguments_(arguments) {}
+  explicit FoundDuplicates(const FindDuplicatesArguments& arguments) : arguments_(arguments) {}
 
   Status Add(const DuplicateGroup& group) {
     Json files = Json::array();
@@ -71,7 +71,7 @@ class FoundDuplicates {
     return Status(StatusCode::kCorruption, "the daemon's answer is not understood");
   }
 
-  const Arguments& arguments_;
+  const FindDuplicatesArguments& arguments_;
   Json groups_ = Json::array();
   Json pairs_ = Json::array();
 };
@@ -98,7 +98,7 @@ std::string Text(const Json& document) {
   return text;
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunFindDuplicates(const FindDuplicatesArguments& arguments, Surroundings& surroundings) {
   DuplicateRequest request{.scope = {}, .limit = arguments.limit, .partial = arguments.partial};
   if (arguments.min_size) {
     const auto size = ParseSizeOption("--min-size", *arguments.min_size);
@@ -138,7 +138,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureFindDuplicates(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<FindDuplicatesArguments>();
   app.add_option("PATH...", arguments->paths, "Files and directories in a mounted store")
       ->required()
       ->expected(1, 1 << 20);
@@ -153,7 +153,7 @@ std::function<ExitCode()> ConfigureFindDuplicates(CLI::App& app, Surroundings& s
                "Also show pairs of files that have a part of their content in common");
   app.add_flag("--json", arguments->json, "Print one JSON document");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunFindDuplicates(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

@@ -25,7 +25,7 @@
 namespace siltfs {
 namespace {
 
-struct Arguments {
+struct FsckArguments {
   std::string store;
   bool no_changes = false;
   bool safe = false;
@@ -46,7 +46,7 @@ unsigned NumberOf(std::string_view phase) {
 
 // Returns the options of a check, with its callbacks for findings, progress and interruption.
 // `lines` writes the progress for fsck(8).
-CheckOptions MakeCheckOptions(const Arguments& arguments, const std::string& store,
+CheckOptions MakeCheckOptions(const FsckArguments& arguments, const std::string& store,
                               LongCommand& command, ProgressMeter& meter, ProgressDisplay& lines,
                               Surroundings& surroundings, FindingList& findings) {
   CheckOptions options;
@@ -78,7 +78,7 @@ Result<RepairReport> CheckOnly(Env& env, const CheckOptions& options) {
   return report;
 }
 
-Result<RepairReport> CheckOrRepair(const Arguments& arguments, Env& env, CheckOptions options,
+Result<RepairReport> CheckOrRepair(const FsckArguments& arguments, Env& env, CheckOptions options,
                                    LongCommand& command) {
   SILTFS_ASSIGN_OR_RETURN(const auto bucket,
                           StoreBucket::Open(env, options.store, {.interrupted = [&command] {
@@ -109,7 +109,7 @@ FsckCode Stop(const std::string& store, const FindingList& findings, const Statu
   return ToFsckCode(status);
 }
 
-FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
+FsckCode RunFsck(const FsckArguments& arguments, Surroundings& surroundings) {
   if (arguments.descriptor > 0) {
     const Status open = WriteToDescriptor(arguments.descriptor, "");
     if (!open.ok()) {
@@ -163,7 +163,7 @@ FsckCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<FsckCode()> ConfigureFsck(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<FsckArguments>();
   app.add_option("STORE", arguments->store, "The directory of a store that is not mounted")
       ->required();
   CLI::Option* nothing = app.add_flag("-n", arguments->no_changes, "Change nothing (the default)");
@@ -182,7 +182,7 @@ std::function<FsckCode()> ConfigureFsck(CLI::App& app, Surroundings& surrounding
       ->type_name("FD")
       ->check(CLI::Range(0, std::numeric_limits<int>::max()).description(""));
   app.add_flag("-T,-v", arguments->ignored, "Accepted and ignored, for fsck(8)");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunFsck(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Arguments {
+struct GcArguments {
   std::string place;
   bool dry_run = false;
   bool json = false;
@@ -36,7 +36,7 @@ MaintenanceRun Collection(const std::string& store, bool dry_run) {
           .activity = [](const StoreActivityReport& report) { return report.gc; }};
 }
 
-Result<Json> Collect(Env& env, const Arguments& arguments, LongCommand& command) {
+Result<Json> Collect(Env& env, const GcArguments& arguments, LongCommand& command) {
   SILTFS_ASSIGN_OR_RETURN(const auto mounted, FindMount(arguments.place));
   if (mounted) return RunMounted(*mounted, Collection(mounted->store, arguments.dry_run), command);
   SILTFS_ASSIGN_OR_RETURN(const std::string store, StoreAt(arguments.place));
@@ -62,7 +62,7 @@ std::string Format(const Json& outcome) {
       outcome.at("segments_left").get<uint64_t>());
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunGc(const GcArguments& arguments, Surroundings& surroundings) {
   const auto command = LongCommand::Begin(
       surroundings, {.command = "gc", .subject = arguments.place, .quiet = arguments.quiet});
   if (!command.ok()) return Fail(surroundings, command.status());
@@ -73,14 +73,14 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureGc(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<GcArguments>();
   app.add_option("STORE|MOUNTPOINT", arguments->place,
                  "Where the store is mounted, or its directory if it is not mounted")
       ->required();
   app.add_flag("--dry-run", arguments->dry_run, "Only print how much would be freed");
   app.add_flag("--json", arguments->json, "Print one JSON document instead of a sentence");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunGc(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

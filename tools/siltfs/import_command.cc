@@ -25,7 +25,7 @@ using Json = nlohmann::json;
 // The JSON document lists at most this many errors. All are printed on standard error.
 constexpr size_t kMostErrorsListed = 1000;
 
-struct Arguments {
+struct ImportCommandArguments {
   std::vector<std::string> paths;  // the sources and the target
   std::string reference;
   ImportOptions options;
@@ -44,7 +44,7 @@ std::string Format(const ImportTotals& totals, uint64_t bytes_new, double second
   return text + "\n";
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunImport(const ImportCommandArguments& arguments, Surroundings& surroundings) {
   if (arguments.paths.size() < 2) {
     return Fail(surroundings, ExitCode::kUsage,
                 "an import needs a source and a target (try siltfs import --help)");
@@ -105,7 +105,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureImport(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ImportCommandArguments>();
   // CLI11 2.4 refuses a name with a space.
   app.add_option(
          "PATH", arguments->paths,
@@ -129,7 +129,7 @@ std::function<ExitCode()> ConfigureImport(CLI::App& app, Surroundings& surroundi
   app.add_flag("--dry-run", arguments->options.dry_run, "Print what would be done, and do nothing");
   app.add_flag("--json", arguments->json, "Print one JSON document");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunImport(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

@@ -16,7 +16,7 @@
 namespace siltfs {
 namespace {
 
-struct Arguments {
+struct IndexDumpArguments {
   std::string place;
   bool names = false;
 };
@@ -37,7 +37,7 @@ Status Dump(ChunkIndex& index, StoredNames* names, std::ostream& out) {
   });
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunIndexDump(const IndexDumpArguments& arguments, Surroundings& surroundings) {
   const Result<std::string> store = StoreAt(arguments.place);
   if (!store.ok()) return Fail(surroundings, store.status());
   const Result<StoreIndex> opened =
@@ -71,13 +71,13 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureIndexDump(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<IndexDumpArguments>();
   app.add_option("STORE", arguments->place, "The directory of a store that is not mounted")
       ->required();
   app.add_flag("--names", arguments->names,
                "Adds each chunk's name, which is read from its segment");
   app.add_flag("--json")->description("No effect: each entry is always one line of JSON");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunIndexDump(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

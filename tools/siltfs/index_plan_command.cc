@@ -36,7 +36,7 @@ constexpr std::array kTries = {Trie{"exact", 3.0}, Trie{"weak", 2.5}, Trie{"spar
 constexpr double kWritesOfRuns = kBytesPerPutOfRuns / 32;
 
 // The values on the command line.
-struct Arguments {
+struct IndexPlanArguments {
   std::string entries;
   std::string memory;
   std::string flash;
@@ -83,7 +83,7 @@ Result<double> BitsPerKey(std::string_view name) {
   return Wrong(fmt::format("--trie: \"{}\" is neither exact, weak nor sparse", name));
 }
 
-Status ChooseParticulars(const Arguments& arguments, Question& question) {
+Status ChooseParticulars(const IndexPlanArguments& arguments, Question& question) {
   auto strategy = FindSiltStrategy(arguments.strategy);
   if (!strategy.ok()) return Wrong(fmt::format("--strategy: {}", strategy.status().cause()));
   question.strategy = strategy->name;
@@ -95,7 +95,7 @@ Status ChooseParticulars(const Arguments& arguments, Question& question) {
   return Status::Ok();
 }
 
-Result<Question> ToQuestion(const Arguments& arguments) {
+Result<Question> ToQuestion(const IndexPlanArguments& arguments) {
   Question question;
   SILTFS_ASSIGN_OR_RETURN(question.workload.entries, ParseOption("--entries", arguments.entries));
   SILTFS_ASSIGN_OR_RETURN(question.limits.memory_bytes, ParseOption("--memory", arguments.memory));
@@ -197,7 +197,7 @@ std::string ToText(const Question& question, const SiltPlan& plan) {
   return text;
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunIndexPlan(const IndexPlanArguments& arguments, Surroundings& surroundings) {
   const Result<Question> question = ToQuestion(arguments);
   if (!question.ok()) return Fail(surroundings, question.status());
   const Result<SiltPlan> plan =
@@ -215,7 +215,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureIndexPlan(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<IndexPlanArguments>();
   app.add_option("--entries", arguments->entries,
                  "Number of chunks in the index; accepts the suffixes of sizes")
       ->type_name("N")
@@ -252,7 +252,7 @@ std::function<ExitCode()> ConfigureIndexPlan(CLI::App& app, Surroundings& surrou
       "--use-all-memory", arguments->use_all_memory,
       "Use all of the memory to reduce writes; without this, use as little memory as possible");
   app.add_flag("--json", arguments->json, "Print one JSON document instead of a table");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunIndexPlan(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

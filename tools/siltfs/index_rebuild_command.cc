@@ -19,7 +19,7 @@
 namespace siltfs {
 namespace {
 
-struct Arguments {
+struct IndexRebuildArguments {
   std::string place;
   bool json = false;
   bool quiet = false;
@@ -66,7 +66,7 @@ void Print(const std::string& store, const RebuiltIndex& rebuilt, bool json,
                            {"seconds", seconds}});
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunIndexRebuild(const IndexRebuildArguments& arguments, Surroundings& surroundings) {
   const Result<std::string> store = StoreAt(arguments.place);
   if (!store.ok()) return Fail(surroundings, store.status());
   const auto command = LongCommand::Begin(
@@ -86,12 +86,12 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureIndexRebuild(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<IndexRebuildArguments>();
   app.add_option("STORE", arguments->place, "The directory of a store that is not mounted")
       ->required();
   app.add_flag("--json", arguments->json, "Print one JSON document instead of a sentence");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunIndexRebuild(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 // counted.
 constexpr size_t kMostListed = 10'000;
 
-struct Arguments {
+struct IndexVerifyArguments {
   std::string place;
   bool json = false;
   bool quiet = false;
@@ -83,7 +83,7 @@ Status Verify(const StoreIndex& opened, const std::string& store, Findings& find
   return index.Verify([&](const IndexFinding& finding) { findings.Add(finding); });
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunIndexVerify(const IndexVerifyArguments& arguments, Surroundings& surroundings) {
   const Result<std::string> store = StoreAt(arguments.place);
   if (!store.ok()) return Fail(surroundings, store.status());
   const auto command = LongCommand::Begin(
@@ -134,13 +134,13 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureIndexVerify(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<IndexVerifyArguments>();
   app.add_option("STORE", arguments->place, "The directory of a store that is not mounted")
       ->required();
   app.add_flag("--json", arguments->json,
                "Print one JSON document instead of one line for each finding");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunIndexVerify(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

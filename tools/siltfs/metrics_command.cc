@@ -15,7 +15,7 @@
 namespace siltfs {
 namespace {
 
-struct Arguments {
+struct MetricsArguments {
   std::string place;
   std::optional<std::string> output;
   std::optional<std::string> listen;
@@ -24,7 +24,8 @@ struct Arguments {
 // The place of the exporter, from the folder of this program.
 constexpr const char* kExporter = "../libexec/siltfs/siltfs-exporter";
 
-Status Write(const Arguments& arguments, const std::string& text, Surroundings& surroundings) {
+Status Write(const MetricsArguments& arguments, const std::string& text,
+             Surroundings& surroundings) {
   if (arguments.output) return PublishFile(*arguments.output, text);
   surroundings.out << text << std::flush;
   return Status::Ok();
@@ -32,7 +33,7 @@ Status Write(const Arguments& arguments, const std::string& text, Surroundings& 
 
 // If the statistics cannot be read, the metrics say that, and the command fails. So neither a
 // monitoring system nor the log of a timer shows old values as new.
-ExitCode Print(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode Print(const MetricsArguments& arguments, Surroundings& surroundings) {
   const auto address = AddressAt(arguments.place);
   const std::string store = address.ok() ? address->store : arguments.place;
   if (arguments.output) {
@@ -60,7 +61,7 @@ Status BecomeExporter(const std::string& address) {
   return BecomeProgram(own.substr(0, own.rfind('/') + 1) + kExporter, {address});
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunMetrics(const MetricsArguments& arguments, Surroundings& surroundings) {
   if (arguments.listen)
     return Fail(surroundings, ExitCode::kFailed, BecomeExporter(*arguments.listen).ToString());
   if (!arguments.place.empty()) return Print(arguments, surroundings);
@@ -71,7 +72,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureMetrics(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<MetricsArguments>();
   CLI::Option* place = app.add_option("STORE|MOUNTPOINT", arguments->place,
                                       "The store's directory, or where it is mounted");
   CLI::Option* output =
@@ -83,7 +84,7 @@ std::function<ExitCode()> ConfigureMetrics(CLI::App& app, Surroundings& surround
       ->type_name("ADDRESS")
       ->excludes(place)
       ->excludes(output);
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunMetrics(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

@@ -30,7 +30,7 @@ namespace siltfs {
 namespace {
 
 // The values on the command line.
-struct Arguments {
+struct MkfsArguments {
   std::string store;
   ChunkSizeOptions chunk;
   std::optional<std::string> compression;
@@ -88,7 +88,7 @@ Result<FileOwner> ParseOwner(std::string_view text) {
                   text));
 }
 
-Result<MakeStoreOptions> ToOptions(const Arguments& arguments) {
+Result<MakeStoreOptions> ToOptions(const MkfsArguments& arguments) {
   MakeStoreOptions options;
   SILTFS_ASSIGN_OR_RETURN(options.path, AbsolutePath(arguments.store));
   SILTFS_ASSIGN_OR_RETURN(const ChunkSizes chunk,
@@ -203,7 +203,7 @@ Status MakeAnywhere(Env& env, const MakeStoreOptions& options, const BucketArgum
 }  // namespace
 
 std::function<ExitCode()> ConfigureMkfs(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<MkfsArguments>();
   const MakeStoreOptions defaults;
   app.add_option("STORE", arguments->store,
                  "Directory to make the store in; it must be empty if it exists")

@@ -10,12 +10,12 @@
 namespace siltfs {
 namespace {
 
-struct Arguments {
+struct NotifyCommandArguments {
   HookEvent event;
   uint64_t timeout_seconds = kHookTime.count();
 };
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunNotify(const NotifyCommandArguments& arguments, Surroundings& surroundings) {
   HookEvent event = arguments.event;
   // Hooks run in another directory.
   const auto store = AbsoluteName(event.store);
@@ -28,7 +28,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureNotify(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<NotifyCommandArguments>();
   HookEvent& event = arguments->event;
   event.event = "test";
   event.message = "This is a test of the hooks; nothing is wrong.";
@@ -45,7 +45,7 @@ std::function<ExitCode()> ConfigureNotify(CLI::App& app, Surroundings& surroundi
       ->type_name("SECONDS")
       ->capture_default_str()
       ->check(CLI::Range(uint64_t{1}, uint64_t{3600}).description(""));
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunNotify(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

@@ -27,7 +27,7 @@ using Json = nlohmann::json;
 
 constexpr std::chrono::seconds kPatienceOfLook{1};
 
-struct Arguments {
+struct QuotaArguments {
   std::string directory;
   std::vector<std::string> places;
   std::optional<std::string> bytes;
@@ -106,7 +106,7 @@ ExitCode FailAt(Surroundings& surroundings, Status failure, const std::string& p
   return Fail(surroundings, failure);
 }
 
-ExitCode Print(Surroundings& surroundings, const Arguments& arguments, const Place& place,
+ExitCode Print(Surroundings& surroundings, const QuotaArguments& arguments, const Place& place,
                const Json& quota) {
   if (arguments.json) {
     PrintJson(surroundings, quota);
@@ -116,7 +116,7 @@ ExitCode Print(Surroundings& surroundings, const Arguments& arguments, const Pla
   return ExitCode::kDone;
 }
 
-Result<Json> LimitsOf(const Arguments& arguments, uint64_t inode) {
+Result<Json> LimitsOf(const QuotaArguments& arguments, uint64_t inode) {
   Json wanted = {{"action", "set"}, {"directory", inode}};
   if (arguments.bytes) {
     SILTFS_ASSIGN_OR_RETURN(const uint64_t bytes, ParseSizeOption("--bytes", *arguments.bytes));
@@ -140,7 +140,7 @@ Status SyncBefore(const Place& place) {
 }
 
 // Finds the directory, sets its limits, and returns the quota.
-Result<Json> SetLimits(const Arguments& arguments, Place& place, LongCommand& command) {
+Result<Json> SetLimits(const QuotaArguments& arguments, Place& place, LongCommand& command) {
   SILTFS_ASSIGN_OR_RETURN(place, Find(arguments.directory));
   SILTFS_RETURN_IF_ERROR(SyncBefore(place));
   SILTFS_RETURN_IF_ERROR(command.Check());
@@ -149,7 +149,7 @@ Result<Json> SetLimits(const Arguments& arguments, Place& place, LongCommand& co
   return Ask(place, std::move(wanted), command.WhileItRuns("its daemon ends the count soon"));
 }
 
-ExitCode Set(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode Set(const QuotaArguments& arguments, Surroundings& surroundings) {
   // A wrong limit must not depend on the directory.
   const auto valid = LimitsOf(arguments, 0);
   if (!valid.ok()) return Fail(surroundings, valid.status());
@@ -172,7 +172,7 @@ ExitCode Set(const Arguments& arguments, Surroundings& surroundings) {
   return Print(surroundings, arguments, place, *quota);
 }
 
-ExitCode Remove(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode Remove(const QuotaArguments& arguments, Surroundings& surroundings) {
   const auto place = Find(arguments.directory);
   if (!place.ok()) return Fail(surroundings, place.status());
   const auto quota = Ask(*place, {{"action", "remove"}, {"directory", place->inode}});
@@ -203,7 +203,7 @@ Result<Json> Collect(const std::vector<std::string>& paths, std::string& text) {
   return Json{{"quotas", std::move(quotas)}};
 }
 
-ExitCode Show(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode Show(const QuotaArguments& arguments, Surroundings& surroundings) {
   std::string text;
   const auto quotas = Collect(arguments.places, text);
   if (!quotas.ok()) return Fail(surroundings, quotas.status());
@@ -215,8 +215,8 @@ ExitCode Show(const Arguments& arguments, Surroundings& surroundings) {
   return ExitCode::kDone;
 }
 
-std::shared_ptr<Arguments> AddDirectory(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+std::shared_ptr<QuotaArguments> AddDirectory(CLI::App& app) {
+  auto arguments = std::make_shared<QuotaArguments>();
   app.add_option("DIR", arguments->directory, "A directory in a mounted store")->required();
   app.add_flag("--json", arguments->json, "Print one JSON document");
   return arguments;
@@ -233,7 +233,7 @@ std::function<ExitCode()> ConfigureSet(CLI::App& app, Surroundings& surroundings
 }
 
 std::function<ExitCode()> ConfigureShow(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<QuotaArguments>();
   app.add_option("DIR|MOUNTPOINT", arguments->places,
                  "Directories below a quota, or mounts, of which all quotas are shown")
       ->required();

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Arguments {
+struct ReceiveArguments {
   std::string place;
   std::string name;
   std::string abandoned;
@@ -27,7 +27,7 @@ struct Arguments {
   bool quiet = false;
 };
 
-SnapshotUse Use(const Arguments& arguments, SnapshotAccess access, const char* afterwards) {
+SnapshotUse Use(const ReceiveArguments& arguments, SnapshotAccess access, const char* afterwards) {
   return {.place = arguments.place,
           .access = access,
           .command = "receive",
@@ -35,7 +35,7 @@ SnapshotUse Use(const Arguments& arguments, SnapshotAccess access, const char* a
           .quiet = arguments.quiet};
 }
 
-ExitCode Receive(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode Receive(const ReceiveArguments& arguments, Surroundings& surroundings) {
   Surroundings on_err = WithResultsOnErr(surroundings);
   // Then standard output has the answers.
   Surroundings& results = arguments.two_way ? on_err : surroundings;
@@ -75,7 +75,7 @@ Result<Json> ChooseUnfinished(const Json& list, const std::string& name) {
                 fmt::format("several transfers ended early: {}; choose one with --name", names));
 }
 
-ExitCode PrintToken(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode PrintToken(const ReceiveArguments& arguments, Surroundings& surroundings) {
   const auto listed =
       WithSnapshots(surroundings, Use(arguments, SnapshotAccess::kRead, "nothing has changed"),
                     [](SnapshotPlace& store, LongCommand&) { return store.Unfinished(); });
@@ -90,7 +90,7 @@ ExitCode PrintToken(const Arguments& arguments, Surroundings& surroundings) {
   return ExitCode::kDone;
 }
 
-ExitCode Abandon(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode Abandon(const ReceiveArguments& arguments, Surroundings& surroundings) {
   const auto abandoned = WithSnapshots(
       surroundings,
       Use(arguments, SnapshotAccess::kChange, "what is left of the transfer is discarded later"),
@@ -100,7 +100,7 @@ ExitCode Abandon(const Arguments& arguments, Surroundings& surroundings) {
   return ExitCode::kDone;
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode PerformReceive(const ReceiveArguments& arguments, Surroundings& surroundings) {
   if (arguments.token) return PrintToken(arguments, surroundings);
   if (!arguments.abandoned.empty()) return Abandon(arguments, surroundings);
   return Receive(arguments, surroundings);
@@ -109,7 +109,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureReceive(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ReceiveArguments>();
   app.add_option("STORE|MOUNTPOINT", arguments->place,
                  "Where the store is mounted, or its directory if it is not mounted")
       ->required();
@@ -129,7 +129,7 @@ std::function<ExitCode()> ConfigureReceive(CLI::App& app, Surroundings& surround
   app.add_flag("--json", arguments->json,
                "Print one JSON document, with --two-way on standard error");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return PerformReceive(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

@@ -29,7 +29,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Arguments {
+struct ReportArguments {
   std::string place;
   std::string output;
   bool quiet = false;
@@ -122,7 +122,7 @@ void MakePrintable(Json& document) {
   }
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunReport(const ReportArguments& arguments, Surroundings& surroundings) {
   const Status writable = CheckPublishable(arguments.output);
   if (!writable.ok()) return Fail(surroundings, ExitCode::kFailed, writable.ToString());
   const auto address = AddressAt(arguments.place);
@@ -148,7 +148,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureReport(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ReportArguments>();
   app.add_option("STORE|MOUNTPOINT", arguments->place,
                  "The store's directory, or where it is mounted")
       ->required();
@@ -157,7 +157,7 @@ std::function<ExitCode()> ConfigureReport(CLI::App& app, Surroundings& surroundi
       ->type_name("FILE")
       ->required();
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunReport(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Arguments {
+struct ScrubArguments {
   std::string place;
   bool json = false;
   bool quiet = false;
@@ -64,7 +64,8 @@ Result<Json> ScrubUnmounted(const std::string& store, LongCommand& command,
   return RunUnmounted(surroundings.env, store, std::move(options), run, command);
 }
 
-Result<Json> Scrub(const Arguments& arguments, LongCommand& command, Surroundings& surroundings) {
+Result<Json> Scrub(const ScrubArguments& arguments, LongCommand& command,
+                   Surroundings& surroundings) {
   SILTFS_ASSIGN_OR_RETURN(const control::DaemonAddress address, AddressAt(arguments.place));
   auto mounted = RunMounted(address, Verification(address.store, ScrubMode::kGentle), command);
   const bool is_mounted =
@@ -97,7 +98,7 @@ std::string Format(const Json& outcome) {
   return text + "\n";
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunScrub(const ScrubArguments& arguments, Surroundings& surroundings) {
   const auto command = LongCommand::Begin(
       surroundings, {.command = "scrub", .subject = arguments.place, .quiet = arguments.quiet});
   if (!command.ok()) return Fail(surroundings, command.status());
@@ -116,13 +117,13 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureScrub(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ScrubArguments>();
   app.add_option("STORE|MOUNTPOINT", arguments->place,
                  "Where the store is mounted, or its directory if it is not mounted")
       ->required();
   app.add_flag("--json", arguments->json, "Print one JSON document instead of a sentence");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunScrub(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

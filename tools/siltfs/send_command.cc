@@ -15,7 +15,7 @@
 namespace siltfs {
 namespace {
 
-struct Arguments {
+struct SendArguments {
   std::string snapshot;
   std::string base;
   std::string resume;
@@ -72,7 +72,7 @@ Result<std::string> BaseName(const std::string& base, const std::string& place) 
                 fmt::format("the base \"{}\" is not in the same store as the snapshot", base));
 }
 
-Result<nlohmann::json> Send(const Arguments& arguments, Surroundings& surroundings) {
+Result<nlohmann::json> Send(const SendArguments& arguments, Surroundings& surroundings) {
   SILTFS_ASSIGN_OR_RETURN(const Named named, SplitSnapshotPath(arguments.snapshot));
   WantedSend wanted{
       .snapshot = named.name, .resume = arguments.resume, .two_way = arguments.two_way};
@@ -93,7 +93,7 @@ Result<nlohmann::json> Send(const Arguments& arguments, Surroundings& surroundin
       });
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode PerformSend(const SendArguments& arguments, Surroundings& surroundings) {
   Surroundings results = WithResultsOnErr(surroundings);
   const auto sent = Send(arguments, results);
   if (!sent.ok()) return Fail(results, sent.status());
@@ -104,7 +104,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureSend(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SendArguments>();
   app.add_option("SNAPSHOT", arguments->snapshot,
                  "MOUNTPOINT/.snapshots/NAME, or STORE/.snapshots/NAME if the store is not mounted")
       ->required();
@@ -119,7 +119,7 @@ std::function<ExitCode()> ConfigureSend(CLI::App& app, Surroundings& surrounding
                  "prints");
   app.add_flag("--json", arguments->json, "Print one JSON document on standard error");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return PerformSend(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

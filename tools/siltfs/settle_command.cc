@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Arguments {
+struct SettleArguments {
   std::string place;
   bool json = false;
   bool quiet = false;
@@ -36,7 +36,7 @@ MaintenanceRun Recompression(const std::string& store) {
       .activity = [](const StoreActivityReport& report) { return report.recompression; }};
 }
 
-Result<Json> Settle(const Arguments& arguments, Env& env, LongCommand& command) {
+Result<Json> Settle(const SettleArguments& arguments, Env& env, LongCommand& command) {
   SILTFS_ASSIGN_OR_RETURN(const control::DaemonAddress address, AddressAt(arguments.place));
   const std::string& store = address.store;
   // The store may be mounted or unmounted after the daemon was asked and before the store is
@@ -69,7 +69,7 @@ std::string Format(const Json& outcome) {
       FormatSize(number("awaiting_recompression_bytes")), deltas);
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunSettle(const SettleArguments& arguments, Surroundings& surroundings) {
   const auto command = LongCommand::Begin(
       surroundings, {.command = "settle", .subject = arguments.place, .quiet = arguments.quiet});
   if (!command.ok()) return Fail(surroundings, command.status());
@@ -80,13 +80,13 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureSettle(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SettleArguments>();
   app.add_option("STORE|MOUNTPOINT", arguments->place,
                  "The store's directory, or where it is mounted")
       ->required();
   app.add_flag("--json", arguments->json, "Print one JSON document instead of text");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunSettle(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

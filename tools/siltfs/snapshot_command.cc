@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Arguments {
+struct SnapshotArguments {
   std::string place;
   std::string name;
   std::string new_name;
@@ -49,8 +49,8 @@ std::string Line(const Json& snapshot) {
                      Printable(snapshot.at("name").get<std::string>()));
 }
 
-ExitCode Print(Surroundings& surroundings, const Arguments& arguments, const Result<Json>& outcome,
-               const std::string& text) {
+ExitCode Print(Surroundings& surroundings, const SnapshotArguments& arguments,
+               const Result<Json>& outcome, const std::string& text) {
   if (!outcome.ok()) return Fail(surroundings, outcome.status());
   if (arguments.json) {
     PrintJson(surroundings, *outcome);
@@ -74,7 +74,7 @@ Status CheckNewName(const std::string& name) {
   return CheckSnapshotArguments(name);
 }
 
-SnapshotUse Use(const Arguments& arguments, SnapshotAccess access, const char* command,
+SnapshotUse Use(const SnapshotArguments& arguments, SnapshotAccess access, const char* command,
                 const char* afterwards) {
   return {.place = arguments.place,
           .access = access,
@@ -84,8 +84,8 @@ SnapshotUse Use(const Arguments& arguments, SnapshotAccess access, const char* c
 }
 
 // Adds the options that all subcommands have.
-std::shared_ptr<Arguments> AddCommon(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+std::shared_ptr<SnapshotArguments> AddCommon(CLI::App& app) {
+  auto arguments = std::make_shared<SnapshotArguments>();
   app.add_option("STORE|MOUNTPOINT", arguments->place,
                  "Where the store is mounted, or its directory if it is not mounted")
       ->required();
@@ -94,7 +94,7 @@ std::shared_ptr<Arguments> AddCommon(CLI::App& app) {
   return arguments;
 }
 
-void AddNoSizes(CLI::App& app, Arguments& arguments) {
+void AddNoSizes(CLI::App& app, SnapshotArguments& arguments) {
   app.add_flag("--no-sizes", arguments.no_sizes,
                "Do not count new and freed bytes, which takes a walk through all metadata");
 }

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Arguments {
+struct SnapshotDiffArguments {
   std::string place;
   std::string from;
   std::string to;
@@ -49,7 +49,7 @@ std::string Line(const PathChange& change) {
   return changed + Path(change, change.old_path) + " -> " + Path(change, change.path) + "\n";
 }
 
-Json Document(const Arguments& arguments) {
+Json Document(const SnapshotDiffArguments& arguments) {
   Json document = {{"from", arguments.from},        {"to", nullptr},
                    {"created", Json::array()},      {"changed", Json::array()},
                    {"renamed", Json::array()},      {"deleted", Json::array()},
@@ -67,7 +67,7 @@ void AddTo(Json& document, const PathChange& change) {
   if (change.metadata && !change.content) document["metadata_only"].push_back(change.path);
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunSnapshotDiff(const SnapshotDiffArguments& arguments, Surroundings& surroundings) {
   Json document = Document(arguments);
   const auto visit = [&](const PathChange& change) {
     if (arguments.json) {
@@ -104,7 +104,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureSnapshotDiff(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SnapshotDiffArguments>();
   app.add_option("STORE|MOUNTPOINT", arguments->place,
                  "Where the store is mounted, or its directory if it is not mounted")
       ->required();
@@ -112,7 +112,7 @@ std::function<ExitCode()> ConfigureSnapshotDiff(CLI::App& app, Surroundings& sur
   app.add_option("TO", arguments->to, "The snapshot to compare it with; without it, the present");
   app.add_flag("--json", arguments->json, "Print one JSON document");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunSnapshotDiff(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

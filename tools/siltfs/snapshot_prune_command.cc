@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 
 constexpr int kMostKept = 1'000'000;
 
-struct Arguments {
+struct SnapshotPruneArguments {
   std::string place;
   PrunePolicy policy;
   bool dry_run = false;
@@ -47,7 +47,8 @@ std::vector<std::vector<std::string>> ChooseAmong(const Json& snapshots,
   return kept;
 }
 
-Result<Json> Prune(SnapshotPlace& place, const Arguments& arguments, LongCommand& command) {
+Result<Json> Prune(SnapshotPlace& place, const SnapshotPruneArguments& arguments,
+                   LongCommand& command) {
   SILTFS_ASSIGN_OR_RETURN(const Json listed, place.Run({{"action", "list"}}));
   const Json& snapshots = listed.at("snapshots");
   const auto kept = ChooseAmong(snapshots, arguments.policy);
@@ -91,7 +92,7 @@ std::string Format(const Json& outcome) {
   return text;
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunSnapshotPrune(const SnapshotPruneArguments& arguments, Surroundings& surroundings) {
   if (arguments.policy.KeepsNothing()) {
     return Fail(surroundings, ExitCode::kUsage,
                 "siltfs snapshot prune would delete all snapshots: give it at least one rule, such "
@@ -119,7 +120,7 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureSnapshotPrune(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SnapshotPruneArguments>();
   app.add_option("STORE|MOUNTPOINT", arguments->place,
                  "Where the store is mounted, or its directory if it is not mounted")
       ->required();
@@ -142,7 +143,7 @@ std::function<ExitCode()> ConfigureSnapshotPrune(CLI::App& app, Surroundings& su
   app.add_flag("--dry-run", arguments->dry_run, "Only print what would be deleted");
   app.add_flag("--json", arguments->json, "Print one JSON document");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunSnapshotPrune(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

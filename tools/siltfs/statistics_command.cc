@@ -13,7 +13,7 @@
 namespace siltfs {
 namespace {
 
-struct Arguments {
+struct StatisticsArguments {
   std::string place;
   bool json = false;
 };
@@ -41,8 +41,8 @@ Result<nlohmann::json> ReadStatistics(Env& env, const control::DaemonAddress& ad
   }
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings,
-             const StatisticsCommand& command) {
+ExitCode RunStatistics(const StatisticsArguments& arguments, Surroundings& surroundings,
+                       const StatisticsCommand& command) {
   const auto address = FindStatisticsStore(surroundings.env, arguments.place);
   if (!address.ok()) return Fail(surroundings, address.status());
   const Result<nlohmann::json> statistics = ReadStatistics(surroundings.env, *address, command);
@@ -71,13 +71,13 @@ Result<control::DaemonAddress> FindStatisticsStore(Env& env, const std::string& 
 
 std::function<ExitCode()> ConfigureStatistics(CLI::App& app, Surroundings& surroundings,
                                               StatisticsCommand command) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<StatisticsArguments>();
   app.add_option("STORE|MOUNTPOINT", arguments->place,
                  "The store's directory, or where it is mounted")
       ->required();
   app.add_flag("--json", arguments->json, "Print one JSON document instead of text");
   return [arguments, &surroundings, command = std::move(command)] {
-    return Run(*arguments, surroundings, command);
+    return RunStatistics(*arguments, surroundings, command);
   };
 }
 

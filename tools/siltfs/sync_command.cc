@@ -13,7 +13,7 @@
 namespace siltfs {
 namespace {
 
-struct Arguments {
+struct SyncArguments {
   std::string mountpoint;
   bool json = false;
   bool quiet = false;
@@ -36,7 +36,7 @@ Result<control::DaemonAddress> Sync(const std::string& path, const LongCommand& 
   return *mounted;
 }
 
-ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunSync(const SyncArguments& arguments, Surroundings& surroundings) {
   const auto command = LongCommand::Begin(
       surroundings, {.command = "sync", .subject = arguments.mountpoint, .quiet = arguments.quiet});
   if (!command.ok()) return Fail(surroundings, command.status());
@@ -53,11 +53,11 @@ ExitCode Run(const Arguments& arguments, Surroundings& surroundings) {
 }  // namespace
 
 std::function<ExitCode()> ConfigureSync(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SyncArguments>();
   app.add_option("MOUNTPOINT", arguments->mountpoint, "Where the store is mounted")->required();
   app.add_flag("--json", arguments->json, "Print one JSON document");
   app.add_flag("--quiet", arguments->quiet, "Show no progress");
-  return [arguments, &surroundings] { return Run(*arguments, surroundings); };
+  return [arguments, &surroundings] { return RunSync(*arguments, surroundings); };
 }
 
 }  // namespace siltfs

@@ -29,7 +29,7 @@
 namespace siltfs {
 namespace {
 
-struct Arguments {
+struct TuneArguments {
   std::string place;
   std::optional<std::string> compression;
   std::optional<std::string> index_memory;
@@ -89,7 +89,7 @@ Result<UuidChoice> ParseUuid(const std::string& text) {
                   text));
 }
 
-Result<StoreChanges> ToChanges(const Arguments& arguments) {
+Result<StoreChanges> ToChanges(const TuneArguments& arguments) {
   StoreChanges changes;
   if (arguments.compression) {
     SILTFS_ASSIGN_OR_RETURN(changes.compression_level, ParseCompression(*arguments.compression));
@@ -180,7 +180,7 @@ Result<BucketConfig> WriteBucket(const std::string& store, const BucketArguments
   return config;
 }
 
-ExitCode ChangeBucket(const std::string& store, const Arguments& arguments,
+ExitCode ChangeBucket(const std::string& store, const TuneArguments& arguments,
                       Surroundings& surroundings) {
   const auto written =
       OpenWhenFree(store, [&] { return WriteBucket(store, arguments.bucket, surroundings.env); });
@@ -197,7 +197,7 @@ ExitCode ChangeBucket(const std::string& store, const Arguments& arguments,
                                                   "nothing was changed"));
 }
 
-ExitCode Run(const CLI::App& app, const Arguments& arguments, Surroundings& surroundings) {
+ExitCode RunTune(const CLI::App& app, const TuneArguments& arguments, Surroundings& surroundings) {
   const Status changeable = CheckUnchangeable(app);
   if (!changeable.ok()) return Fail(surroundings, changeable);
   const auto changes = ToChanges(arguments);
@@ -216,7 +216,7 @@ ExitCode Run(const CLI::App& app, const Arguments& arguments, Surroundings& surr
 }  // namespace
 
 std::function<ExitCode()> ConfigureTune(CLI::App& app, Surroundings& surroundings) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TuneArguments>();
   app.add_option("STORE", arguments->place, "The store's directory, or where it is mounted")
       ->required();
   app.add_option("--compression", arguments->compression,
@@ -238,7 +238,8 @@ std::function<ExitCode()> ConfigureTune(CLI::App& app, Surroundings& surrounding
   auto ignored = std::make_shared<std::vector<std::string>>();
   for (const FixedOption& option : kFixed) app.add_option(option.name, *ignored)->group("");
   app.add_option("--root-owner", *ignored)->group("");
-  return [&app, arguments, ignored, &surroundings] { return Run(app, *arguments, surroundings); };
+  return
+      [&app, arguments, ignored, &surroundings] { return RunTune(app, *arguments, surroundings); };
 }
 
 }  // namespace siltfs
