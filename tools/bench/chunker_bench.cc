@@ -73,10 +73,10 @@ std::vector<ChunkName> NameOneByOne(ChunkNamer& namer, const std::vector<ByteVie
 }
 
 std::vector<ChunkName> NameInBatches(ChunkNamer& namer, std::span<const ByteView> chunks) {
-  constexpr size_t kBatch = 64;  // the number of chunks in a large write
+  constexpr size_t kBatchNames = 64;  // the number of chunks in a large write
   std::vector<ChunkName> names(chunks.size());
-  for (size_t i = 0; i < chunks.size(); i += kBatch) {
-    const size_t count = std::min(kBatch, chunks.size() - i);
+  for (size_t i = 0; i < chunks.size(); i += kBatchNames) {
+    const size_t count = std::min(kBatchNames, chunks.size() - i);
     namer.NamesOf(chunks.subspan(i, count), std::span(names).subspan(i, count));
   }
   return names;
