@@ -31,8 +31,8 @@ struct ShippingOptions {
   std::chrono::nanoseconds lease = std::chrono::seconds(60);
   // How long CloseCleanly waits for the bucket. After that the rest is shipped at the next open.
   std::chrono::nanoseconds close_timeout = std::chrono::minutes(2);
-  // CloseCleanly calls it when it no longer waits for the bucket: running requests are of no use any
-  // more, and the close would wait for their end. May be empty.
+  // CloseCleanly calls it when it no longer waits for the bucket: running requests are of no use
+  // any more, and the close would wait for their end. May be empty.
   std::function<void()> given_up;
   // False, for tests: no thread. Ship makes each step, and Write calls it with wait_for_bucket.
   bool background = true;
