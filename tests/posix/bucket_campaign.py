@@ -7,7 +7,9 @@ there completely. A writer remembers when each step began, and which steps an fs
 """
 
 import dataclasses
+import functools
 import json
+import multiprocessing
 import os
 import pathlib
 import random
@@ -28,6 +30,18 @@ class Problem(Exception):
     """A promise of siltfs was broken, or the campaign cannot go on."""
 
 
+@functools.cache
+def command_workers():
+    """Processes that run commands. They must be made before a file is opened on a mount: a child of this
+    process would close its copies of such files, and to close a file is a request to the daemon, which the
+    campaign may have stopped."""
+    return multiprocessing.get_context("fork").Pool(8)
+
+
+def run_command(arguments, **options):
+    return command_workers().apply(subprocess.run, (list(arguments),), options)
+
+
 class Service:
     """A service with the protocol of S3 (tests/support/s3_server.py)."""
 
@@ -46,6 +60,7 @@ class Machine:
     """Mounts stores at one mountpoint, perhaps in a network namespace of its own."""
 
     def __init__(self, siltfs, work, name, endpoint, prefix=()):
+        command_workers()
         self.siltfs, self.work, self.endpoint, self.prefix = siltfs, pathlib.Path(work), endpoint, list(prefix)
         self.name = name
         self.mountpoint = self.work / f"mnt-{name}"
@@ -58,8 +73,7 @@ class Machine:
         return [*self.prefix, self.siltfs, *map(str, arguments)]
 
     def run(self, *arguments, timeout=120):
-        return subprocess.run(self.command(*arguments), capture_output=True, text=True,
-                              timeout=timeout, check=False)
+        return run_command(self.command(*arguments), capture_output=True, text=True, timeout=timeout, check=False)
 
     def succeed(self, *arguments, timeout=120):
         done = self.run(*arguments, timeout=timeout)
@@ -94,7 +108,7 @@ class Machine:
                     pass
             time.sleep(0.01)
         self.daemon = None
-        subprocess.run(["umount", "--lazy", self.mountpoint], capture_output=True, check=False)
+        run_command(["umount", "--lazy", str(self.mountpoint)], capture_output=True, check=False)
 
     def processes(self):
         """Processes of siltfs that name this machine's mountpoint, and its daemon."""

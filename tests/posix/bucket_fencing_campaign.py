@@ -34,7 +34,7 @@ import sys
 import threading
 import time
 
-from bucket_campaign import Machine, Poller, Problem, Service, Trace, Writer, check_acknowledged, check_prefix, surviving_step
+from bucket_campaign import Machine, Poller, Problem, Service, Trace, Writer, check_acknowledged, check_prefix, run_command, surviving_step
 
 ROUNDS_PER_STORE = 20
 FAULTS = ["stop", "kill", "restart", "cut", "slow", "none"]
@@ -93,12 +93,12 @@ class Cable:
         self.ip("addr", "add", f"{self.address}/24", "dev", self.link)
         self.ip("link", "set", self.link, "up")
         for arguments in (["addr", "add", f"10.9.{number}.2/24", "dev", inner], ["link", "set", inner, "up"], ["link", "set", "lo", "up"]):
-            subprocess.run([*self.enter, "ip", *arguments], check=True)
+            run_command([*self.enter, "ip", *arguments], check=True)
         self.inner = inner
         self.slow = False
 
     def ip(self, *arguments):
-        subprocess.run(["ip", *arguments], check=True)
+        run_command(["ip", *arguments], check=True)
 
     def cut(self):
         self.ip("link", "set", self.link, "down")
@@ -106,13 +106,13 @@ class Cable:
     def slow_down(self, rate):
         self.slow = True
         for enter, link in ([], self.link), (self.enter, self.inner):
-            subprocess.run([*enter, "tc", "qdisc", "replace", "dev", link, "root", "tbf", "rate", rate, "burst", "32k", "latency", "400ms"], check=True)
+            run_command([*enter, "tc", "qdisc", "replace", "dev", link, "root", "tbf", "rate", rate, "burst", "32k", "latency", "400ms"], check=True)
 
     def mend(self):
         self.ip("link", "set", self.link, "up")
         if self.slow:
             for enter, link in ([], self.link), (self.enter, self.inner):
-                subprocess.run([*enter, "tc", "qdisc", "del", "dev", link, "root"], check=True)
+                run_command([*enter, "tc", "qdisc", "del", "dev", link, "root"], check=True)
         self.slow = False
 
 
