@@ -144,7 +144,7 @@ run_json 0 snapshot rename "$mnt" renamed s1
 
 step "each unmount frees everything"
 umount_store "$one"
-! grep -v ': running, [0-9]* s so far$' "$work/err" || fail "umount says: $(cat "$work/err")"
+said_nothing
 run_json 1 snapshot delete "$mnt" s1
 says 'the snapshot "s1" is mounted'
 fusermount3 -u "$three"

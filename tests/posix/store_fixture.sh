@@ -43,6 +43,10 @@ fail() {
   exit 1
 }
 
+# Fails if the last command has said more in $work/err than that it runs, which a slow one does after three
+# seconds.
+said_nothing() { ! grep -v ': running, [0-9]* s so far$' "$work/err" || fail "it says: $(cat "$work/err")"; }
+
 command -v openssl >/dev/null || fail "openssl is not installed: run tools/install-dependencies"
 # Prints unique bytes that depend on a seed. SIZE is as for `head -c`.
 noise() { # SIZE SEED

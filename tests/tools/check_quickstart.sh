@@ -4,18 +4,11 @@
 # /dev/fuse.
 set -euo pipefail
 
-# In a mount namespace of its own: a test that begins at the same time in another namespace would keep
-# a copy of the mount, and umount would fail.
-if [[ -z ${SILTFS_TEST_CONTAINED:-} ]]; then
-  propagation=private
-  unshare --mount --propagation private true 2>/dev/null || propagation=unchanged
-  SILTFS_TEST_CONTAINED=$propagation exec unshare --mount --propagation "$propagation" --pid --fork --kill-child --mount-proc \
-    bash "$0" "$@"
-fi
-
-source=$1 program=$2
-work=$(mktemp -d)
-trap 'rm -rf --one-file-system "$work"' EXIT
+source=$1 siltfs=$2
+# The mount is in a namespace of its own: a test that begins at the same time in another namespace would
+# keep a copy of a mount outside, and umount would fail.
+# shellcheck source=tests/posix/store_fixture.sh
+source "$(dirname "$0")/../posix/store_fixture.sh"
 fail() {
   printf 'FAILED: %s\n' "$*" >&2
   cat "$work/output" >&2
@@ -23,7 +16,7 @@ fail() {
 }
 
 mkdir "$work/bin" "$work/tmp"
-ln -s "$program" "$work/bin/siltfs"
+ln -s "$siltfs" "$work/bin/siltfs"
 # A failure here would otherwise begin a build.
 printf '#!/bin/sh\necho "$0 was called" >&2\nexit 1\n' >"$work/bin/cmake"
 chmod 755 "$work/bin/cmake"
