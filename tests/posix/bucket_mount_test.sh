@@ -72,7 +72,8 @@ grep -q "siltfs tune --bucket-prices" "$work/out" || fail "does not say whose pr
 for family in behind_seconds waiting_segments cache_bytes 'requests_total{.*kind="put"}' outage_seconds stored_bytes request_cost_total; do
   grep -q "^siltfs_bucket_$family" "$work/out" || fail "metrics lack $family"
 done
-"$siltfs" check-health "$mnt" >"$work/out" || fail "$(cat "$work/out")"
+no_disk=(--full 0 --nearly-full 0) # the disk of this machine may be nearly full
+"$siltfs" check-health "${no_disk[@]}" "$mnt" >"$work/out" || fail "$(cat "$work/out")"
 grep -q "'bucket_behind'=" "$work/out" || fail "$(cat "$work/out")"
 
 step "a bucket that fails delays reads, which then fail; nothing is damaged"
@@ -96,7 +97,7 @@ grep -qE "^  behind +[0-9,]+ s +[0-9]+ commits" "$work/out" || fail "stat shows 
 grep -qE "^  last error .* UTC: .*no usable answer" "$work/out" || fail "stat shows no error: $(cat "$work/out")"
 sleep 2
 code=0
-"$siltfs" check-health "$mnt" --bucket-lag 1 >"$work/out" || code=$?
+"$siltfs" check-health "${no_disk[@]}" "$mnt" --bucket-lag 1 >"$work/out" || code=$?
 ((code == 1)) || fail "check-health ends with $code: $(cat "$work/out")"
 grep -q "seconds behind" "$work/out" || fail "$(cat "$work/out")"
 grep -q "has not answered for" "$work/out" || fail "$(cat "$work/out")"
