@@ -11,6 +11,7 @@
 #include "fs/records/schema.h"
 #include "fs/shipping/log_object.h"
 #include "fs/shipping/object_keys.h"
+#include "fs/shipping/objects_ahead.h"
 
 namespace siltfs {
 namespace {
@@ -128,16 +129,29 @@ class Restore {
     return Status::Ok();
   }
 
+  // The log's objects from this number on, in the order of their numbers.
+  Result<std::vector<ObjectInfo>> ListLog(uint64_t first) {
+    std::vector<ObjectInfo> list;
+    SILTFS_RETURN_IF_ERROR(
+        ForEachObject(objects_, std::string(kLogPrefix), [&](const ObjectInfo& info) {
+          if (ParseLogKey(info.key) >= first) list.push_back(info);
+          return Status::Ok();
+        }));
+    return list;
+  }
+
   // The objects behind the one of the checkpoint.
   Status ReplayLog(uint64_t checkpoint) {
     SILTFS_ASSIGN_OR_RETURN(const Bytes first,
                             objects_.Get(LogKey(checkpoint), kMostLogObjectBytes, nullptr));
     uint64_t previous = ChecksumOfLogObject(first);
+    SILTFS_ASSIGN_OR_RETURN(auto list, ListLog(checkpoint + 1));
+    ObjectsAhead log(objects_, std::move(list), kMostLogObjectBytes);
     BatchedWrites writes(*kv_);
     uint64_t end = state_.end.next;
     for (uint64_t number = checkpoint + 1;; ++number) {
       SILTFS_RETURN_IF_ERROR(GoOn());
-      const auto bytes = objects_.Get(LogKey(number), kMostLogObjectBytes, nullptr);
+      const auto bytes = log.Get(LogKey(number));
       if (bytes.status().Is(StatusCode::kNotFound) && number >= end) break;
       const bool unreadable =
           bytes.status().Is(StatusCode::kNotFound) || bytes.status().Is(StatusCode::kCorruption);

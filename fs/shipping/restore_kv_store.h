@@ -8,7 +8,8 @@
 // kCorruption with a sentence that says which commits would be lost. With `stop_at_damage` the
 // result is the state before the damage.
 //
-// Thread-safety: any thread. Memory: one log object or part. Errors: those of the ObjectStore and
+// Thread-safety: any thread. Memory: one log object or part, and the objects that are read ahead
+// (ObjectsAhead). Errors: those of the ObjectStore and
 // of the key-value store; kNotFound if the bucket has no store; kCorruption; kInterrupted.
 #pragma once
 

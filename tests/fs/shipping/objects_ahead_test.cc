@@ -1,0 +1,132 @@
+// Objects that are read before they are needed: each Get has the answer that the ObjectStore gives.
+#include "fs/shipping/objects_ahead.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/base/random.h"
+#include "store/base/thread_annotations.h"
+#include "store/object/memory_object_store.h"
+#include "tests/support/catch.h"
+
+namespace siltfs::testing {
+namespace {
+
+constexpr uint64_t kLimit = 64u << 20;
+
+std::string Key(size_t number) { return fmt::format("log/{:06}", number); }
+
+std::vector<ObjectInfo> Fill(ObjectStore& objects, size_t count, size_t most_bytes) {
+  std::vector<ObjectInfo> list;
+  Random random(count);
+  for (size_t i = 0; i < count; ++i) {
+    const Bytes bytes = Bytes(random.Below(most_bytes), static_cast<uint8_t>(i));
+    REQUIRE_OK(objects.Put(Key(i), bytes, PutCondition::Always()).status());
+    list.push_back({Key(i), bytes.size(), ""});
+  }
+  return list;
+}
+
+TEST_CASE("objects ahead: each call has the answer of the bucket") {
+  Random random(7);
+  for (uint64_t round = 0; round < 50; ++round) {
+    INFO("round " << round);
+    MemoryObjectStore objects;
+    const size_t count = random.Below(30);
+    const auto list = Fill(objects, count, 5000);
+    // Removed after they were listed.
+    for (size_t i = 0; i < count; ++i)
+      if (random.OneIn(8)) REQUIRE_OK(objects.Remove(Key(i)));
+    REQUIRE_OK(objects.Put("log/x", Bytes(5), PutCondition::Always()).status());
+    if (random.OneIn(2)) {
+      objects.FailCall({.code = StatusCode::kAccessDenied,
+                        .permanent = true,
+                        .key_part = Key(random.Below(count + 1))});
+    }
+    ObjectsAhead ahead(objects, list, kLimit);
+    const size_t end = random.Below(count + 5);
+    for (size_t i = 0; i < end; ++i) {
+      if (random.OneIn(4)) continue;  // left out
+      INFO("object " << i);
+      const auto expected = objects.Get(Key(i), kLimit, nullptr);
+      const auto got = ahead.Get(Key(i));
+      REQUIRE(got.status().code() == expected.status().code());
+      if (got.ok()) REQUIRE((*got == *expected));
+      if (random.OneIn(10)) REQUIRE_OK(ahead.Get("log/x").status());
+      if (i > 0 && random.OneIn(10)) {
+        const auto before = ahead.Get(Key(i - 1));
+        REQUIRE(before.status().code() == objects.Get(Key(i - 1), kLimit, nullptr).status().code());
+      }
+    }
+  }
+}
+
+TEST_CASE("objects ahead: several requests run at a time, and the next one is among them") {
+  Mutex mutex;
+  CondVar changed;
+  size_t running = 0;
+  size_t most = 0;
+  MemoryObjectOptions options;
+  // A request waits until as many run as may.
+  options.wait = [&](ObjectCall call, const std::string&, std::chrono::nanoseconds) {
+    if (call != ObjectCall::kGet) return;
+    MutexLock lock(mutex);
+    most = std::max(most, ++running);
+    changed.NotifyAll();
+    while (most < ObjectsAhead::kMostRequests) changed.Wait(mutex);
+    --running;
+  };
+  MemoryObjectStore objects(options);
+  const auto list = Fill(objects, 20, 100);
+  ObjectsAhead ahead(objects, list, kLimit);
+  for (size_t i = 0; i < list.size(); ++i) REQUIRE_OK(ahead.Get(Key(i)).status());
+  MutexLock lock(mutex);
+  CHECK(most == ObjectsAhead::kMostRequests);
+}
+
+TEST_CASE("objects ahead: no more bytes are held than may be, except for a single object") {
+  constexpr uint64_t kObjectBytes = 3u << 20;
+  Mutex mutex;
+  uint64_t held = 0;  // of objects whose request has begun, and that were not asked for
+  uint64_t most = 0;
+  MemoryObjectOptions options;
+  options.wait = [&](ObjectCall call, const std::string&, std::chrono::nanoseconds) {
+    if (call != ObjectCall::kGet) return;
+    MutexLock lock(mutex);
+    held += kObjectBytes;
+    most = std::max(most, held);
+  };
+  MemoryObjectStore objects(options);
+  std::vector<ObjectInfo> list;
+  for (size_t i = 0; i < 12; ++i) {
+    // The list says so; the size of the fourth is larger than all that may be held.
+    list.push_back({Key(i), i == 3 ? 2 * ObjectsAhead::kMostBytesAhead : kObjectBytes, ""});
+    REQUIRE_OK(objects.Put(Key(i), Bytes(kObjectBytes), PutCondition::Always()).status());
+  }
+  ObjectsAhead ahead(objects, list, kLimit);
+  for (size_t i = 0; i < list.size(); ++i) {
+    REQUIRE_OK(ahead.Get(Key(i)).status());
+    MutexLock lock(mutex);
+    held -= kObjectBytes;
+  }
+  MutexLock lock(mutex);
+  // A request may begin between the end of Get and the subtraction here.
+  CHECK(most <= ObjectsAhead::kMostBytesAhead + kObjectBytes);
+}
+
+TEST_CASE("objects ahead: objects that were not asked for are dropped at the end") {
+  MemoryObjectStore objects;
+  const auto list = Fill(objects, 10, 100);
+  objects.FailCall({.nth = 2, .permanent = true});
+  const ObjectsAhead unused(objects, list, kLimit);
+  ObjectsAhead used(objects, list, kLimit);
+  used.Get(Key(4)).status().IgnoreError("the others are of interest");
+}
+
+}  // namespace
+}  // namespace siltfs::testing
