@@ -16,7 +16,7 @@
 namespace siltfs {
 namespace {
 
-constexpr size_t kWriteBytes = 1u << 20;
+constexpr size_t kWriteBytes = 4u << 20;
 // If a writer removes objects while they are read, the restore begins again.
 constexpr int kMostAttempts = 5;
 

@@ -34,8 +34,10 @@ class ShippedKvStore final : public KvStore {
 
   Status Begin() {
     shipper_.Start([this] { return CommittedSnapshot(); });
-    // So that a later open knows the epoch.
-    return WriteFrom([](MutationSink&) {});
+    // So that a later open knows the epoch. No caller relies on this commit, so it does not wait
+    // for the bucket, which may need the ends of the open segments again: the opening goes on
+    // meanwhile.
+    return Commit([](MutationSink&) {}).status();
   }
 
   Result<std::optional<std::string>> Get(std::string_view key) const override {
@@ -63,6 +65,9 @@ class ShippedKvStore final : public KvStore {
   };
 
   Status FinishLoad(KvLoad& load);
+  // Writes locally, and passes the commit to the shipper; returns the sequence.
+  Result<uint64_t> Commit(const std::function<void(MutationSink&)>& fill)
+      SILTFS_EXCLUDES(write_mutex_);
   // Writes locally; returns the sequence.
   Result<uint64_t> WriteLocally(const std::function<void(MutationSink&)>& fill)
       SILTFS_REQUIRES(write_mutex_);
@@ -102,19 +107,21 @@ Result<uint64_t> ShippedKvStore::WriteLocally(const std::function<void(MutationS
   return sequence;
 }
 
+Result<uint64_t> ShippedKvStore::Commit(const std::function<void(MutationSink&)>& fill) {
+  MutexLock lock(write_mutex_);
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t sequence, WriteLocally(fill));
+  MutationList list;
+  fill(list);
+  list.Put(kBucketPositionKey, PositionRecord{sequence, epoch_}.Encode());
+  if (data_ != nullptr) data_->Committed(list.mutations);
+  CommitEncoder commit(sequence);
+  PassTo(commit, list.mutations);
+  shipper_.Enqueue(sequence, commit.Take());
+  return sequence;
+}
+
 Status ShippedKvStore::WriteFrom(const std::function<void(MutationSink&)>& fill) {
-  uint64_t sequence = 0;
-  {
-    MutexLock lock(write_mutex_);
-    SILTFS_ASSIGN_OR_RETURN(sequence, WriteLocally(fill));
-    MutationList list;
-    fill(list);
-    list.Put(kBucketPositionKey, PositionRecord{sequence, epoch_}.Encode());
-    if (data_ != nullptr) data_->Committed(list.mutations);
-    CommitEncoder commit(sequence);
-    PassTo(commit, list.mutations);
-    shipper_.Enqueue(sequence, commit.Take());
-  }
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t sequence, Commit(fill));
   return AwaitBucket(sequence);
 }
 

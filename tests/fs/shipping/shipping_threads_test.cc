@@ -275,12 +275,33 @@ TEST_CASE("shipping thread: a write that waits for the bucket ends when the stor
   CHECK(written.Is(StatusCode::kInterrupted));
 }
 
+TEST_CASE("shipping thread: an opening does not wait for the bucket, but the next write does") {
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  UseThread(machine);
+  machine.options.wait_for_bucket = true;
+  REQUIRE_OK(machine.Open());
+  REQUIRE_OK(machine.kv->Write({{"a", "1"}}));
+  machine.Crash();
+  // The bucket takes the object that begins the epoch, and nothing after it.
+  objects.FailCall({.call = ObjectCall::kPut, .nth = 2, .permanent = true});
+  REQUIRE_OK(machine.Open());
+  CHECK(machine.shipper->lag().commits == 1);
+  objects.ClearFaults();
+  REQUIRE_OK(machine.kv->Write({{"b", "2"}}));
+  Machine other(objects, 2);
+  REQUIRE_OK(other.Restore());
+  CHECK(other.contents.contains("a"));
+  CHECK(other.contents.contains("b"));
+}
+
 TEST_CASE("shipping thread: a takeover ends the waits of the first writer") {
   MemoryObjectStore objects;
   Machine first(objects, 1);
   UseThread(first);
   first.options.wait_for_bucket = true;
   REQUIRE_OK(first.Open());
+  REQUIRE_OK(first.kv->Write({{"a", "0"}}));
   Machine second(objects, 2);
   REQUIRE_OK(second.Restore());
   REQUIRE_OK(second.Open());
