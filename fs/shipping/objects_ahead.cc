@@ -38,7 +38,9 @@ size_t ObjectsAhead::StartNext() {
 
 void ObjectsAhead::ReadAhead() {
   for (size_t mine = StartNext(); mine < list_.size(); mine = StartNext()) {
-    auto object = objects_.Get(list_[mine].key, limit_, nullptr);
+    // If the list is wrong, the object may be too large to be held beside others.
+    const uint64_t limit = std::min(limit_, list_[mine].size);
+    auto object = objects_.Get(list_[mine].key, limit, nullptr);
     MutexLock lock(mutex_);
     if (mine >= wanted_) {
       read_.emplace(mine, std::move(object));
@@ -71,7 +73,10 @@ Result<Bytes> ObjectsAhead::Get(const std::string& key) {
   if (listed && !threads_.empty()) {
     const auto position = static_cast<size_t>(place - list_.begin());
     MutexLock lock(mutex_);
-    if (position >= wanted_) return TakeAhead(position);
+    if (position >= wanted_) {
+      auto object = TakeAhead(position);
+      if (!object.status().Is(StatusCode::kFileTooLarge)) return object;
+    }
   }
   return objects_.Get(key, limit_, nullptr);
 }
