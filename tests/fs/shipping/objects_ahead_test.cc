@@ -107,10 +107,10 @@ TEST_CASE("objects ahead: no more bytes are held than may be, except for a singl
   };
   MemoryObjectStore objects(options);
   std::vector<ObjectInfo> list;
-  for (size_t i = 0; i < 12; ++i) {
-    // The list says so; the size of the fourth is larger than all that may be held.
+  for (size_t i = 0; i < 400; ++i) {
+    // The sizes are those of the list. The fourth is larger than all that may be held.
     list.push_back({Key(i), i == 3 ? 2 * ObjectsAhead::kMostBytesAhead : kObjectBytes, ""});
-    REQUIRE_OK(objects.Put(Key(i), Bytes(kObjectBytes), PutCondition::Always()).status());
+    REQUIRE_OK(objects.Put(Key(i), Bytes(1), PutCondition::Always()).status());
   }
   ObjectsAhead ahead(objects, list, kLimit);
   for (size_t i = 0; i < list.size(); ++i) {
