@@ -34,9 +34,9 @@ class ShippedKvStore final : public KvStore {
 
   Status Begin() {
     shipper_.Start([this] { return CommittedSnapshot(); });
-    // So that a later open knows the epoch. No caller relies on this commit, so it does not wait
-    // for the bucket, which may need the ends of the open segments again: the opening goes on
-    // meanwhile.
+    // So that a later open knows the epoch. This commit does not wait for the bucket, which may
+    // need the ends of the open segments again. The opening goes on meanwhile; its last write,
+    // before the store is used (IdAllocator::BeginMount), waits for all commits up to then.
     return Commit([](MutationSink&) {}).status();
   }
 
