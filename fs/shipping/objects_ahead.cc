@@ -5,17 +5,18 @@
 
 namespace siltfs {
 
-ObjectsAhead::ObjectsAhead(ObjectStore& objects, std::vector<ObjectInfo> list, uint64_t limit)
+ObjectsAhead::ObjectsAhead(ObjectStore& objects, std::vector<ObjectInfo> list, uint64_t limit,
+                           size_t requests)
     : objects_(objects), list_(std::move(list)), limit_(limit) {
   if (list_.size() < 2) return;  // nothing can be read while the caller works
-  const size_t threads = std::min(kMostRequests, list_.size());
+  const size_t threads = std::min(requests, list_.size());
   for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { ReadAhead(); });
 }
 
 ObjectsAhead::~ObjectsAhead() {
   {
     MutexLock lock(mutex_);
-    stopping_ = true;
+    ended_ = true;
     changed_.NotifyAll();
   }
   for (std::thread& thread : threads_) thread.join();
@@ -24,14 +25,15 @@ ObjectsAhead::~ObjectsAhead() {
 }
 
 bool ObjectsAhead::MayStart() const {
-  return started_ == wanted_ || bytes_ + list_[started_].size <= kMostBytesAhead;
+  if (started_ == wanted_) return true;
+  return list_[started_].size <= kMostBytesAhead - std::min(bytes_, kMostBytesAhead);
 }
 
 // Waits until the next object may be read. Returns its position, or list_.size() at the end.
 size_t ObjectsAhead::StartNext() {
   MutexLock lock(mutex_);
-  while (!stopping_ && started_ < list_.size() && !MayStart()) changed_.Wait(mutex_);
-  if (stopping_ || started_ == list_.size()) return list_.size();
+  while (!ended_ && started_ < list_.size() && !MayStart()) changed_.Wait(mutex_);
+  if (ended_ || started_ == list_.size()) return list_.size();
   bytes_ += list_[started_].size;
   return started_++;
 }
@@ -41,7 +43,11 @@ void ObjectsAhead::ReadAhead() {
     // If the list is wrong, the object may be too large to be held beside others.
     const uint64_t limit = std::min(limit_, list_[mine].size);
     auto object = objects_.Get(list_[mine].key, limit, nullptr);
+    const Status& status = object.status();
+    const bool goes_on = status.ok() || status.Is(StatusCode::kNotFound) ||
+                         status.Is(StatusCode::kCorruption) || status.Is(StatusCode::kFileTooLarge);
     MutexLock lock(mutex_);
+    if (!goes_on) ended_ = true;
     if (mine >= wanted_) {
       read_.emplace(mine, std::move(object));
     } else {
@@ -75,17 +81,18 @@ Result<Bytes> ObjectsAhead::Get(const std::string& key) {
     MutexLock lock(mutex_);
     if (position >= wanted_) {
       auto object = TakeAhead(position);
-      if (!object.status().Is(StatusCode::kFileTooLarge)) return object;
+      if (object && !object->status().Is(StatusCode::kFileTooLarge)) return *std::move(object);
     }
   }
   return objects_.Get(key, limit_, nullptr);
 }
 
-Result<Bytes> ObjectsAhead::TakeAhead(size_t position) {
+std::optional<Result<Bytes>> ObjectsAhead::TakeAhead(size_t position) {
   SkipTo(position);
   changed_.NotifyAll();
   auto object = read_.find(position);
   while (object == read_.end()) {
+    if (ended_ && position >= started_) return std::nullopt;
     changed_.Wait(mutex_);
     object = read_.find(position);
   }

@@ -16,7 +16,7 @@
 namespace siltfs {
 namespace {
 
-constexpr size_t kWriteBytes = 4u << 20;
+constexpr size_t kWriteBytes = 1u << 20;
 // If a writer removes objects while they are read, the restore begins again.
 constexpr int kMostAttempts = 5;
 
@@ -146,7 +146,8 @@ class Restore {
                             objects_.Get(LogKey(checkpoint), kMostLogObjectBytes, nullptr));
     uint64_t previous = ChecksumOfLogObject(first);
     SILTFS_ASSIGN_OR_RETURN(auto list, ListLog(checkpoint + 1));
-    ObjectsAhead log(objects_, std::move(list), kMostLogObjectBytes);
+    ObjectsAhead log(objects_, std::move(list), kMostLogObjectBytes,
+                     options_.reads_ahead ? ObjectsAhead::kMostRequests : 0);
     BatchedWrites writes(*kv_);
     uint64_t end = state_.end.next;
     for (uint64_t number = checkpoint + 1;; ++number) {

@@ -28,12 +28,15 @@ namespace siltfs {
 
 struct RestoreOptions {
   bool stop_at_damage = false;
+  // Objects of the log are read by several threads. Otherwise the calls of the ObjectStore have an
+  // order, which tests need.
+  bool reads_ahead = true;
   // Called with a sentence about damage that was passed over. May be empty.
-  std::function<void(const std::string&)> report;
+  std::function<void(const std::string&)> report = {};
   // Called with the bytes of the checkpoint, and the log objects, that are done. May be empty.
-  std::function<void(uint64_t done, uint64_t total)> on_progress;
+  std::function<void(uint64_t done, uint64_t total)> on_progress = {};
   // Polled; true ends the call with kInterrupted. May be empty.
-  std::function<bool()> interrupted;
+  std::function<bool()> interrupted = {};
 };
 
 struct RestoredState {

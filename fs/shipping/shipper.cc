@@ -190,7 +190,7 @@ Status Shipper::Wait(uint64_t sequence, std::optional<std::chrono::nanoseconds> 
   changed_.NotifyAll();
   while (shipped_ < sequence) {
     if (fenced_) return Status(StatusCode::kReadOnly, fence_cause_).At(objects_.name());
-    if (stopping_ || (is_change && closing_since_))
+    if (stopping_ || interrupted_ || (is_change && closing_since_))
       return Status(StatusCode::kInterrupted, "the store is being closed").At(objects_.name());
     if (closing_since_ && !timeout) end = std::max(begin, *closing_since_) + options_.close_timeout;
     if (end && *end <= std::chrono::steady_clock::now()) {
@@ -319,13 +319,19 @@ void Shipper::ThreadMain() {
     }
     if (look) LookAtReaders().IgnoreError("the next look finds out what may be deleted");
     if (!round) continue;
-    if (RunRound().ok()) {
+    const Status done = RunRound();
+    if (done.ok()) {
       pause = kFirstPause;
       continue;
     }
     const auto end = std::chrono::steady_clock::now() + pause;
     pause = std::min<std::chrono::nanoseconds>(pause * 2, kLongestPause);
     MutexLock lock(mutex_);
+    if (done.Is(StatusCode::kInterrupted)) {
+      // ObjectStore::Interrupt is final, so no round will succeed.
+      interrupted_ = true;
+      changed_.NotifyAll();
+    }
     while (!stopping_ && !fenced_) {
       const auto left = end - std::chrono::steady_clock::now();
       if (left.count() <= 0) break;

@@ -84,6 +84,7 @@ Status BucketMachine::Restore(bool take_over) {
   RestoreStoreOptions options;
   options.store = kStore;
   options.bucket_directory = kCache;
+  options.restore.reads_ahead = shipping_.background;
   if (take_over) options.take_over = shipping_.writer;
   return RestoreStore(*env_, *client_, options).status();
 }

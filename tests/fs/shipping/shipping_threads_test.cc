@@ -275,6 +275,21 @@ TEST_CASE("shipping thread: a write that waits for the bucket ends when the stor
   CHECK(written.Is(StatusCode::kInterrupted));
 }
 
+TEST_CASE("shipping thread: a write ends when the requests of the process are interrupted") {
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  UseThread(machine);
+  machine.options.wait_for_bucket = true;
+  REQUIRE_OK(machine.Open());
+  objects.FailCall({.call = ObjectCall::kPut, .permanent = true});
+  Status written;
+  std::thread writer([&] { written = machine.kv->Write({{"a", "1"}}); });
+  while (machine.shipper->lag().last_error.empty()) std::this_thread::yield();
+  objects.Interrupt();
+  writer.join();
+  CHECK(written.Is(StatusCode::kInterrupted));
+}
+
 TEST_CASE("shipping thread: an opening does not wait for the bucket, but the next write does") {
   MemoryObjectStore objects;
   Machine machine(objects, 1);

@@ -130,7 +130,7 @@ void CheckRace(uint64_t schedule, unsigned bits, bool checkpoints) {
   });
   std::thread second([&] {
     Turns::Enter(1);
-    const auto restored = machines[1]->Restore();
+    const auto restored = machines[1]->Restore({.reads_ahead = false});
     outcomes[1].opened = restored.ok() && machines[1]->Open().ok();
     if (outcomes[1].opened) write(1, 3);
     turns->Leave();
