@@ -9,14 +9,14 @@
 //
 // Thread-safety: one thread calls Get. Ownership: the ObjectStore must outlive this object. The
 // destructor waits for the requests that are running. Memory: the list, and objects of together
-// kMostBytesAhead, or one larger object. Errors: those of ObjectStore::Get.
+// kMostBytesAhead, or one larger object, beside the one that the caller holds. Errors: those of
+// ObjectStore::Get.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 

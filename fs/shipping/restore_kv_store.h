@@ -9,8 +9,8 @@
 // result is the state before the damage.
 //
 // Thread-safety: any thread. Memory: one log object or part, and the objects that are read ahead
-// (ObjectsAhead). Errors: those of the ObjectStore and
-// of the key-value store; kNotFound if the bucket has no store; kCorruption; kInterrupted.
+// (ObjectsAhead). Errors: those of the ObjectStore and of the key-value store; kNotFound if the
+// bucket has no store; kCorruption; kInterrupted.
 #pragma once
 
 #include <cstdint>

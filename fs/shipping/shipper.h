@@ -172,7 +172,7 @@ class Shipper final : public CommitGate {
   std::string last_error_ SILTFS_GUARDED_BY(mutex_);
   std::string fence_cause_ SILTFS_GUARDED_BY(mutex_);
   bool fenced_ SILTFS_GUARDED_BY(mutex_) = false;
-  bool interrupted_ SILTFS_GUARDED_BY(mutex_) = false;
+  bool interrupted_ SILTFS_GUARDED_BY(mutex_) = false;  // by ObjectStore::Interrupt
   // When BeginClosing was called.
   std::optional<std::chrono::steady_clock::time_point> closing_since_ SILTFS_GUARDED_BY(mutex_);
   bool stopping_ SILTFS_GUARDED_BY(mutex_) = false;

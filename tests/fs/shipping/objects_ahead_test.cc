@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "store/base/random.h"
