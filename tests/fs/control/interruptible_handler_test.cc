@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <future>
+#include <mutex>
 
 #include "fs/control/client.h"
 #include "tests/support/catch.h"
@@ -98,12 +99,20 @@ struct SharedFixture {
   std::promise<void> first_began;
   std::promise<void> second_began;
   std::promise<void> end;
+  std::once_flag end_once;
   const std::shared_future<void> ended = end.get_future().share();
   std::atomic<int> interruptions = 0;
 
+  // The test ends the work, and so may the interruption: after a wanted call has returned, only
+  // unwanted ones may be left.
+  void EndWork() {
+    std::call_once(end_once, [this] { end.set_value(); });
+  }
+
   std::unique_ptr<Server> Start() {
     const auto interruption = MakeInterruption([this] {
-      if (interruptions++ == 0) end.set_value();
+      ++interruptions;
+      EndWork();
     });
     const auto work = [this](std::promise<void>& began) {
       return [this, &began]() -> Result<Json> {
@@ -139,7 +148,7 @@ TEST_CASE_METHOD(SharedFixture, "A client does not interrupt the work of another
   REQUIRE_CODE(unwanted, kInterrupted);
   second_began.get_future().wait();
   CHECK(interruptions == 0);
-  end.set_value();
+  EndWork();
   const auto answer = wanted.get();
   REQUIRE_OK(answer);
   CHECK(*answer == Json("done"));
