@@ -1,6 +1,9 @@
 #include "fs/check/check_context.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "fs/segments/fenced_writer.h"
 
 namespace siltfs {
 namespace {
@@ -28,6 +31,12 @@ CheckContext::CheckContext(Env& environment, const CheckOptions& check_options)
     : env(environment),
       options(check_options),
       segment_store(OpenSegmentStore(env, options.store, options.segments)) {}
+
+bool CheckContext::IsLeftover(SegmentId id) const {
+  if (std::binary_search(removed.begin(), removed.end(), id)) return true;
+  return records_known && RecordOf(id) == nullptr &&
+         IsOfFencedWriter(*segment_store, id, bucket_epoch);
+}
 
 const SegmentRecord* CheckContext::RecordOf(SegmentId id) const {
   const auto found = segments.find(id);

@@ -35,6 +35,9 @@ class CheckContext {
   const std::string& store() const { return options.store; }
   SegmentIdentity Identity(SegmentId id) const { return {superblock.uuid, id}; }
   const SegmentRecord* RecordOf(SegmentId id) const;
+  // Whether the segment belongs to no state of the store, and the next mount removes it: its removal
+  // is recorded, or a fenced writer has put it.
+  bool IsLeftover(SegmentId id) const;
   // Whether the last writable mount ended with an unmount, according to metadata; false if that is
   // unknown.
   bool clean() const { return records_known && ids.clean; }
@@ -98,8 +101,9 @@ class CheckContext {
 
   // Null if the metadata cannot be opened.
   std::unique_ptr<KvStore> metadata;
-  bool records_known = false;  // the next eight fields were read from metadata
+  bool records_known = false;  // the next nine fields were read from metadata
   uint64_t last_commit = 0;
+  uint32_t bucket_epoch = 0;  // of the store's last writer to a bucket; 0 if it had none
   IdRanges ids;
   std::vector<HiddenRange> hidden;  // ascending
   std::map<SegmentId, SegmentRecord> segments;

@@ -30,7 +30,7 @@ class DeltaCheck {
     const auto listing = context_.segment_store->List();
     if (!listing.ok()) return Status::Ok();  // already reported
     for (const SegmentId id : listing->ids) {
-      if (std::binary_search(context_.removed.begin(), context_.removed.end(), id)) continue;
+      if (context_.IsLeftover(id)) continue;
       SILTFS_RETURN_IF_ERROR(context_.Continue());
       SILTFS_RETURN_IF_ERROR(Gather(id));
       if (wanted_.size() >= context_.options.unresolved_references)

@@ -97,6 +97,7 @@ class RecordReader {
     SILTFS_RETURN_IF_ERROR(ReadOptional<ScrubHistory>(kScrubHistoryKey, "the history of scrubs"));
     SILTFS_RETURN_IF_ERROR(
         ReadOptional<PositionRecord>(kBucketPositionKey, "the record of the bucket's position"));
+    context_.bucket_epoch = LastBucketEpoch(*kv_.Snapshot());
     SILTFS_RETURN_IF_ERROR(ReadHidden());
     SILTFS_RETURN_IF_ERROR(ReadSegments());
     SILTFS_RETURN_IF_ERROR(ReadReplacements());

@@ -17,10 +17,6 @@ namespace {
 
 constexpr unsigned kMostThreads = 64;
 
-bool IsRemoved(const CheckContext& context, SegmentId id) {
-  return std::binary_search(context.removed.begin(), context.removed.end(), id);
-}
-
 Result<std::vector<SegmentId>> ListAll(CheckContext& context) {
   auto listing = context.segment_store->List();
   if (!listing.ok()) {
@@ -34,10 +30,10 @@ Result<std::vector<SegmentId>> ListAll(CheckContext& context) {
     context.Report("segments-missing", place);
     return std::vector<SegmentId>();
   }
-  // Temporary files and files of removed segments are not needed. They are no findings, because a
-  // crash may leave such files.
+  // Temporary files, files of removed segments, and segments of a fenced writer are not needed.
+  // They are no findings, because a crash or a takeover may leave them.
   uint64_t leftovers = listing->temporaries.size();
-  leftovers += std::erase_if(listing->ids, [&](SegmentId id) { return IsRemoved(context, id); });
+  leftovers += std::erase_if(listing->ids, [&](SegmentId id) { return context.IsLeftover(id); });
   context.Count([leftovers](CheckReport& report) { report.leftover_files += leftovers; });
   for (const auto& [id, record] : context.segments) {
     if (std::binary_search(listing->ids.begin(), listing->ids.end(), id)) continue;
@@ -115,7 +111,7 @@ Status ForEachBlock(CheckContext& context, ChunkFinder& finder, std::optional<Se
   if (!listing.ok()) return Status::Ok();  // already reported
   for (const SegmentId id : listing->ids) {
     SILTFS_RETURN_IF_ERROR(context.Continue());
-    if (IsRemoved(context, id)) continue;
+    if (context.IsLeftover(id)) continue;
     auto reader = finder.Open(id);
     if (!reader.ok()) continue;
     if (kind) {

@@ -367,7 +367,8 @@ Result<FileSystemImpl::Parts> OpenStoreParts(Env& disk, const FileSystemOptions&
   // Segments for moved chunks are noted (SegmentLog::Options::before_moved).
   const StoreIdentity identity{
       options.store, parts.superblock.uuid, records.last_commit,
-      parts.superblock.deltas() ? records.secondary : std::vector<SegmentId>()};
+      parts.superblock.deltas() ? records.secondary : std::vector<SegmentId>(),
+      records.bucket_epoch};
   std::vector<Mutation> changes;
   const std::shared_ptr<SegmentStore> segments =
       OpenSegmentStore(env, options.store, options.segments);

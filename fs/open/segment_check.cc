@@ -6,6 +6,7 @@
 #include <map>
 
 #include "fs/open/store_layout.h"
+#include "fs/segments/fenced_writer.h"
 #include "store/segment/segment_scan.h"
 
 namespace siltfs {
@@ -69,9 +70,10 @@ Status CheckSegments(SegmentStore& segments, const StoreIdentity& identity, cons
   SILTFS_RETURN_IF_ERROR(CheckPlaceOfSegments(segments, *listing, HoldAnything(records)));
   const std::map<SegmentId, SegmentRecord> known(records.begin(), records.end());
   for (SegmentId id : listing->ids) {
+    auto record = known.find(id);
+    if (record == known.end() && IsOfFencedWriter(segments, id, identity.bucket_epoch)) continue;
     if (id >= ids.segment_limit)
       return MetadataLost(segments, identity, id, "has an id that was never allocated");
-    auto record = known.find(id);
     if (record != known.end() && record->second.sealed) continue;
     auto file = segments.Open(id);
     if (!file.ok()) return std::move(file).status();

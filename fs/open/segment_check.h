@@ -36,7 +36,8 @@ Status CheckPlaceOfSegments(const SegmentStore& segments, const SegmentListing& 
 // Calls CheckPlaceOfSegments. Also returns kCorruption, naming the segment, if a segment is newer
 // than metadata: its id was never claimed, a block of it names a later commit than metadata's last,
 // or the store was closed cleanly and the segment has grown since then. Segments that metadata
-// records as sealed are not read.
+// records as sealed are not read, and those of a fenced writer (fs/segments/fenced_writer.h) are
+// passed over.
 Status CheckSegments(SegmentStore& segments, const StoreIdentity& identity, const IdRanges& ids,
                      const SegmentRecords& records);
 

@@ -36,6 +36,7 @@ Result<StoreRecords> ReadStoreRecords(const KvStore& kv) {
   if (!ids) return Status(StatusCode::kCorruption, "metadata has lost its id ranges");
   SILTFS_ASSIGN_OR_RETURN(records.ids, IdRanges::Decode(*ids));
   const auto snapshot = kv.Snapshot();
+  records.bucket_epoch = LastBucketEpoch(*snapshot);
   SILTFS_ASSIGN_OR_RETURN(records.segments, ReadSegmentRecords(*snapshot));
   SILTFS_ASSIGN_OR_RETURN(records.replacements, ReadReplacements(*snapshot));
   SILTFS_ASSIGN_OR_RETURN(records.removed, ReadRemovedSegments(*snapshot));

@@ -22,6 +22,7 @@ namespace siltfs {
 struct StoreRecords {
   uint64_t last_commit = 0;
   uint64_t collisions = 0;
+  uint32_t bucket_epoch = 0;  // of the last writer to a bucket; 0 if there was none
   GarbageRecord garbage;
   std::vector<DamagedBlock> damage;
   uint64_t found_damaged_blocks = 0;  // of `damage`, while the store was opened

@@ -30,6 +30,7 @@ struct StoreIdentity {
   // If recovery seals one of them, it is in its final form, because a moved chunk may be the base
   // of a delta and must stay whole.
   std::vector<SegmentId> moved = {};
+  uint32_t bucket_epoch = 0;  // of the store's last writer to a bucket; 0 if it had none
 };
 
 // Seals or removes every segment that was not sealed at the last commit, and removes what

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "fs/records/position_record.h"
 #include "fs/records/schema.h"
 #include "fs/segments/segment_tables.h"
 #include "fs/shipping/shipped_kv_store.h"
@@ -51,6 +52,7 @@ class BucketSession::LateSegments final : public SegmentStore {
     return base_->Replace(id, source);
   }
   Status Remove(SegmentId id) override { return base_->Remove(id); }
+  std::optional<uint32_t> EpochOf(SegmentId id) override { return base_->EpochOf(id); }
   Result<SegmentListing> List() override { return base_->List(); }
   Result<SegmentListing> Recover() override { return base_->Recover(); }
   Status FinishPuts(const std::function<bool(SegmentId)>& is_sealed) override {
@@ -94,14 +96,28 @@ Result<std::unique_ptr<KvStore>> BucketSession::Layer(std::unique_ptr<KvStore> k
 }
 
 Status BucketSession::RemoveForeign(const KvStore& kv) {
+  SILTFS_ASSIGN_OR_RETURN(const PositionRecord position, ReadPosition(*kv.Snapshot()));
   SILTFS_ASSIGN_OR_RETURN(const SegmentListing listing, bucket_->List());
   for (const SegmentId id : listing.ids) {
-    SILTFS_ASSIGN_OR_RETURN(const auto record, kv.Get(SegmentKey(id)));
-    if (record) continue;
-    SILTFS_ASSIGN_OR_RETURN(const auto removed, kv.Get(RemovedSegmentKey(id)));
-    if (!removed) SILTFS_RETURN_IF_ERROR(bucket_->Remove(id));
+    SILTFS_ASSIGN_OR_RETURN(const bool foreign, IsForeign(kv, position.epoch, id));
+    if (foreign) SILTFS_RETURN_IF_ERROR(bucket_->Remove(id));
   }
   return Status::Ok();
+}
+
+Result<bool> BucketSession::IsForeign(const KvStore& kv, uint32_t own_epoch, SegmentId id) {
+  SILTFS_ASSIGN_OR_RETURN(const auto record, kv.Get(SegmentKey(id)));
+  if (!record) {
+    SILTFS_ASSIGN_OR_RETURN(const auto removed, kv.Get(RemovedSegmentKey(id)));
+    return !removed;
+  }
+  // The writer before may have claimed the same ids in commits that the bucket never got. If this
+  // store had put its segment, it would not have the file any more when its next epoch began.
+  if (bucket_->EpochOf(id).value_or(own_epoch) >= own_epoch) return false;
+  const auto file = env_.GetFileInfo(SegmentPath(options_.store, id));
+  if (file.status().Is(StatusCode::kNotFound)) return false;
+  SILTFS_RETURN_IF_ERROR(file.status());
+  return true;
 }
 
 Status BucketSession::PinAnnounced(const KvStore& kv) {

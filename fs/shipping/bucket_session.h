@@ -8,10 +8,11 @@
 //              of the log, opens the segments with this epoch, and starts the shipper
 //   segments   forwards to the segments in the bucket once Layer has opened them
 //
-// Segments in the bucket of which this store has no record were put by a writer that was fenced.
-// Layer removes them. If a replacement of a segment was announced and is not recorded as done, the
-// writer before may still put the new content, although it was fenced. So Layer puts the content
-// that is there again, with the new epoch, and a late one never wins.
+// Segments in the bucket of which this store has no record were put by a writer that was fenced,
+// and so were those of older epochs of which this store has a local file: both writers used the
+// same id. Layer removes them. If a replacement of a segment was announced and is not recorded as
+// done, the writer before may still put the new content, although it was fenced. So Layer puts the
+// content that is there again, with the new epoch, and a late one never wins.
 //
 // Thread-safety: every call from any thread after Layer. Ownership: `env` and `objects` must
 // outlive the session, and the session must outlive the file system.

@@ -39,6 +39,7 @@ class ShippedSegmentStore final : public SegmentStore {
   Status PrepareReplace(SegmentId id) override { return AwaitBucket(id); }
   Status Replace(SegmentId id, const SegmentSource& source) override;
   Status Remove(SegmentId id) override;
+  std::optional<uint32_t> EpochOf(SegmentId id) override { return base_.EpochOf(id); }
   Result<SegmentListing> List() override { return base_.List(); }
   Result<SegmentListing> Recover() override { return base_.Recover(); }
   Status FinishPuts(const std::function<bool(SegmentId)>& is_sealed) override {

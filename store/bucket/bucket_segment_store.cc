@@ -55,6 +55,12 @@ Status BucketSegmentStore::WaitForUploads(std::chrono::nanoseconds timeout) {
 
 bool BucketSegmentStore::IsUploaded(SegmentId id) const { return core_->IsUploaded(id); }
 
+std::optional<uint32_t> BucketSegmentStore::EpochOf(SegmentId id) {
+  const auto content = core_->Current(id);
+  if (!content) return std::nullopt;
+  return static_cast<uint32_t>(content->id.generation >> kEpochShift);
+}
+
 std::optional<SegmentContent> BucketSegmentStore::Current(SegmentId id) const {
   return core_->Current(id);
 }

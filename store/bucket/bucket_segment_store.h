@@ -58,6 +58,7 @@ class BucketSegmentStore final : public SegmentStore {
   Status Put(SegmentId id, const SegmentSource& source) override;
   Status Replace(SegmentId id, const SegmentSource& source) override;
   Status Remove(SegmentId id) override;
+  std::optional<uint32_t> EpochOf(SegmentId id) override;
   Result<SegmentListing> List() override;
   // Also starts the uploads and deletions that an earlier run has left. The directories of the
   // sources must have been synced before, as StagedSegmentStore does: a rename between two

@@ -38,6 +38,7 @@
 // Ownership: readers and sources are the caller's. Readers may outlive the store.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -90,6 +91,10 @@ class SegmentStore {
   // makes the removal durable, because an earlier process may have been killed after it removed the
   // segment, and before the removal was durable.
   virtual Status Remove(SegmentId id) = 0;
+
+  // The epoch of the writer that has put the segment, if writers with epochs share the place of the
+  // segments; empty otherwise, and for segments that List does not return.
+  virtual std::optional<uint32_t> EpochOf(SegmentId /*id*/) { return std::nullopt; }
 
   // Lists all segments. kNotFound if the place of the segments does not exist.
   virtual Result<SegmentListing> List() = 0;

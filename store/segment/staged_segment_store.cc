@@ -64,6 +64,13 @@ Status StagedSegmentStore::Remove(SegmentId id) {
   return sealed_.Remove(id);
 }
 
+// A segment in a file is this store's own, whatever the other store has.
+std::optional<uint32_t> StagedSegmentStore::EpochOf(SegmentId id) {
+  const auto is_local = local_.Contains(id);
+  if (!is_local.ok() || *is_local) return std::nullopt;
+  return sealed_.EpochOf(id);
+}
+
 // The files are listed first. A segment that is being put is then in at least one of the lists.
 Result<SegmentListing> StagedSegmentStore::List() {
   SILTFS_ASSIGN_OR_RETURN(SegmentListing local, local_.List());

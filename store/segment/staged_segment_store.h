@@ -36,6 +36,7 @@ class StagedSegmentStore final : public SegmentStore {
   Status PrepareReplace(SegmentId id) override { return sealed_.PrepareReplace(id); }
   Status Replace(SegmentId id, const SegmentSource& source) override;
   Status Remove(SegmentId id) override;
+  std::optional<uint32_t> EpochOf(SegmentId id) override;
   Result<SegmentListing> List() override;
   Result<SegmentListing> Recover() override;
   Status FinishPuts(const std::function<bool(SegmentId)>& is_sealed) override;
