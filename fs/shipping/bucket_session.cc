@@ -18,6 +18,8 @@ namespace {
 
 // A round of the shipper fails after this time, and is repeated.
 constexpr std::chrono::minutes kUploadTimeout(1);
+// A close waits this long for objects to be deleted. The next open deletes the others.
+constexpr std::chrono::seconds kDeletionTimeout(5);
 
 ShippingOptions WithSuperblock(Env& env, const BucketSessionOptions& options) {
   ShippingOptions shipping = options.shipping;
@@ -80,8 +82,11 @@ SegmentStore& BucketSession::segments() { return *late_; }
 
 Result<std::unique_ptr<KvStore>> BucketSession::Layer(std::unique_ptr<KvStore> kv) {
   SILTFS_RETURN_IF_ERROR(tails_.Load(*kv));
+  ShippingOptions shipping = options_.shipping;
+  shipping.shipped_at_close = [this] { DeleteUseless(); };
   return NewShippedKvStore(
-      std::move(kv), shipper_, &tails_, options_.shipping, [this](const KvStore& store) -> Status {
+      std::move(kv), shipper_, &tails_, std::move(shipping),
+      [this](const KvStore& store) -> Status {
         BucketOptions bucket = options_.bucket;
         bucket.epoch = shipper_.epoch();
         bucket.gate = &shipper_;
@@ -118,6 +123,12 @@ Result<bool> BucketSession::IsForeign(const KvStore& kv, uint32_t own_epoch, Seg
   if (file.status().Is(StatusCode::kNotFound)) return false;
   SILTFS_RETURN_IF_ERROR(file.status());
   return true;
+}
+
+void BucketSession::DeleteUseless() {
+  if (bucket_->GetStatus().deletions_waiting == 0) return;
+  shipper_.LookAtReaders().IgnoreError("the next open deletes the objects");
+  bucket_->DeleteDue(kDeletionTimeout);
 }
 
 Status BucketSession::PinAnnounced(const KvStore& kv) {

@@ -71,6 +71,9 @@ class BucketSession {
 
   Status WaitForUploads();
   Status RemoveForeign(const KvStore& kv);
+  Result<bool> IsForeign(const KvStore& kv, uint32_t own_epoch, SegmentId id);
+  // Deletes at the end what the next open would have to delete.
+  void DeleteUseless();
   Status PinAnnounced(const KvStore& kv);
   Status PutAgain(SegmentId id, const ReadableFile& content);
 

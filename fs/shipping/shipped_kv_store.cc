@@ -148,6 +148,7 @@ Status ShippedKvStore::CloseCleanly() {
   // What stays behind is shipped at the next open.
   const Status shipped = shipper_.WaitShipped(LastSequence(), options_.close_timeout);
   if (!shipped.ok() && options_.given_up) options_.given_up();
+  if (shipped.ok() && options_.shipped_at_close) options_.shipped_at_close();
   shipper_.Stop();
   if (shipped.ok()) {
     shipper_.EndLease().IgnoreError("the lease ends by itself");

@@ -77,6 +77,8 @@ class Shipper final : public CommitGate {
   Status EndLease();
   // Without a thread: makes rounds until nothing waits, and returns the first failure.
   Status Ship();
+  // Asks which commits the readers of the bucket still need, for MayDelete.
+  Status LookAtReaders() SILTFS_EXCLUDES(readers_mutex_, mutex_);
   // OK, or kReadOnly if another writer has taken over.
   Status CheckNotFenced() const;
 
@@ -98,8 +100,6 @@ class Shipper final : public CommitGate {
   Status Wait(uint64_t sequence, std::optional<std::chrono::nanoseconds> timeout, bool is_change)
       SILTFS_EXCLUDES(mutex_);
   void ThreadMain();
-  // Asks which commits the readers of the bucket still need.
-  Status LookAtReaders() SILTFS_EXCLUDES(readers_mutex_, mutex_);
   bool LookIsDue() const SILTFS_REQUIRES(mutex_);
   void WaitForWork() SILTFS_REQUIRES(mutex_);
   bool HasWork() const SILTFS_REQUIRES(mutex_);

@@ -34,6 +34,8 @@ struct ShippingOptions {
   // CloseCleanly calls it when it no longer waits for the bucket: running requests are of no use
   // any more, and the close would wait for their end. May be empty.
   std::function<void()> given_up;
+  // CloseCleanly calls it when the bucket has all commits. May be empty.
+  std::function<void()> shipped_at_close;
   // False, for tests: no thread. Ship makes each step, and Write calls it with wait_for_bucket.
   bool background = true;
   // Bytes that belong to the state of a commit (the superblock). Called before each object, after

@@ -58,6 +58,7 @@ class BucketCore {
   Status WaitForUploads(std::chrono::nanoseconds timeout);
   bool IsUploaded(SegmentId id);
   void GateMoved();
+  void DeleteDue(std::chrono::nanoseconds timeout) { remover_.DeleteDue(timeout); }
   Status RunBackground();
   void Interrupt();
   void Close();

@@ -80,6 +80,8 @@ std::unique_ptr<const ReadableFile> BucketSegmentStore::OpenContent(const Segmen
 
 void BucketSegmentStore::GateMoved() { core_->GateMoved(); }
 
+void BucketSegmentStore::DeleteDue(std::chrono::nanoseconds timeout) { core_->DeleteDue(timeout); }
+
 Status BucketSegmentStore::RunBackground() { return core_->RunBackground(); }
 
 void BucketSegmentStore::Interrupt() { core_->Interrupt(); }

@@ -11,6 +11,7 @@ namespace {
 constexpr std::chrono::milliseconds kFirstPause(200);
 constexpr std::chrono::seconds kLongestPause(60);
 constexpr std::chrono::seconds kGatePoll(2);
+constexpr std::chrono::milliseconds kDeletionPoll(20);
 
 }  // namespace
 
@@ -49,19 +50,28 @@ void ObjectRemover::Wake() {
   changed_.NotifyAll();
 }
 
+std::vector<ContentId> ObjectRemover::Deletable() const {
+  std::vector<ContentId> deletable;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [id, position] : dead_) {
+      if (options_.gate == nullptr || options_.gate->MayDelete(position)) deletable.push_back(id);
+    }
+  }
+  std::erase_if(deletable, in_use_);
+  return deletable;
+}
+
 std::vector<ContentId> ObjectRemover::Due() {
-  std::vector<ContentId> due;
-  std::vector<ContentId> failed_before;
   {
     MutexLock lock(mutex_);
     due_ = false;
-    for (const auto& [id, position] : dead_) {
-      if (options_.gate != nullptr && !options_.gate->MayDelete(position)) continue;
-      (failed_.contains(id) ? failed_before : due).push_back(id);
-    }
   }
+  std::vector<ContentId> due;
+  std::vector<ContentId> failed_before;
+  for (const ContentId& id : Deletable())
+    (failed_.contains(id) ? failed_before : due).push_back(id);
   due.insert(due.end(), failed_before.begin(), failed_before.end());
-  std::erase_if(due, in_use_);
   return due;
 }
 
@@ -99,6 +109,19 @@ Status ObjectRemover::RunOnce() {
     ++removed_;
   }
   return RemoveTombstones();
+}
+
+void ObjectRemover::DeleteDue(std::chrono::nanoseconds timeout) {
+  if (!options_.thread) return RunOnce().IgnoreError("the next start deletes what is left");
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  while (!Deletable().empty()) {
+    const auto left = end - std::chrono::steady_clock::now();
+    if (left.count() <= 0 || stop_.stopped()) return;
+    MutexLock lock(mutex_);
+    due_ = true;
+    changed_.NotifyAll();
+    changed_.WaitFor(mutex_, std::min<std::chrono::nanoseconds>(left, kDeletionPoll));
+  }
 }
 
 void ObjectRemover::ThreadMain() {

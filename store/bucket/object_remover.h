@@ -13,6 +13,7 @@
 // Thread-safety: every call from any thread. Memory: about 100 bytes for each content.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -53,6 +54,9 @@ class ObjectRemover {
   // Deletes in the calling thread what may be deleted now. Ends with the first failure, and returns
   // it. The next run deletes that object last.
   Status RunOnce();
+  // Returns when nothing is left that may be deleted now, or after `timeout`. Without a thread,
+  // does what RunOnce does.
+  void DeleteDue(std::chrono::nanoseconds timeout);
   // Contents whose objects are not deleted yet.
   uint64_t waiting() const;
   uint64_t removed() const;  // objects since the start
@@ -60,6 +64,9 @@ class ObjectRemover {
   void Stop();
 
  private:
+  // The contents that may be deleted now.
+  std::vector<ContentId> Deletable() const SILTFS_EXCLUDES(mutex_);
+  // The same, in the order of their deletion.
   std::vector<ContentId> Due() SILTFS_REQUIRES(run_mutex_);
   Status RemoveTombstones();
   void ThreadMain();

@@ -1,4 +1,6 @@
 // Whole stores in a bucket: the machine is lost, and another one restores the store.
+#include <algorithm>
+
 #include "fs/repair/repair_store.h"
 #include "tests/fs/shipping/site.h"
 #include "tests/support/crash_points.h"
@@ -378,6 +380,38 @@ TEST_CASE("store in a bucket: with threads that upload and ship", "[race]") {
   other.Close();
   other.Check();
   site.Close();
+  site.Check();
+}
+
+// Nothing looks at the readers while the store is open, unless the test takes seconds.
+TEST_CASE("store in a bucket: a close deletes the objects that nothing needs any more", "[race]") {
+  MemoryObjectStore objects;
+  Site site(objects, 1);
+  site.shipping.background = true;
+  site.shipping.interval = std::chrono::milliseconds(1);
+  site.Make(16u << 10);
+  REQUIRE_OK(site.Open());
+  FileHistory history(9);
+  for (uint64_t i = 0; i < 20; ++i) REQUIRE_OK(history.Step(*site.fs));
+  REQUIRE_OK(site.session->AwaitAll(std::chrono::minutes(2)));
+  for (const std::string& name : ListNames(*site.fs, kRootInode))
+    REQUIRE_OK(site.fs->Unlink(kRootInode, name));
+  REQUIRE_OK(site.fs->SyncAll());
+  REQUIRE_OK(Maintain(*site.fs, 1));
+  const auto segments = [&objects] {
+    return std::ranges::count_if(
+        objects.Keys(), [](const std::string& key) { return key.starts_with("segments/"); });
+  };
+  const auto before = segments();
+  site.Close();
+  CHECK(segments() < before);
+  {
+    BucketSegmentStore left(*site.env, objects, site.Bucket());
+    const auto listing = left.List();
+    REQUIRE_OK(listing);
+    CHECK(static_cast<size_t>(segments()) == listing->ids.size());
+  }
+  CHECK(site.env->ListDirectory("/cache/removed").value().empty());
   site.Check();
 }
 
