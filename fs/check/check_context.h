@@ -35,8 +35,8 @@ class CheckContext {
   const std::string& store() const { return options.store; }
   SegmentIdentity Identity(SegmentId id) const { return {superblock.uuid, id}; }
   const SegmentRecord* RecordOf(SegmentId id) const;
-  // Whether the segment belongs to no state of the store, and the next mount removes it: its removal
-  // is recorded, or a fenced writer has put it.
+  // Whether the segment belongs to no state of the store, and the next mount removes it: its
+  // removal is recorded, or a fenced writer has put it.
   bool IsLeftover(SegmentId id) const;
   // Whether the last writable mount ended with an unmount, according to metadata; false if that is
   // unknown.
