@@ -1,5 +1,6 @@
-# captured_completion.zsh DIRECTORY WORD...: prints what zsh offers for the last word of a command
-# line, one candidate a line. DIRECTORY has the completion function.
+# captured_completion.zsh DIRECTORY LINE...: prints what zsh offers for the last word of each command
+# line, one candidate a line, and a line "end of candidates" after those of each command line.
+# DIRECTORY has the completion function.
 #
 # Completion works only in an interactive shell, so one runs in a pseudo terminal here.
 emulate -L zsh
@@ -19,12 +20,15 @@ send 'compadd() {
   builtin compadd "$@"
 }'
 send "zstyle ':completion:*' list-prompt ''; zstyle ':completion:*' menu no; setopt no_list_beep no_auto_list"
-send 'finish() { print; print -r -- "end of candidates"; zle kill-buffer; exit }'
+send 'finish() { print; print -r -- "end of candidates"; zle kill-buffer }'
 send "zle -N finish; bindkey '^I' complete-word; bindkey '^X' finish; print -r -- ready"
 until [[ $line == ready* ]]; do zpty -r shell line || exit 1; done
-zpty -w -n shell "$*"$'\t'$'\x18'
-while zpty -r shell line; do
-  [[ $line == *"end of candidates"* ]] && break
-  if [[ $line == *candidates:* ]]; then print -rl -- ${(ps:\t:)${${line#*candidates:}%$'\r'}}; fi
+for command_line; do
+  zpty -w -n shell "$command_line"$'\t'$'\x18'
+  while zpty -r shell line; do
+    [[ $line == *"end of candidates"* ]] && break
+    if [[ $line == *candidates:* ]]; then print -rl -- ${(ps:\t:)${${line#*candidates:}%$'\r'}}; fi
+  done
+  print "end of candidates"
 done
 zpty -d shell 2>/dev/null
