@@ -10,6 +10,7 @@
 #include "fs/bucket/interruption_poll.h"
 #include "fs/open/store_layout.h"
 #include "fs/open/store_metadata.h"
+#include "fs/records/schema.h"
 #include "fs/shipping/shipping_options.h"
 #include "store/bucket/bucket_names.h"
 #include "store/env/files.h"
@@ -65,6 +66,15 @@ Result<ClosedStore> LockClosedStore(Env& env, const std::string& store, bool wan
   }
   closed.records = std::move(records).value();
   return closed;
+}
+
+Status ForgetEpochs(Env& env, const std::string& store, const ClosedStore& closed) {
+  if (closed.records.floors.empty()) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(const auto kv,
+                          OpenExistingMetadata(env, closed.state.superblock, store,
+                                               KvStoreOptions::Mode::kOpen, BucketPosition::kKeep));
+  SILTFS_RETURN_IF_ERROR(kv->Write({{std::string(kEpochFloorsKey), std::nullopt}}));
+  return kv->CloseCleanly();
 }
 
 Status WritePlace(Env& env, const std::string& store, const SuperblockState& state,

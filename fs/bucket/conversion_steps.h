@@ -38,6 +38,9 @@ struct ClosedStore {
 // superblock says that `wanted_in_bucket` is true of it already.
 Result<ClosedStore> LockClosedStore(Env& env, const std::string& store, bool wanted_in_bucket);
 
+// Call before a store gets a bucket: the epochs of a bucket that it had before mean nothing there.
+Status ForgetEpochs(Env& env, const std::string& store, const ClosedStore& closed);
+
 // Writes a superblock that says where the sealed segments are.
 Status WritePlace(Env& env, const std::string& store, const SuperblockState& state, bool in_bucket);
 

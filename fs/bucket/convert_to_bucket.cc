@@ -37,6 +37,7 @@ class ToBucket {
                             LockClosedStore(env_, store_, /*wanted_in_bucket=*/true));
     if (closed.state.superblock.in_bucket()) return Conversion{};
     SILTFS_RETURN_IF_ERROR(CollectSegments(closed.records.segments));
+    SILTFS_RETURN_IF_ERROR(ForgetEpochs(env_, store_, closed));
     SILTFS_RETURN_IF_ERROR(Begin(closed.state.superblock.uuid));
     SILTFS_RETURN_IF_ERROR(Upload());
     SILTFS_RETURN_IF_ERROR(CheckUploaded());

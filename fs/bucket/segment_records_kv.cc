@@ -11,7 +11,8 @@ namespace {
 using Records = SegmentRecordsKv::Records;
 
 bool IsKept(std::string_view key) {
-  return ParseSegmentKey(key) || ParseReplacementKey(key) || key == kBucketPositionKey;
+  return ParseSegmentKey(key) || ParseReplacementKey(key) || key == kBucketPositionKey ||
+         key == kEpochFloorsKey;
 }
 
 Result<std::optional<std::string>> Find(const Records& records, std::string_view key) {

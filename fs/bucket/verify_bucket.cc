@@ -17,6 +17,7 @@
 #include "fs/open/store_layout.h"
 #include "fs/open/store_metadata.h"
 #include "fs/records/position_record.h"
+#include "fs/segments/fenced_writer.h"
 #include "fs/segments/segment_tables.h"
 #include "fs/shipping/bucket_log.h"
 #include "fs/shipping/checkpoint.h"
@@ -63,6 +64,7 @@ struct LocalStore {
   StoreUuid uuid;
   KnownSegments segments;
   PositionRecord position;
+  EpochFloors floors;
   std::map<SegmentId, uint64_t> waiting;  // generations of files that wait for their upload
   std::map<SegmentId, uint64_t> removed;  // generations up to which objects will be deleted
   std::set<SegmentId> files;              // in STORE/segments
@@ -84,6 +86,7 @@ Result<LocalStore> ReadLocalStore(Env& env, const std::string& store,
     const auto snapshot = kv->Snapshot();
     SILTFS_ASSIGN_OR_RETURN(local.segments, ReadKnownSegments(*snapshot));
     SILTFS_ASSIGN_OR_RETURN(local.position, ReadPosition(*snapshot));
+    local.floors = EpochFloorsOf(*snapshot);
   }
   SILTFS_ASSIGN_OR_RETURN(const auto files, Entries(env, FilesDirectory(BucketCachePath(store))));
   for (const DirectoryEntry& entry : files) {
@@ -115,6 +118,8 @@ class Verification {
     SILTFS_RETURN_IF_ERROR(CheckManifests());
     SILTFS_RETURN_IF_ERROR(ReadCommits());
     SILTFS_RETURN_IF_ERROR(CheckOwner());
+    if (local_ != nullptr) floors_ = local_->floors;
+    if (restored_) floors_ = EpochFloorsOf(*restored_->kv->Snapshot());
     if (restored_) SILTFS_RETURN_IF_ERROR(CompareRestored());
     if (local_ != nullptr) CompareLocal();
     ListLeftovers();
@@ -331,6 +336,7 @@ class Verification {
     const Object* current = nullptr;
     for (const Object& object : found->second) {
       if (!with_hidden && IsHidden(id, object)) continue;
+      if (floors_.IsForeign(id, static_cast<uint32_t>(object.generation >> kEpochShift))) continue;
       if (current == nullptr || object.generation > current->generation) current = &object;
     }
     return current;
@@ -366,12 +372,17 @@ class Verification {
       SILTFS_RETURN_IF_ERROR(GoOn());
       needed_.insert(id);
       const Object* const object = Current(id, /*with_hidden=*/true);
-      if (segment.sealed && object != nullptr) {
+      // A fenced writer may have put an object before the last writer has put its own.
+      if (segment.sealed && object != nullptr && HasSizeOf(segment, *object)) {
         Require(id, segment, *object);
         continue;
       }
       SILTFS_ASSIGN_OR_RETURN(const bool has_tails, HasTails(id, segment.length));
       if (has_tails) continue;
+      if (segment.sealed && object != nullptr) {
+        Require(id, segment, *object);
+        continue;
+      }
       const auto size = object == nullptr ? std::optional<uint32_t>() : SegmentBytes(object->bytes);
       if (size && *size >= segment.length) {
         wanted_.insert({{id, object->generation}, *size});
@@ -407,11 +418,15 @@ class Verification {
       Add("missing-object", SegmentObjectStem(id), "the object of the segment is missing");
   }
 
+  static bool HasSizeOf(const KnownSegment& segment, const Object& object) {
+    const auto size = SegmentBytes(object.bytes);
+    return size && (*size == segment.length || segment.intended == *size);
+  }
+
   void Require(SegmentId id, const KnownSegment& segment, const Object& object) {
     const ContentId content{id, object.generation};
-    const auto size = SegmentBytes(object.bytes);
-    if (size && (*size == segment.length || segment.intended == *size)) {
-      wanted_.insert({content, *size});
+    if (HasSizeOf(segment, object)) {
+      wanted_.insert({content, *SegmentBytes(object.bytes)});
     } else if (wrong_.insert(content).second) {
       Add("wrong-size", SegmentObjectKey(content),
           fmt::format("the object has {} bytes instead of {}", object.bytes,
@@ -469,6 +484,7 @@ class Verification {
   const BucketVerifyOptions& options_;
   const LocalStore* const local_;
 
+  EpochFloors floors_;
   std::map<SegmentId, std::vector<Object>> segments_;
   std::map<std::pair<uint32_t, SegmentId>, std::vector<uint64_t>> tails_;  // offsets
   std::set<uint64_t> log_;

@@ -15,6 +15,7 @@
 
 #include "fs/check/check_store.h"
 #include "fs/kv/kv_store.h"
+#include "fs/records/epoch_floors.h"
 #include "fs/records/hidden_range.h"
 #include "fs/records/segment_record.h"
 #include "fs/segments/segment_set.h"
@@ -103,7 +104,7 @@ class CheckContext {
   std::unique_ptr<KvStore> metadata;
   bool records_known = false;  // the next nine fields were read from metadata
   uint64_t last_commit = 0;
-  uint32_t bucket_epoch = 0;  // of the store's last writer to a bucket; 0 if it had none
+  EpochFloors floors;
   IdRanges ids;
   std::vector<HiddenRange> hidden;  // ascending
   std::map<SegmentId, SegmentRecord> segments;

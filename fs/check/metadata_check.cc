@@ -13,6 +13,7 @@
 #include "fs/meta/open_kv_store.h"
 #include "fs/open/store_layout.h"
 #include "fs/open/store_metadata.h"
+#include "fs/records/epoch_floors.h"
 #include "fs/records/garbage_record.h"
 #include "fs/records/hidden_range.h"
 #include "fs/records/last_scrub_record.h"
@@ -22,6 +23,7 @@
 #include "fs/records/scrub_history.h"
 #include "fs/records/snapshot_record.h"
 #include "fs/recovery/segment_replacement.h"
+#include "fs/segments/fenced_writer.h"
 #include "fs/segments/segment_tables.h"
 #include "fs/versions/lineage_view.h"
 #include "store/base/coding.h"
@@ -30,19 +32,20 @@ namespace siltfs {
 namespace {
 
 constexpr std::array kTables = {
-    Table::kCommitNumber,    Table::kDirectoryEntry, Table::kCollisions,    Table::kInode,
-    Table::kDirectoryCookie, Table::kOverlay,        Table::kIdRanges,      Table::kSegment,
-    Table::kCounters,        Table::kOrphan,         Table::kXattr,         Table::kReplacement,
-    Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,        Table::kScrub,
-    Table::kSecondary,       Table::kHidden,         Table::kSnapshot,      Table::kVersion,
-    Table::kVersionList,     Table::kLineage,        Table::kLastScrub,     Table::kSavingsHistory,
-    Table::kScrubHistory,    Table::kQuota,          Table::kBucketPosition};
+    Table::kCommitNumber,    Table::kDirectoryEntry, Table::kCollisions,     Table::kInode,
+    Table::kDirectoryCookie, Table::kOverlay,        Table::kIdRanges,       Table::kSegment,
+    Table::kCounters,        Table::kOrphan,         Table::kXattr,          Table::kReplacement,
+    Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,         Table::kScrub,
+    Table::kSecondary,       Table::kHidden,         Table::kSnapshot,       Table::kVersion,
+    Table::kVersionList,     Table::kLineage,        Table::kLastScrub,      Table::kSavingsHistory,
+    Table::kScrubHistory,    Table::kQuota,          Table::kBucketPosition, Table::kEpochFloors};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||
          table == Table::kIdRanges || table == Table::kCounters || table == Table::kGarbage ||
          table == Table::kScrub || table == Table::kLastScrub || table == Table::kSavingsHistory ||
-         table == Table::kScrubHistory || table == Table::kBucketPosition;
+         table == Table::kScrubHistory || table == Table::kBucketPosition ||
+         table == Table::kEpochFloors;
 }
 
 Finding MetadataFinding(const CheckContext& context, std::string code, std::string message) {
@@ -97,7 +100,9 @@ class RecordReader {
     SILTFS_RETURN_IF_ERROR(ReadOptional<ScrubHistory>(kScrubHistoryKey, "the history of scrubs"));
     SILTFS_RETURN_IF_ERROR(
         ReadOptional<PositionRecord>(kBucketPositionKey, "the record of the bucket's position"));
-    context_.bucket_epoch = LastBucketEpoch(*kv_.Snapshot());
+    SILTFS_RETURN_IF_ERROR(
+        ReadOptional<EpochFloors>(kEpochFloorsKey, "the record of the bucket's epochs"));
+    context_.floors = EpochFloorsOf(*kv_.Snapshot());
     SILTFS_RETURN_IF_ERROR(ReadHidden());
     SILTFS_RETURN_IF_ERROR(ReadSegments());
     SILTFS_RETURN_IF_ERROR(ReadReplacements());

@@ -14,8 +14,9 @@ bool IsOwnKey(std::string_view key) {
   if (key.empty()) return false;
   const auto table = static_cast<Table>(key[0]);
   return key == kCommitNumberKey || key == kCountersKey || table == Table::kSnapshot ||
-         table == Table::kBucketPosition || table == Table::kVersion ||
-         table == Table::kVersionList || ParseInodeKey(Table::kLineage, key).has_value();
+         table == Table::kBucketPosition || table == Table::kEpochFloors ||
+         table == Table::kVersion || table == Table::kVersionList ||
+         ParseInodeKey(Table::kLineage, key).has_value();
 }
 
 Status Refused(std::string_view key) {

@@ -367,8 +367,7 @@ Result<FileSystemImpl::Parts> OpenStoreParts(Env& disk, const FileSystemOptions&
   // Segments for moved chunks are noted (SegmentLog::Options::before_moved).
   const StoreIdentity identity{
       options.store, parts.superblock.uuid, records.last_commit,
-      parts.superblock.deltas() ? records.secondary : std::vector<SegmentId>(),
-      records.bucket_epoch};
+      parts.superblock.deltas() ? records.secondary : std::vector<SegmentId>(), records.floors};
   std::vector<Mutation> changes;
   const std::shared_ptr<SegmentStore> segments =
       OpenSegmentStore(env, options.store, options.segments);

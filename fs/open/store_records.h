@@ -11,6 +11,7 @@
 
 #include "fs/kv/kv_store.h"
 #include "fs/records/damage_record.h"
+#include "fs/records/epoch_floors.h"
 #include "fs/records/garbage_record.h"
 #include "fs/records/scrub_record.h"
 #include "fs/records/segment_record.h"
@@ -22,7 +23,7 @@ namespace siltfs {
 struct StoreRecords {
   uint64_t last_commit = 0;
   uint64_t collisions = 0;
-  uint32_t bucket_epoch = 0;  // of the last writer to a bucket; 0 if there was none
+  EpochFloors floors;
   GarbageRecord garbage;
   std::vector<DamagedBlock> damage;
   uint64_t found_damaged_blocks = 0;  // of `damage`, while the store was opened

@@ -45,6 +45,7 @@ enum class Table : char {
   kLineage = 'l',          // number of a lineage: lineage.h
   kVersion = 'y',          // a key, and a snapshot's number: fs/versions/version_key.h
   kBucketPosition = 'B',   // fs/records/position_record.h
+  kEpochFloors = 'E',      // fs/records/epoch_floors.h
   kVersionList = 'z',      // versions by snapshot: fs/versions/version_key.h
 };
 
@@ -121,6 +122,7 @@ inline constexpr std::string_view kCollisionsKey = "h";
 inline constexpr std::string_view kIdRangesKey = "r";
 inline constexpr std::string_view kGarbageKey = "w";
 inline constexpr std::string_view kBucketPositionKey = "B";
+inline constexpr std::string_view kEpochFloorsKey = "E";
 // A key without a value. If it is present, all segments were compared with the index at some time,
 // and the table kSecondary has been complete since that time.
 inline constexpr std::string_view kNotesKey = "e";

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "fs/records/schema.h"
+#include "fs/segments/fenced_writer.h"
 #include "fs/segments/sealed_record.h"
 #include "store/env/files.h"
 #include "store/segment/segment_salvage.h"
@@ -88,6 +89,7 @@ Status RecoverSegments(Env& env, SegmentStore& segments, const StoreIdentity& id
     auto found = known.find(id);
     std::optional<SegmentRecord> before;
     if (found != known.end()) before = found->second;
+    if (!before && IsOfFencedWriter(segments, id, identity.floors)) continue;
     if (before && before->sealed) continue;
     SILTFS_ASSIGN_OR_RETURN(std::optional<SegmentRecord> after,
                             SealOrRemove(env, segments, identity, id, before, report));

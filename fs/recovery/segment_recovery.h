@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fs/kv/kv_store.h"
+#include "fs/records/epoch_floors.h"
 #include "fs/records/segment_record.h"
 #include "store/base/location.h"
 #include "store/env/env.h"
@@ -30,7 +31,7 @@ struct StoreIdentity {
   // If recovery seals one of them, it is in its final form, because a moved chunk may be the base
   // of a delta and must stay whole.
   std::vector<SegmentId> moved = {};
-  uint32_t bucket_epoch = 0;  // of the store's last writer to a bucket; 0 if it had none
+  EpochFloors floors = {};
 };
 
 // Seals or removes every segment that was not sealed at the last commit, and removes what

@@ -9,6 +9,7 @@
 #include "fs/open/store_index.h"
 #include "fs/records/damage_record.h"
 #include "fs/records/directory_entry.h"
+#include "fs/records/epoch_floors.h"
 #include "fs/records/garbage_record.h"
 #include "fs/records/last_scrub_record.h"
 #include "fs/records/lineage.h"
@@ -73,6 +74,8 @@ bool RecordRebuild::Keep(std::string_view key, std::string_view value) {
     case Table::kSavingsHistory:
     case Table::kScrubHistory:
       return key.size() != 1 || KeepSingle(key, value);
+    case Table::kEpochFloors:
+      return key.size() == 1 && EpochFloors::Decode(value).ok();
     case Table::kReplacement:
     case Table::kRemovedSegment:
     case Table::kBucketPosition:  // the next mount puts the new state into the bucket

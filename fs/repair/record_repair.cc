@@ -148,6 +148,7 @@ class RecordRepair {
         case Table::kSavingsHistory:
         case Table::kScrubHistory:
         case Table::kBucketPosition:
+        case Table::kEpochFloors:
           if (key.size() != 1) edit_.Remove(key);
           break;
         case Table::kDamage:

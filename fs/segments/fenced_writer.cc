@@ -1,19 +1,20 @@
 #include "fs/segments/fenced_writer.h"
 
-#include "fs/records/position_record.h"
+#include <utility>
 
 namespace siltfs {
 
-uint32_t LastBucketEpoch(const KvSnapshot& metadata) {
-  const auto position = ReadPosition(metadata);
-  if (position.ok()) return position->epoch;
-  position.status().IgnoreError("the writer to the bucket reports it");
-  return 0;
+EpochFloors EpochFloorsOf(const KvSnapshot& metadata) {
+  auto floors = ReadEpochFloors(metadata);
+  if (floors.ok()) return std::move(floors).value();
+  floors.status().IgnoreError("the writer to the bucket reports it");
+  return {};
 }
 
-bool IsOfFencedWriter(SegmentStore& segments, SegmentId id, uint32_t own_epoch) {
+bool IsOfFencedWriter(SegmentStore& segments, SegmentId id, const EpochFloors& floors) {
+  if (floors.empty()) return false;
   const auto epoch = segments.EpochOf(id);
-  return epoch && *epoch < own_epoch;
+  return epoch && floors.IsForeign(id, *epoch);
 }
 
 }  // namespace siltfs

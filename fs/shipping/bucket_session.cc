@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "fs/records/position_record.h"
 #include "fs/records/schema.h"
+#include "fs/segments/fenced_writer.h"
 #include "fs/segments/segment_tables.h"
 #include "fs/shipping/shipped_kv_store.h"
 #include "store/env/files.h"
@@ -86,7 +86,7 @@ Result<std::unique_ptr<KvStore>> BucketSession::Layer(std::unique_ptr<KvStore> k
   shipping.shipped_at_close = [this] { DeleteUseless(); };
   return NewShippedKvStore(
       std::move(kv), shipper_, &tails_, std::move(shipping),
-      [this](const KvStore& store) -> Status {
+      [this](const KvStore& store) -> Result<std::vector<Mutation>> {
         BucketOptions bucket = options_.bucket;
         bucket.epoch = shipper_.epoch();
         bucket.gate = &shipper_;
@@ -95,39 +95,50 @@ Result<std::unique_ptr<KvStore>> BucketSession::Layer(std::unique_ptr<KvStore> k
         shipped_ =
             std::make_unique<ShippedSegmentStore>(*bucket_, shipper_, options_.change_timeout);
         late_->Set(*shipped_);
+        const auto metadata = store.Snapshot();
         SILTFS_RETURN_IF_ERROR(RemoveForeign(store));
-        return PinAnnounced(store);
+        SILTFS_RETURN_IF_ERROR(PinAnnounced(store));
+        SILTFS_ASSIGN_OR_RETURN(const SegmentId first, FirstUnusedSegment(*metadata));
+        EpochFloors floors = EpochFloorsOf(*metadata);
+        floors.Begin(shipper_.epoch(), first);
+        return std::vector<Mutation>{{std::string(kEpochFloorsKey), floors.Encode()}};
       });
 }
 
 Status BucketSession::RemoveForeign(const KvStore& kv) {
-  SILTFS_ASSIGN_OR_RETURN(const PositionRecord position, ReadPosition(*kv.Snapshot()));
   SILTFS_ASSIGN_OR_RETURN(const SegmentListing listing, bucket_->List());
   for (const SegmentId id : listing.ids) {
-    SILTFS_ASSIGN_OR_RETURN(const bool foreign, IsForeign(kv, position.epoch, id));
+    SILTFS_ASSIGN_OR_RETURN(const bool foreign, IsForeign(kv, id));
     if (foreign) SILTFS_RETURN_IF_ERROR(bucket_->Remove(id));
   }
   return Status::Ok();
 }
 
-Result<bool> BucketSession::IsForeign(const KvStore& kv, uint32_t own_epoch, SegmentId id) {
-  SILTFS_ASSIGN_OR_RETURN(const auto record, kv.Get(SegmentKey(id)));
-  if (!record) {
+// Without a local file, the object of a segment may be all that there is, so it stays. Beside a
+// file, the store's own object is there only if the segment is sealed, and then it has the size of
+// the segment: a conversion of the store was interrupted, and FinishPuts compares the two.
+Result<bool> BucketSession::IsForeign(const KvStore& kv, SegmentId id) {
+  SILTFS_ASSIGN_OR_RETURN(const auto value, kv.Get(SegmentKey(id)));
+  if (!value) {
     SILTFS_ASSIGN_OR_RETURN(const auto removed, kv.Get(RemovedSegmentKey(id)));
     return !removed;
   }
-  // The writer before may have claimed the same ids in commits that the bucket never got. If this
-  // store had put its segment, it would not have the file any more when its next epoch began.
-  if (bucket_->EpochOf(id).value_or(own_epoch) >= own_epoch) return false;
+  const auto content = bucket_->Current(id);
+  if (!content || !bucket_->IsUploaded(id)) return false;
   const auto file = env_.GetFileInfo(SegmentPath(options_.store, id));
   if (file.status().Is(StatusCode::kNotFound)) return false;
   SILTFS_RETURN_IF_ERROR(file.status());
-  return true;
+  SILTFS_ASSIGN_OR_RETURN(const SegmentRecord record, SegmentRecord::Decode(*value));
+  if (!record.sealed) return true;
+  if (content->size == record.length || file->size != record.length) return false;
+  SILTFS_ASSIGN_OR_RETURN(const auto announced, kv.Get(ReplacementKey(id)));
+  return !announced;
 }
 
 void BucketSession::DeleteUseless() {
   if (bucket_->GetStatus().deletions_waiting == 0) return;
-  shipper_.LookAtReaders().IgnoreError("the next open deletes the objects");
+  const Status looked = shipper_.LookAtReaders();
+  if (!looked.ok()) return looked.IgnoreError("the next open deletes the objects");
   bucket_->DeleteDue(kDeletionTimeout);
 }
 

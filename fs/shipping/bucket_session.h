@@ -8,9 +8,10 @@
 //              of the log, opens the segments with this epoch, and starts the shipper
 //   segments   forwards to the segments in the bucket once Layer has opened them
 //
-// Segments in the bucket of which this store has no record were put by a writer that was fenced,
-// and so were those of older epochs of which this store has a local file: both writers used the
-// same id. Layer removes them. If a replacement of a segment was announced and is not recorded as
+// Segments in the bucket of which this store has no record were put by a writer that was fenced.
+// Layer removes them. A fenced writer may also put a segment later, with an id that this store uses
+// by then (epoch_floors.h). Layer removes such an object if the store has the segment in a local
+// file. If a replacement of a segment was announced and is not recorded as
 // done, the writer before may still put the new content, although it was fenced. So Layer puts the
 // content that is there again, with the new epoch, and a late one never wins.
 //
@@ -71,7 +72,7 @@ class BucketSession {
 
   Status WaitForUploads();
   Status RemoveForeign(const KvStore& kv);
-  Result<bool> IsForeign(const KvStore& kv, uint32_t own_epoch, SegmentId id);
+  Result<bool> IsForeign(const KvStore& kv, SegmentId id);
   // Deletes at the end what the next open would have to delete.
   void DeleteUseless();
   Status PinAnnounced(const KvStore& kv);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fs/segments/fenced_writer.h"
 #include "fs/segments/segment_tables.h"
 #include "fs/shipping/object_keys.h"
 #include "fs/shipping/segment_tails.h"
@@ -32,6 +33,8 @@ Status SegmentRestore::ListObjects() {
     const auto id = ParseSegmentObjectKey(info.key);
     const auto size = SegmentBytes(info.size);
     if (!id || !size) return Status::Ok();
+    const auto put_in = static_cast<uint32_t>(id->generation >> kEpochShift);
+    if (floors_.IsForeign(id->segment, put_in)) return Status::Ok();
     SegmentContent& newest = contents_[id->segment];
     if (newest.id.generation <= id->generation) newest = {*id, *size};
     return Status::Ok();
@@ -44,6 +47,7 @@ Status SegmentRestore::Run(const KvSnapshot& metadata) {
        {FilesDirectory(options_.bucket_directory), RemovedDirectory(options_.bucket_directory)}) {
     SILTFS_RETURN_IF_ERROR(MakeEmptyDirectory(env_, directory));
   }
+  floors_ = EpochFloorsOf(metadata);
   SILTFS_RETURN_IF_ERROR(ListTails());
   SILTFS_RETURN_IF_ERROR(ListObjects());
   SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(metadata));
@@ -56,13 +60,18 @@ Status SegmentRestore::Run(const KvSnapshot& metadata) {
 Status SegmentRestore::RestoreOne(SegmentId id, const SegmentRecord& record) {
   const auto content = contents_.find(id);
   const bool has_object = content != contents_.end();
-  if (record.sealed && has_object) return CheckObject(content->second, record);
+  if (record.sealed && has_object && HasSizeOf(content->second, record)) return Status::Ok();
+  // The tails also have a sealed segment of which the last writer had not put the object yet.
   Status restored = tails_.contains(id)
                         ? FromTails(id, record.length)
                         : Status(StatusCode::kNotFound, "the bucket has no bytes of the segment");
   const bool lacking = restored.Is(StatusCode::kNotFound) || restored.Is(StatusCode::kCorruption);
-  if (lacking && has_object && content->second.size >= record.length)
+  if (lacking && has_object && record.sealed) {
+    restored = Status(StatusCode::kCorruption, fmt::format("its object has {} bytes instead of {}",
+                                                           content->second.size, record.length));
+  } else if (lacking && has_object && content->second.size >= record.length) {
     restored = FromObject(content->second, record.length);
+  }
   if (restored.ok()) return Hide(id);
   if (!restored.Is(StatusCode::kNotFound) && !restored.Is(StatusCode::kCorruption)) return restored;
   SILTFS_RETURN_IF_ERROR(Lost(id, restored));
@@ -73,13 +82,10 @@ Status SegmentRestore::RestoreOne(SegmentId id, const SegmentRecord& record) {
 
 // A replacement may be there before or after the record that belongs to it, but not before its
 // intent.
-Status SegmentRestore::CheckObject(const SegmentContent& content, const SegmentRecord& record) {
+bool SegmentRestore::HasSizeOf(const SegmentContent& content, const SegmentRecord& record) const {
   const auto intent = intended_.find(content.id.segment);
-  if (content.size == record.length) return Status::Ok();
-  if (intent != intended_.end() && content.size == intent->second) return Status::Ok();
-  return Lost(content.id.segment,
-              Status(StatusCode::kCorruption, fmt::format("its object has {} bytes instead of {}",
-                                                          content.size, record.length)));
+  return content.size == record.length ||
+         (intent != intended_.end() && content.size == intent->second);
 }
 
 Status SegmentRestore::Lost(SegmentId id, const Status& cause) {

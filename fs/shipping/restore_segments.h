@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "fs/kv/kv_store.h"
+#include "fs/records/epoch_floors.h"
 #include "fs/records/segment_record.h"
 #include "fs/shipping/restore_store.h"
 #include "store/bucket/segment_content.h"
@@ -38,7 +39,7 @@ class SegmentRestore {
   Status ListTails();
   Status ListObjects();
   Status RestoreOne(SegmentId id, const SegmentRecord& record);
-  Status CheckObject(const SegmentContent& content, const SegmentRecord& record);
+  bool HasSizeOf(const SegmentContent& content, const SegmentRecord& record) const;
   // An error, or a report if damage is passed over.
   Status Lost(SegmentId id, const Status& cause);
   // Makes the local file. kNotFound if the tails do not have all bytes, or if one was removed.
@@ -54,7 +55,9 @@ class SegmentRestore {
   const RestoredState& state_;
   std::map<SegmentId, std::vector<uint64_t>> tails_;  // offsets, ascending
   std::map<SegmentId, uint64_t> intended_;            // lengths of replacements
-  std::map<SegmentId, SegmentContent> contents_;      // the newest of each segment
+  EpochFloors floors_;
+  // The newest of each segment, without those of fenced writers.
+  std::map<SegmentId, SegmentContent> contents_;
 };
 
 }  // namespace siltfs

@@ -8,6 +8,8 @@
 #include "fs/meta/open_kv_store.h"
 #include "fs/open/store_layout.h"
 #include "fs/open/store_metadata.h"
+#include "fs/records/schema.h"
+#include "fs/segments/fenced_writer.h"
 #include "fs/shipping/restore_segments.h"
 #include "store/env/files.h"
 #include "store/segment/segment_files.h"
@@ -63,6 +65,15 @@ Status EndOtherEpoch(Env& env, ObjectStore& objects, const WriterIdentity& write
   return BucketLog(objects, writer).Begin(check, now, now + lease.count());
 }
 
+// Before the first mount, too, what the writer before has put and not committed is no damage.
+Status NoteEndOfEpoch(KvStore& kv, uint32_t epoch) {
+  const auto metadata = kv.Snapshot();
+  EpochFloors floors = EpochFloorsOf(*metadata);
+  SILTFS_ASSIGN_OR_RETURN(const SegmentId first, FirstUnusedSegment(*metadata));
+  floors.Begin(epoch + 1, first);
+  return kv.Write({{std::string(kEpochFloorsKey), floors.Encode()}});
+}
+
 Result<Superblock> SuperblockOf(const std::string& attachment) {
   SILTFS_ASSIGN_OR_RETURN(const Superblock superblock, DecodeSuperblock(AsBytes(attachment)));
   SILTFS_RETURN_IF_ERROR(CheckFeatures(superblock, StoreAccess::kReadWrite));
@@ -94,6 +105,7 @@ Result<RestoredState> RestoreStore(Env& env, ObjectStore& objects,
       CreateDirectoryDurably(env, ParentOf(options.bucket_directory), options.bucket_directory));
   SegmentRestore segments(env, objects, options, restored.state);
   SILTFS_RETURN_IF_ERROR(segments.Run(*restored.kv->Snapshot()));
+  SILTFS_RETURN_IF_ERROR(NoteEndOfEpoch(*restored.kv, restored.state.end.epoch));
   SILTFS_RETURN_IF_ERROR(restored.kv->CloseCleanly());
   restored.kv = nullptr;
   SILTFS_RETURN_IF_ERROR(env.SyncDirectory(store));

@@ -32,12 +32,12 @@ class ShippedKvStore final : public KvStore {
         sequence_(newest) {}
   ~ShippedKvStore() override { shipper_.Stop(); }
 
-  Status Begin() {
+  Status Begin(const std::vector<Mutation>& mutations) {
     shipper_.Start([this] { return CommittedSnapshot(); });
     // So that a later open knows the epoch. This commit does not wait for the bucket, which may
     // need the ends of the open segments again. The opening goes on meanwhile; its last write,
     // before the store is used (IdAllocator::BeginMount), waits for all commits up to then.
-    return Commit([](MutationSink&) {}).status();
+    return Commit([&](MutationSink& sink) { PassTo(sink, mutations); }).status();
   }
 
   Result<std::optional<std::string>> Get(std::string_view key) const override {
@@ -162,13 +162,16 @@ Status ShippedKvStore::CloseCleanly() {
 
 Result<std::unique_ptr<KvStore>> NewShippedKvStore(
     std::unique_ptr<KvStore> base, Shipper& shipper, ShippedData* data, ShippingOptions options,
-    const std::function<Status(const KvStore&)>& begun) {
+    const std::function<Result<std::vector<Mutation>>(const KvStore&)>& begun) {
   SILTFS_ASSIGN_OR_RETURN(const PositionRecord position, ReadPosition(*base->Snapshot()));
   SILTFS_RETURN_IF_ERROR(shipper.Begin(position.sequence, position.epoch));
-  if (begun) SILTFS_RETURN_IF_ERROR(begun(*base));
+  std::vector<Mutation> first;
+  if (begun) {
+    SILTFS_ASSIGN_OR_RETURN(first, begun(*base));
+  }
   auto store = std::make_unique<ShippedKvStore>(std::move(base), shipper, data, std::move(options),
                                                 shipper.Position());
-  SILTFS_RETURN_IF_ERROR(store->Begin());
+  SILTFS_RETURN_IF_ERROR(store->Begin(first));
   return std::unique_ptr<KvStore>(std::move(store));
 }
 

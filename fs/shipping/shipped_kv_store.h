@@ -14,19 +14,20 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "fs/kv/kv_store.h"
 #include "fs/shipping/shipper.h"
 
 namespace siltfs {
 
-// Begins an epoch of the shipper, calls `begun` with the store, and starts the shipper. `shipper`
-// and `data`, which may be null, must outlive the store, which stops the shipper. Does not wait
-// until the bucket has what it lacks; with ShippingOptions::wait_for_bucket the next write waits
-// for that, too. Errors: those of Shipper::Begin, of `begun` (which may be empty), and of the
-// store.
+// Begins an epoch of the shipper, calls `begun` with the store, starts the shipper, and makes the
+// first commit of the epoch with the mutations that `begun` has returned. `shipper` and `data`,
+// which may be null, must outlive the store, which stops the shipper. Does not wait until the
+// bucket has what it lacks; with ShippingOptions::wait_for_bucket the next write waits for that,
+// too. Errors: those of Shipper::Begin, of `begun` (which may be empty), and of the store.
 Result<std::unique_ptr<KvStore>> NewShippedKvStore(
     std::unique_ptr<KvStore> base, Shipper& shipper, ShippedData* data, ShippingOptions options,
-    const std::function<Status(const KvStore&)>& begun = {});
+    const std::function<Result<std::vector<Mutation>>(const KvStore&)>& begun = {});
 
 }  // namespace siltfs

@@ -76,8 +76,8 @@ class BucketSegmentStore final : public SegmentStore {
   bool IsUploaded(SegmentId id) const;
   // The gate may let more changes pass.
   void GateMoved();
-  // Deletes the objects that may be deleted now. Returns after `timeout` at the latest, or after
-  // one request without threads.
+  // Deletes the objects that may be deleted now. Returns after `timeout` at the latest; without
+  // threads, when it has tried to delete them.
   void DeleteDue(std::chrono::nanoseconds timeout);
   // Without upload threads: makes one attempt for each content that waits, and deletes what may be
   // deleted, in the calling thread. Returns the first failure of a deletion.

@@ -54,7 +54,7 @@ class ObjectRemover {
   // Deletes in the calling thread what may be deleted now. Ends with the first failure, and returns
   // it. The next run deletes that object last.
   Status RunOnce();
-  // Returns when nothing is left that may be deleted now, or after `timeout`. Without a thread,
+  // Returns when no object is left that may be deleted now, or after `timeout`. Without a thread,
   // does what RunOnce does.
   void DeleteDue(std::chrono::nanoseconds timeout);
   // Contents whose objects are not deleted yet.

@@ -46,17 +46,20 @@ Status StagedSegmentStore::Put(SegmentId id, const SegmentSource& source) {
 Status StagedSegmentStore::PutLocal(SegmentId id) {
   SILTFS_ASSIGN_OR_RETURN(const bool is_local, local_.Contains(id));
   if (!is_local) return Status::Ok();
-  const auto there = sealed_.Open(id);
-  if (there.ok()) return local_.Remove(id);  // an earlier Put stored it
-  if (!there.status().Is(StatusCode::kNotFound)) return there.status();
-  return sealed_.Put(id, BuiltSegment(env_, store_, id));
+  const Status put = sealed_.Put(id, BuiltSegment(env_, store_, id));
+  if (!put.Is(StatusCode::kAlreadyExists)) return put;
+  put.IgnoreError("the file is the store's own, and is found first");
+  return Status::Ok();
 }
 
-// Moves the old content to the other store first. So the two stores never hold different contents,
-// and the segment does not change when Recover removes the file.
+// Moves the old content to the other store first. So the segment does not change when Recover
+// removes the file. If the other store has a content that is not this store's, the file stays until
+// the replacement has taken the place of that content.
 Status StagedSegmentStore::Replace(SegmentId id, const SegmentSource& source) {
   SILTFS_RETURN_IF_ERROR(PutLocal(id));
-  return sealed_.Replace(id, source);
+  SILTFS_RETURN_IF_ERROR(sealed_.Replace(id, source));
+  SILTFS_ASSIGN_OR_RETURN(const bool is_local, local_.Contains(id));
+  return is_local ? local_.Remove(id) : Status::Ok();
 }
 
 Status StagedSegmentStore::Remove(SegmentId id) {
@@ -83,7 +86,7 @@ Result<SegmentListing> StagedSegmentStore::Recover() {
   SILTFS_ASSIGN_OR_RETURN(SegmentListing sealed, sealed_.Recover());
   for (const SegmentId id : local.ids) {
     if (std::binary_search(sealed.ids.begin(), sealed.ids.end(), id))
-      SILTFS_RETURN_IF_ERROR(local_.Remove(id));
+      SILTFS_RETURN_IF_ERROR(PutLocal(id));
   }
   return Merge(std::move(local), std::move(sealed));
 }

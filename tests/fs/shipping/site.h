@@ -91,6 +91,7 @@ class Site {
     Crash();
   }
   Status Ship() { return session->shipper().Ship(); }
+  MemoryObjectStore& objects() { return objects_; }
 
   // Begins with an empty disk, and restores the store to it.
   Result<RestoredState> Restore(RestoreOptions restore = {}) {
