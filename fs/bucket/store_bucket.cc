@@ -297,9 +297,11 @@ Result<RestoredState> RestoreFromBucket(Env& env, const std::string& store,
   RestoreStoreOptions options;
   options.store = store;
   options.bucket_directory = BucketCachePath(store);
-  if (take_over) {
-    SILTFS_ASSIGN_OR_RETURN(const auto id, BucketWriterOf(env, store));
-    options.take_over = WriterIdentity{id, HostName()};
+  SILTFS_ASSIGN_OR_RETURN(const auto id, BucketWriterOf(env, store));
+  options.take_over = WriterIdentity{id, HostName()};
+  if (!take_over) {
+    SILTFS_ASSIGN_OR_RETURN(const LogEnd end, ReadLogEnd(*objects));
+    SILTFS_RETURN_IF_ERROR(CheckLease(env, end, *options.take_over));
   }
   return RestoreStore(env, *objects, options);
 }

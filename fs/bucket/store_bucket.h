@@ -150,9 +150,9 @@ Result<std::unique_ptr<ObjectStore>> OpenObjects(
 Status CheckNoOuterStore(Env& env, const BucketConfig& config);
 
 // Makes the store again in a directory that has nothing of it, from the commits and segments in its
-// bucket. The first mount recovers it, and rebuilds the index. With `take_over`, a writer that
-// still lives is fenced before anything is read. Errors: those of RestoreStore, and kNotFound if
-// the bucket has no commits.
+// bucket. The first mount recovers it, and rebuilds the index. The writer before is fenced before
+// anything is read. Errors: those of RestoreStore, and kNotFound if the bucket has no commits;
+// without `take_over` also kInUse while the lease of another writer lasts.
 Result<RestoredState> RestoreFromBucket(Env& env, const std::string& store,
                                         const BucketConfig& config, bool take_over);
 

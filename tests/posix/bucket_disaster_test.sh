@@ -47,6 +47,7 @@ code=0
 from_bucket "$mnt" "$elsewhere" 2>"$work/err" || code=$?
 ((code == 11)) || fail "not refused while the lease lasts: $code $(cat "$work/err")"
 grep -q -- "--take-over" "$work/err" || fail "$(cat "$work/err")"
+[[ ! -e $elsewhere/meta && ! -e $elsewhere/segments ]] || fail "the refused mount has restored: $(ls "$elsewhere")"
 from_bucket "$mnt" "$elsewhere" --take-over
 [[ $(sha256sum <"$mnt/large") == "$sum" ]] || fail "other bytes"
 [[ $(cat "$mnt"/tree/* | sort -n | tail -1) == 300 && $(ls "$mnt/tree" | wc -l) == 300 ]] || fail "other files"
