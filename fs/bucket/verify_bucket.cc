@@ -336,7 +336,7 @@ class Verification {
     const Object* current = nullptr;
     for (const Object& object : found->second) {
       if (!with_hidden && IsHidden(id, object)) continue;
-      if (floors_.IsForeign(id, static_cast<uint32_t>(object.generation >> kEpochShift))) continue;
+      if (IsForeign(id, object)) continue;
       if (current == nullptr || object.generation > current->generation) current = &object;
     }
     return current;
@@ -388,9 +388,26 @@ class Verification {
         wanted_.insert({{id, object->generation}, *size});
         continue;
       }
+      if (const Object* const other = Fitting(id, segment); segment.sealed && other != nullptr) {
+        Require(id, segment, *other);
+        continue;
+      }
       Missing(id);
     }
     return Status::Ok();
+  }
+
+  bool IsForeign(SegmentId id, const Object& object) const {
+    return floors_.IsForeign(id, static_cast<uint32_t>(object.generation >> kEpochShift));
+  }
+
+  // A restore takes such an object, too, rather than none (restore_segments.h).
+  const Object* Fitting(SegmentId id, const KnownSegment& segment) const {
+    const auto found = segments_.find(id);
+    if (found == segments_.end()) return nullptr;
+    const auto fits = std::ranges::find_if(
+        found->second, [&](const Object& object) { return HasSizeOf(segment, object); });
+    return fits == found->second.end() ? nullptr : &*fits;
   }
 
   // The store needs the objects of all sealed segments that are not local files.
@@ -445,6 +462,8 @@ class Verification {
           Leftover(key, "metadata does not know the segment");
         } else if (IsHidden(id, object)) {
           Leftover(key, "it will be deleted");
+        } else if (IsForeign(id, object)) {
+          Leftover(key, "a writer that was fenced has put it");
         } else if (&object != current) {
           Leftover(key, "the segment has a newer object");
         }

@@ -3,7 +3,7 @@
 // A writer that was fenced may put the object of a segment at any later time, and the next writer
 // may use the id of that segment, because the bucket never got the commit that claimed the id. So
 // each epoch of the store's writer begins with a floor: one more than the highest id of which
-// metadata had a record. What the store has put in earlier epochs lies below it.
+// metadata had a record. What the store still needs of earlier epochs lies below it.
 //
 // Thread-safety: as a value. Errors: those of the key-value store; kCorruption for a malformed
 // record.

@@ -9,7 +9,6 @@
 #include "fs/open/store_index.h"
 #include "fs/records/damage_record.h"
 #include "fs/records/directory_entry.h"
-#include "fs/records/epoch_floors.h"
 #include "fs/records/garbage_record.h"
 #include "fs/records/last_scrub_record.h"
 #include "fs/records/lineage.h"
@@ -74,11 +73,10 @@ bool RecordRebuild::Keep(std::string_view key, std::string_view value) {
     case Table::kSavingsHistory:
     case Table::kScrubHistory:
       return key.size() != 1 || KeepSingle(key, value);
-    case Table::kEpochFloors:
-      return key.size() == 1 && EpochFloors::Decode(value).ok();
     case Table::kReplacement:
     case Table::kRemovedSegment:
     case Table::kBucketPosition:  // the next mount puts the new state into the bucket
+    case Table::kEpochFloors:     // segments above a floor get records, too
       return false;
     // Salvage may find an older state, in which a clone that was finished since is still hidden.
     // The next mount would remove it.

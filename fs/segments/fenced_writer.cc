@@ -7,7 +7,7 @@ namespace siltfs {
 EpochFloors EpochFloorsOf(const KvSnapshot& metadata) {
   auto floors = ReadEpochFloors(metadata);
   if (floors.ok()) return std::move(floors).value();
-  floors.status().IgnoreError("the writer to the bucket reports it");
+  floors.status().IgnoreError("fsck reports it");
   return {};
 }
 

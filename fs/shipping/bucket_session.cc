@@ -96,28 +96,35 @@ Result<std::unique_ptr<KvStore>> BucketSession::Layer(std::unique_ptr<KvStore> k
             std::make_unique<ShippedSegmentStore>(*bucket_, shipper_, options_.change_timeout);
         late_->Set(*shipped_);
         const auto metadata = store.Snapshot();
-        SILTFS_RETURN_IF_ERROR(RemoveForeign(store));
+        EpochFloors floors;
+        auto read = ReadEpochFloors(*metadata);
+        if (read.ok()) {
+          floors = std::move(read).value();
+        } else {
+          if (!read.status().Is(StatusCode::kCorruption)) return std::move(read).status();
+          read.status().IgnoreError("fsck reports it; without the record, more objects are kept");
+        }
+        SILTFS_RETURN_IF_ERROR(RemoveForeign(store, floors));
         SILTFS_RETURN_IF_ERROR(PinAnnounced(store));
         SILTFS_ASSIGN_OR_RETURN(const SegmentId first, FirstUnusedSegment(*metadata));
-        EpochFloors floors = EpochFloorsOf(*metadata);
         floors.Begin(shipper_.epoch(), first);
         return std::vector<Mutation>{{std::string(kEpochFloorsKey), floors.Encode()}};
       });
 }
 
-Status BucketSession::RemoveForeign(const KvStore& kv) {
+Status BucketSession::RemoveForeign(const KvStore& kv, const EpochFloors& floors) {
   SILTFS_ASSIGN_OR_RETURN(const SegmentListing listing, bucket_->List());
   for (const SegmentId id : listing.ids) {
-    SILTFS_ASSIGN_OR_RETURN(const bool foreign, IsForeign(kv, id));
+    SILTFS_ASSIGN_OR_RETURN(const bool foreign, IsForeign(kv, floors, id));
     if (foreign) SILTFS_RETURN_IF_ERROR(bucket_->Remove(id));
   }
   return Status::Ok();
 }
 
-// Without a local file, the object of a segment may be all that there is, so it stays. Beside a
-// file, the store's own object is there only if the segment is sealed, and then it has the size of
-// the segment: a conversion of the store was interrupted, and FinishPuts compares the two.
-Result<bool> BucketSession::IsForeign(const KvStore& kv, SegmentId id) {
+// Without a whole local file, the object of a segment may be all that there is, so it stays. Beside
+// a file, the store's own object is there only if the segment is sealed, and then it has the size
+// of the segment: a conversion of the store was interrupted, and FinishPuts compares the two.
+Result<bool> BucketSession::IsForeign(const KvStore& kv, const EpochFloors& floors, SegmentId id) {
   SILTFS_ASSIGN_OR_RETURN(const auto value, kv.Get(SegmentKey(id)));
   if (!value) {
     SILTFS_ASSIGN_OR_RETURN(const auto removed, kv.Get(RemovedSegmentKey(id)));
@@ -130,9 +137,10 @@ Result<bool> BucketSession::IsForeign(const KvStore& kv, SegmentId id) {
   SILTFS_RETURN_IF_ERROR(file.status());
   SILTFS_ASSIGN_OR_RETURN(const SegmentRecord record, SegmentRecord::Decode(*value));
   if (!record.sealed) return true;
-  if (content->size == record.length || file->size != record.length) return false;
+  if (file->size != record.length) return false;
+  if (IsOfFencedWriter(*bucket_, id, floors)) return true;
   SILTFS_ASSIGN_OR_RETURN(const auto announced, kv.Get(ReplacementKey(id)));
-  return !announced;
+  return content->size != record.length && !announced;
 }
 
 void BucketSession::DeleteUseless() {
@@ -146,6 +154,9 @@ Status BucketSession::PinAnnounced(const KvStore& kv) {
   SILTFS_ASSIGN_OR_RETURN(const SegmentRecords announced, ReadReplacements(*kv.Snapshot()));
   for (const auto& [id, record] : announced) {
     if (!bucket_->IsUploaded(id)) continue;  // it is put with the new content of this machine
+    // The file is found first, so the object is not this store's.
+    SILTFS_ASSIGN_OR_RETURN(const bool is_local, IsThere(env_, SegmentPath(options_.store, id)));
+    if (is_local) continue;
     const auto content = bucket_->Open(id);
     if (content.status().Is(StatusCode::kNotFound)) continue;
     SILTFS_RETURN_IF_ERROR(content.status());

@@ -24,6 +24,7 @@
 #include <string>
 
 #include "fs/kv/kv_store.h"
+#include "fs/records/epoch_floors.h"
 #include "fs/shipping/segment_tails.h"
 #include "fs/shipping/shipped_segment_store.h"
 #include "fs/shipping/shipper.h"
@@ -71,8 +72,8 @@ class BucketSession {
   class LateSegments;
 
   Status WaitForUploads();
-  Status RemoveForeign(const KvStore& kv);
-  Result<bool> IsForeign(const KvStore& kv, SegmentId id);
+  Status RemoveForeign(const KvStore& kv, const EpochFloors& floors);
+  Result<bool> IsForeign(const KvStore& kv, const EpochFloors& floors, SegmentId id);
   // Deletes at the end what the next open would have to delete.
   void DeleteUseless();
   Status PinAnnounced(const KvStore& kv);

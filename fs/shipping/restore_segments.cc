@@ -34,8 +34,8 @@ Status SegmentRestore::ListObjects() {
     const auto size = SegmentBytes(info.size);
     if (!id || !size) return Status::Ok();
     const auto put_in = static_cast<uint32_t>(id->generation >> kEpochShift);
-    if (floors_.IsForeign(id->segment, put_in)) return Status::Ok();
-    SegmentContent& newest = contents_[id->segment];
+    auto& contents = floors_.IsForeign(id->segment, put_in) ? foreign_ : contents_;
+    SegmentContent& newest = contents[id->segment];
     if (newest.id.generation <= id->generation) newest = {*id, *size};
     return Status::Ok();
   });
@@ -73,6 +73,13 @@ Status SegmentRestore::RestoreOne(SegmentId id, const SegmentRecord& record) {
     restored = FromObject(content->second, record.length);
   }
   if (restored.ok()) return Hide(id);
+  // If another writer had put the very same content first, the store has no object of its own.
+  const auto foreign = foreign_.find(id);
+  const bool fits = foreign != foreign_.end() && HasSizeOf(foreign->second, record);
+  if (lacking && record.sealed && fits) {
+    restored.IgnoreError("the object has the segment");
+    return Status::Ok();
+  }
   if (!restored.Is(StatusCode::kNotFound) && !restored.Is(StatusCode::kCorruption)) return restored;
   SILTFS_RETURN_IF_ERROR(Lost(id, restored));
   // A part of a file would look like one that was cut off.

@@ -58,6 +58,7 @@ class SegmentRestore {
   EpochFloors floors_;
   // The newest of each segment, without those of fenced writers.
   std::map<SegmentId, SegmentContent> contents_;
+  std::map<SegmentId, SegmentContent> foreign_;  // those of fenced writers
 };
 
 }  // namespace siltfs

@@ -40,6 +40,7 @@ class Salvage {
   Result<bool> HasRoomForCopy() const;
   Status WriteReplacement(const SegmentHeader& header);
   Status SealInPlace();
+  Status PutFile();
   Status CopyBlocks(uint64_t from, File& to) const;
 
   Env& env_;
@@ -172,7 +173,16 @@ Status Salvage::MakeFooterDurable() {
   SILTFS_RETURN_IF_ERROR(file->Sync());
   SILTFS_RETURN_IF_ERROR(file->Close());
   SILTFS_RETURN_IF_ERROR(env_.SyncDirectory(SegmentDirectory(store_, identity_.id)));
-  return segments_.Put(identity_.id, BuiltSegment(env_, store_, identity_.id));
+  return PutFile();
+}
+
+// The file was found first, so another content of the segment is not the store's.
+Status Salvage::PutFile() {
+  const SegmentSource file = BuiltSegment(env_, store_, identity_.id);
+  Status put = segments_.Put(identity_.id, file);
+  if (!put.Is(StatusCode::kAlreadyExists)) return put;
+  put.IgnoreError("a fenced writer has put the other content");
+  return segments_.Replace(identity_.id, file);
 }
 
 Status Salvage::WriteReplacement(const SegmentHeader& header) {
@@ -206,7 +216,7 @@ Status Salvage::SealInPlace() {
   SILTFS_RETURN_IF_ERROR(ForGood(file->Sync()));
   SILTFS_RETURN_IF_ERROR(file->Close());
   SILTFS_RETURN_IF_ERROR(SyncNames(env_, SegmentDirectory(store_, identity_.id)));
-  return segments_.Put(identity_.id, BuiltSegment(env_, store_, identity_.id));
+  return PutFile();
 }
 
 Status Salvage::CopyBlocks(uint64_t from, File& to) const {

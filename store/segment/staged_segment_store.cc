@@ -95,7 +95,7 @@ Status StagedSegmentStore::FinishPuts(const std::function<bool(SegmentId)>& is_s
   SILTFS_ASSIGN_OR_RETURN(const SegmentListing local, local_.List());
   for (const SegmentId id : local.ids) {
     if (!is_sealed(id)) continue;
-    SILTFS_RETURN_IF_ERROR(sealed_.Put(id, BuiltSegment(env_, store_, id)));
+    SILTFS_RETURN_IF_ERROR(PutLocal(id));
   }
   return sealed_.FinishPuts(is_sealed);
 }

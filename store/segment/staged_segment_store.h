@@ -5,10 +5,13 @@
 // removes the file. Between these two steps, and after a crash between them, the directory and the
 // other store both have the segment, with the same content. So Open looks for the file first. If
 // there is no file, the segment has already been put, or does not exist. Recover removes the file
-// of a segment that the other store has.
+// of a segment that the other store has, too.
 //
 // Replacements are built in the directory, too, and handed over in the same way. If the old content
 // is still a local file, it is put first.
+//
+// In a bucket, the other store may have a content that a fenced writer has put. Recover, FinishPuts
+// and Replace therefore compare it with the file, and leave a file that differs.
 //
 // Thread-safety, durability and errors: segment_store.h. `env` and `sealed` must outlive the store,
 // and its readers may outlive all of them.

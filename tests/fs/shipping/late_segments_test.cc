@@ -52,6 +52,7 @@ TEST_CASE("epoch floors: an epoch tells the objects of earlier epochs from those
   CHECK(floors.IsForeign(20, 2));
   CHECK(!floors.IsForeign(9, 1));
   CHECK(floors.IsForeign(10, 1));
+  CHECK(floors.Encode() == std::string("\2\0\0\0\n\0\0\0\5\0\0\0\24\0\0\0", 16));
   const auto decoded = EpochFloors::Decode(floors.Encode());
   REQUIRE_OK(decoded);
   CHECK(decoded->Encode() == floors.Encode());

@@ -65,6 +65,41 @@ TEST_CASE("StagedSegmentStore: Recover does not change the content after a faile
   CHECK(Must(bench.Read(1)) == before);
 }
 
+// In a bucket, a fenced writer may have put it.
+TEST_CASE("StagedSegmentStore: another content does not take the place of a local file") {
+  SegmentStoreBench bench(StoreKind::kStaged);
+  bench.Put(1, ContentOf(1, 10));
+  const SegmentSource local = bench.Built(1, ContentOf(2, 10));
+  CHECK(Must(bench.store().Recover()).ids == std::vector<SegmentId>{1});
+  CHECK(Must(bench.Read(1)) == ContentOf(2, 10));
+  REQUIRE_OK(bench.store().FinishPuts([](SegmentId) { return true; }));
+  CHECK(Must(bench.Read(1)) == ContentOf(2, 10));
+  bench.memory().FailCall({.call = SegmentCall::kReplace, .code = StatusCode::kNoSpace});
+  REQUIRE_CODE(bench.store().Replace(1, bench.Replacement(1, ContentOf(3, 10))), kNoSpace);
+  CHECK(Must(bench.Read(1)) == ContentOf(2, 10));
+  bench.Replace(1, ContentOf(3, 10));
+  CHECK_FALSE(bench.env().GetFileInfo(local.path).ok());
+  CHECK(Must(bench.Read(1)) == ContentOf(3, 10));
+}
+
+TEST_CASE("StagedSegmentStore: salvage replaces another content of the segment that it seals") {
+  SegmentStoreBench bench(StoreKind::kStaged);
+  TestStore made;
+  {
+    auto writer = made.Create(1);
+    AppendAll(*writer, made.codec, kSmallSegment);
+    REQUIRE_OK(writer->Sync());
+  }
+  bench.Put(1, ContentOf(1, 10));
+  const SegmentSource local = bench.Built(1, made.FileBytes(1));
+  const auto salvaged =
+      SalvageSegment(bench.env(), bench.path(), bench.store(), made.Identity(1), {});
+  REQUIRE_OK(salvaged);
+  CHECK(salvaged->outcome == SalvageOutcome::kSealed);
+  CHECK_FALSE(bench.env().GetFileInfo(local.path).ok());
+  CHECK(Must(bench.memory().Content(1)).size() > made.FileBytes(1).size());
+}
+
 TEST_CASE("StagedSegmentStore: FinishPuts puts the sealed segments and no others") {
   SegmentStoreBench bench(StoreKind::kStaged);
   bench.Built(1, ContentOf(1, 10));
