@@ -159,6 +159,16 @@ std::function<Result<std::unique_ptr<KvStore>>(std::unique_ptr<KvStore>)> StoreB
   };
 }
 
+Status StoreBucket::CheckIsLastWriter() const {
+  // If the end of the log is damaged, its writer is not known.
+  if (session_ || is_own_log_ || end_.next == 1 || end_.damaged) return Status::Ok();
+  return Status(StatusCode::kStale,
+                fmt::format("the bucket has commits of {} that this copy of the store does not "
+                            "have, so it must not be changed from here",
+                            end_.writer.host.empty() ? "another writer" : end_.writer.host))
+      .At(store_);
+}
+
 Status StoreBucket::CheckUnchanged() const {
   SILTFS_ASSIGN_OR_RETURN(const auto now, ReadBucketConfig(env_, store_));
   if (!now || *now == config_) return Status::Ok();

@@ -89,6 +89,9 @@ class StoreBucket {
   // The store is open, or its opening has failed. Returns what a failure means: kInterrupted if
   // StoreBucketOptions::interrupted has ended requests, else `outcome`.
   Status EndOpening(Status outcome);
+  // For changes that are made without the log, such as a repair. kStale if another copy of the
+  // store is the last writer: its segments would pass for damage of this copy, and be changed.
+  Status CheckIsLastWriter() const;
   // Returns when the bucket has everything that the store has made durable, or with the failure of
   // `check`, which is called some times a second. kReadOnly if another machine has taken over;
   // kUnsupported if the commits are not shipped. While the bucket fails, this waits.

@@ -106,6 +106,12 @@ echo more >"$mnt2/more"
 "$siltfs" umount "$mnt" 2>/dev/null || true
 "$siltfs" umount "$mnt2"
 [[ ! -e $disk/second/late ]] || fail "a write of the fenced machine"
+for repair in "fsck -y" "fsck -a" "index rebuild"; do
+  code=0
+  # shellcheck disable=SC2086
+  "$siltfs" $repair "$directory" >"$work/out" 2>&1 || code=$?
+  ((code != 0)) && grep -q "must not be changed from here" "$work/out" || fail "$repair of the fenced store: $code, $(cat "$work/out")"
+done
 from_bucket "$mnt" "$disk/second"
 [[ $(cat "$mnt/more" "$mnt/second") == $'more\nsecond' ]] || fail "writes of the second machine are lost"
 compgen -G "$mnt/late-*" >/dev/null && fail "the second machine has a write of the fenced one"

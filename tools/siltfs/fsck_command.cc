@@ -91,7 +91,10 @@ Result<RepairReport> CheckOrRepair(const FsckArguments& arguments, Env& env, Che
     return checked;
   }
   // A repair must not take a request that was interrupted for damage.
-  if (bucket != nullptr) SILTFS_RETURN_IF_ERROR(bucket->EndOpening(Status::Ok()));
+  if (bucket != nullptr) {
+    SILTFS_RETURN_IF_ERROR(bucket->EndOpening(Status::Ok()));
+    SILTFS_RETURN_IF_ERROR(bucket->CheckIsLastWriter());
+  }
   RepairOptions repair{.check = options,
                        .mode = arguments.all ? RepairMode::kAll : RepairMode::kSafe,
                        .owner = RealOwner()};

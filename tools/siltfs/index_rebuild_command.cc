@@ -41,7 +41,10 @@ Result<RebuiltIndex> Rebuild(const std::string& store, Surroundings& surrounding
   SILTFS_ASSIGN_OR_RETURN(
       const auto bucket,
       StoreBucket::Open(surroundings.env, store, {.interrupted = options.interrupted}));
-  if (bucket != nullptr) options.segments = &bucket->segments();
+  if (bucket != nullptr) {
+    SILTFS_RETURN_IF_ERROR(bucket->CheckIsLastWriter());
+    options.segments = &bucket->segments();
+  }
   auto rebuilt = RebuildIndex(surroundings.env, options);
   command.Observe({});
   if (bucket != nullptr) SILTFS_RETURN_IF_ERROR(bucket->EndOpening(rebuilt.status()));
