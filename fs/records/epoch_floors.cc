@@ -29,6 +29,10 @@ Result<SegmentId> EndOf(const KvSnapshot& metadata, Table table, std::string (*k
   return static_cast<SegmentId>(std::min<uint64_t>(low, UINT32_MAX));
 }
 
+Status Malformed() {
+  return {StatusCode::kCorruption, "the record of the bucket's epochs is malformed"};
+}
+
 }  // namespace
 
 void EpochFloors::Begin(uint32_t epoch, SegmentId first) {
@@ -54,8 +58,7 @@ std::string EpochFloors::Encode() const {
 
 Result<EpochFloors> EpochFloors::Decode(std::string_view value) {
   constexpr size_t kFloorBytes = 8;
-  const Status malformed(StatusCode::kCorruption, "the record of the bucket's epochs is malformed");
-  if (value.size() % kFloorBytes != 0 || value.size() > kMost * kFloorBytes) return malformed;
+  if (value.size() % kFloorBytes != 0 || value.size() > kMost * kFloorBytes) return Malformed();
   Decoder in(AsBytes(value));
   EpochFloors decoded;
   for (size_t i = 0; i < value.size() / kFloorBytes; ++i) {
@@ -64,7 +67,7 @@ Result<EpochFloors> EpochFloors::Decode(std::string_view value) {
     floor.first = in.U32();
     const bool ascends = decoded.floors_.empty() || (decoded.floors_.back().epoch < floor.epoch &&
                                                      decoded.floors_.back().first < floor.first);
-    if (!ascends) return malformed;
+    if (!ascends) return Malformed();
     decoded.floors_.push_back(floor);
   }
   return decoded;
