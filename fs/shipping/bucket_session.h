@@ -11,9 +11,9 @@
 // Segments in the bucket of which this store has no record were put by a writer that was fenced.
 // Layer removes them. A fenced writer may also put a segment later, with an id that this store uses
 // by then (epoch_floors.h). Layer removes such an object if the store has the segment in a local
-// file. If a replacement of a segment was announced and is not recorded as
-// done, the writer before may still put the new content, although it was fenced. So Layer puts the
-// content that is there again, with the new epoch, and a late one never wins.
+// file. If a replacement of a segment was announced and is not recorded as done, the writer before
+// may still put the new content, although it was fenced. So Layer puts the content that is there
+// again, with the new epoch, and a late one never wins.
 //
 // Thread-safety: every call from any thread after Layer. Ownership: `env` and `objects` must
 // outlive the session, and the session must outlive the file system.

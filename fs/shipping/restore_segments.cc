@@ -73,18 +73,16 @@ Status SegmentRestore::RestoreOne(SegmentId id, const SegmentRecord& record) {
     restored = FromObject(content->second, record.length);
   }
   if (restored.ok()) return Hide(id);
+  if (!restored.Is(StatusCode::kNotFound) && !restored.Is(StatusCode::kCorruption)) return restored;
+  // A part of a file would look like one that was cut off, and would hide the object.
+  const Status removed = RemoveSegment(env_, options_.store, id);
+  if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
   // If another writer had put the very same content first, the store has no object of its own.
   const auto foreign = foreign_.find(id);
   const bool fits = foreign != foreign_.end() && HasSizeOf(foreign->second, record);
-  if (lacking && record.sealed && fits) {
-    restored.IgnoreError("the object has the segment");
-    return Status::Ok();
-  }
-  if (!restored.Is(StatusCode::kNotFound) && !restored.Is(StatusCode::kCorruption)) return restored;
-  SILTFS_RETURN_IF_ERROR(Lost(id, restored));
-  // A part of a file would look like one that was cut off.
-  const Status removed = RemoveSegment(env_, options_.store, id);
-  return removed.Is(StatusCode::kNotFound) ? Status::Ok() : removed;
+  if (!record.sealed || !fits) return Lost(id, restored);
+  restored.IgnoreError("the object has the segment");
+  return Status::Ok();
 }
 
 // A replacement may be there before or after the record that belongs to it, but not before its

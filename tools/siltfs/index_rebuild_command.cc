@@ -26,9 +26,7 @@ struct IndexRebuildArguments {
 };
 
 Result<RebuiltIndex> Rebuild(const std::string& store, Surroundings& surroundings,
-                             LongCommand& command) {
-  ProgressMeter meter;
-  command.Observe([&meter] { return meter.Now(); });
+                             LongCommand& command, ProgressMeter& meter) {
   IndexRebuildOptions options;
   options.store = store;
   options.report = [&](const std::string& sentence) {
@@ -46,8 +44,17 @@ Result<RebuiltIndex> Rebuild(const std::string& store, Surroundings& surrounding
     options.segments = &bucket->segments();
   }
   auto rebuilt = RebuildIndex(surroundings.env, options);
-  command.Observe({});
   if (bucket != nullptr) SILTFS_RETURN_IF_ERROR(bucket->EndOpening(rebuilt.status()));
+  return rebuilt;
+}
+
+// The command must not look at the meter after its end, whatever the outcome is.
+Result<RebuiltIndex> RebuildObserved(const std::string& store, Surroundings& surroundings,
+                                     LongCommand& command) {
+  ProgressMeter meter;
+  command.Observe([&meter] { return meter.Now(); });
+  auto rebuilt = Rebuild(store, surroundings, command, meter);
+  command.Observe({});
   return rebuilt;
 }
 
@@ -78,7 +85,7 @@ ExitCode RunIndexRebuild(const IndexRebuildArguments& arguments, Surroundings& s
   if (!command.ok()) return Fail(surroundings, command.status());
   PrepareForStore();
   const auto rebuilt =
-      OpenWhenFree(*store, [&] { return Rebuild(*store, surroundings, **command); });
+      OpenWhenFree(*store, [&] { return RebuildObserved(*store, surroundings, **command); });
   (*command)->End();
   if (!rebuilt.ok()) return Fail(surroundings, ExplainLock(rebuilt.status(), *store));
   Print(*store, *rebuilt, arguments.json, surroundings);
