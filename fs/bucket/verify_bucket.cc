@@ -16,8 +16,8 @@
 #include "fs/bucket/segment_records_kv.h"
 #include "fs/open/store_layout.h"
 #include "fs/open/store_metadata.h"
+#include "fs/records/epoch_floors.h"
 #include "fs/records/position_record.h"
-#include "fs/segments/fenced_writer.h"
 #include "fs/segments/segment_tables.h"
 #include "fs/shipping/bucket_log.h"
 #include "fs/shipping/checkpoint.h"
@@ -86,7 +86,7 @@ Result<LocalStore> ReadLocalStore(Env& env, const std::string& store,
     const auto snapshot = kv->Snapshot();
     SILTFS_ASSIGN_OR_RETURN(local.segments, ReadKnownSegments(*snapshot));
     SILTFS_ASSIGN_OR_RETURN(local.position, ReadPosition(*snapshot));
-    local.floors = EpochFloorsOf(*snapshot);
+    SILTFS_ASSIGN_OR_RETURN(local.floors, ReadEpochFloors(*snapshot));
   }
   SILTFS_ASSIGN_OR_RETURN(const auto files, Entries(env, FilesDirectory(BucketCachePath(store))));
   for (const DirectoryEntry& entry : files) {
@@ -119,7 +119,6 @@ class Verification {
     SILTFS_RETURN_IF_ERROR(ReadCommits());
     SILTFS_RETURN_IF_ERROR(CheckOwner());
     if (local_ != nullptr) floors_ = local_->floors;
-    if (restored_) floors_ = EpochFloorsOf(*restored_->kv->Snapshot());
     if (restored_) SILTFS_RETURN_IF_ERROR(CompareRestored());
     if (local_ != nullptr) CompareLocal();
     ListLeftovers();
@@ -366,6 +365,7 @@ class Verification {
 
   // The state of the last commit in the bucket must have all its bytes there.
   Status CompareRestored() {
+    SILTFS_ASSIGN_OR_RETURN(floors_, ReadEpochFloors(*restored_->kv->Snapshot()));
     SILTFS_ASSIGN_OR_RETURN(const KnownSegments known,
                             ReadKnownSegments(*restored_->kv->Snapshot()));
     for (const auto& [id, segment] : known) {
@@ -398,7 +398,7 @@ class Verification {
   }
 
   bool IsForeign(SegmentId id, const Object& object) const {
-    return floors_.IsForeign(id, static_cast<uint32_t>(object.generation >> kEpochShift));
+    return floors_.IsForeign(id, ContentId{id, object.generation}.epoch());
   }
 
   // A restore takes such an object, too, rather than none (restore_segments.h).

@@ -23,7 +23,6 @@
 #include "fs/records/scrub_history.h"
 #include "fs/records/snapshot_record.h"
 #include "fs/recovery/segment_replacement.h"
-#include "fs/segments/fenced_writer.h"
 #include "fs/segments/segment_tables.h"
 #include "fs/versions/lineage_view.h"
 #include "store/base/coding.h"
@@ -102,7 +101,7 @@ class RecordReader {
         ReadOptional<PositionRecord>(kBucketPositionKey, "the record of the bucket's position"));
     SILTFS_RETURN_IF_ERROR(
         ReadOptional<EpochFloors>(kEpochFloorsKey, "the record of the bucket's epochs"));
-    context_.floors = EpochFloorsOf(*kv_.Snapshot());
+    SILTFS_ASSIGN_OR_RETURN(context_.floors, ReadEpochFloors(*kv_.Snapshot()));
     SILTFS_RETURN_IF_ERROR(ReadHidden());
     SILTFS_RETURN_IF_ERROR(ReadSegments());
     SILTFS_RETURN_IF_ERROR(ReadReplacements());

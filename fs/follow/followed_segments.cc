@@ -166,10 +166,10 @@ Status FollowedSegments::ExtendFromTails(SegmentId id, File& file, uint64_t leng
 Status FollowedSegments::ExtendFromObject(SegmentId id, File& file, uint64_t length) {
   SILTFS_ASSIGN_OR_RETURN(const auto contents, bucket_.ContentsOf(id));
   if (contents.empty()) return Status::Ok();
-  const uint64_t last_epoch = contents.front().id.generation >> kEpochShift;
+  const uint32_t last_epoch = contents.front().id.epoch();
   SegmentContent first = contents.front();
   for (const SegmentContent& content : contents) {
-    if (content.id.generation >> kEpochShift == last_epoch) first = content;
+    if (content.id.epoch() == last_epoch) first = content;
   }
   if (first.size < length) return Status::Ok();
   const auto reader = bucket_.OpenContent(first);

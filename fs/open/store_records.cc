@@ -7,7 +7,6 @@
 #include "fs/meta/metadata_store.h"
 #include "fs/open/store_layout.h"
 #include "fs/records/schema.h"
-#include "fs/segments/fenced_writer.h"
 #include "fs/segments/segment_tables.h"
 #include "store/base/coding.h"
 
@@ -37,7 +36,7 @@ Result<StoreRecords> ReadStoreRecords(const KvStore& kv) {
   if (!ids) return Status(StatusCode::kCorruption, "metadata has lost its id ranges");
   SILTFS_ASSIGN_OR_RETURN(records.ids, IdRanges::Decode(*ids));
   const auto snapshot = kv.Snapshot();
-  records.floors = EpochFloorsOf(*snapshot);
+  SILTFS_ASSIGN_OR_RETURN(records.floors, ReadEpochFloors(*snapshot));
   SILTFS_ASSIGN_OR_RETURN(records.segments, ReadSegmentRecords(*snapshot));
   SILTFS_ASSIGN_OR_RETURN(records.replacements, ReadReplacements(*snapshot));
   SILTFS_ASSIGN_OR_RETURN(records.removed, ReadRemovedSegments(*snapshot));

@@ -76,7 +76,9 @@ Result<EpochFloors> EpochFloors::Decode(std::string_view value) {
 Result<EpochFloors> ReadEpochFloors(const KvSnapshot& metadata) {
   SILTFS_ASSIGN_OR_RETURN(const auto value, metadata.Get(kEpochFloorsKey));
   if (!value) return EpochFloors();
-  return EpochFloors::Decode(*value);
+  auto floors = EpochFloors::Decode(*value);
+  if (!floors.status().Is(StatusCode::kCorruption)) return floors;
+  return EpochFloors();
 }
 
 Result<SegmentId> FirstUnusedSegment(const KvSnapshot& metadata) {

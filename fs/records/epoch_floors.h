@@ -44,7 +44,8 @@ class EpochFloors {
   std::vector<Floor> floors_;  // both ascend strictly
 };
 
-// Empty if there is no record.
+// Empty if there is no record, or a malformed one, which fsck reports: then no object counts as
+// that of a fenced writer.
 Result<EpochFloors> ReadEpochFloors(const KvSnapshot& metadata);
 
 // One more than the highest id of a segment that metadata has a record of, also if the segment is

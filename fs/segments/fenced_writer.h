@@ -3,15 +3,11 @@
 // Thread-safety: any thread. No errors.
 #pragma once
 
-#include "fs/kv/kv_store.h"
 #include "fs/records/epoch_floors.h"
 #include "store/base/location.h"
 #include "store/segment/segment_store.h"
 
 namespace siltfs {
-
-// ReadEpochFloors; empty if the record cannot be read: then no writer counts as fenced.
-EpochFloors EpochFloorsOf(const KvSnapshot& metadata);
 
 // Whether a writer that was fenced has put this segment. Call after `segments` has been listed.
 bool IsOfFencedWriter(SegmentStore& segments, SegmentId id, const EpochFloors& floors);

@@ -96,14 +96,7 @@ Result<std::unique_ptr<KvStore>> BucketSession::Layer(std::unique_ptr<KvStore> k
             std::make_unique<ShippedSegmentStore>(*bucket_, shipper_, options_.change_timeout);
         late_->Set(*shipped_);
         const auto metadata = store.Snapshot();
-        EpochFloors floors;
-        auto read = ReadEpochFloors(*metadata);
-        if (read.ok()) {
-          floors = std::move(read).value();
-        } else {
-          if (!read.status().Is(StatusCode::kCorruption)) return std::move(read).status();
-          read.status().IgnoreError("fsck reports it; without the record, more objects are kept");
-        }
+        SILTFS_ASSIGN_OR_RETURN(EpochFloors floors, ReadEpochFloors(*metadata));
         SILTFS_RETURN_IF_ERROR(RemoveForeign(store, floors));
         SILTFS_RETURN_IF_ERROR(PinAnnounced(store));
         SILTFS_ASSIGN_OR_RETURN(const SegmentId first, FirstUnusedSegment(*metadata));

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "fs/segments/fenced_writer.h"
 #include "fs/segments/segment_tables.h"
 #include "fs/shipping/object_keys.h"
 #include "fs/shipping/segment_tails.h"
@@ -33,8 +32,7 @@ Status SegmentRestore::ListObjects() {
     const auto id = ParseSegmentObjectKey(info.key);
     const auto size = SegmentBytes(info.size);
     if (!id || !size) return Status::Ok();
-    const auto put_in = static_cast<uint32_t>(id->generation >> kEpochShift);
-    auto& contents = floors_.IsForeign(id->segment, put_in) ? foreign_ : contents_;
+    auto& contents = floors_.IsForeign(id->segment, id->epoch()) ? foreign_ : contents_;
     SegmentContent& newest = contents[id->segment];
     if (newest.id.generation <= id->generation) newest = {*id, *size};
     return Status::Ok();
@@ -47,7 +45,7 @@ Status SegmentRestore::Run(const KvSnapshot& metadata) {
        {FilesDirectory(options_.bucket_directory), RemovedDirectory(options_.bucket_directory)}) {
     SILTFS_RETURN_IF_ERROR(MakeEmptyDirectory(env_, directory));
   }
-  floors_ = EpochFloorsOf(metadata);
+  SILTFS_ASSIGN_OR_RETURN(floors_, ReadEpochFloors(metadata));
   SILTFS_RETURN_IF_ERROR(ListTails());
   SILTFS_RETURN_IF_ERROR(ListObjects());
   SILTFS_ASSIGN_OR_RETURN(const SegmentRecords records, ReadSegmentRecords(metadata));

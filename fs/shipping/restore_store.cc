@@ -8,8 +8,8 @@
 #include "fs/meta/open_kv_store.h"
 #include "fs/open/store_layout.h"
 #include "fs/open/store_metadata.h"
+#include "fs/records/epoch_floors.h"
 #include "fs/records/schema.h"
-#include "fs/segments/fenced_writer.h"
 #include "fs/shipping/restore_segments.h"
 #include "store/env/files.h"
 #include "store/segment/segment_files.h"
@@ -68,7 +68,7 @@ Status EndOtherEpoch(Env& env, ObjectStore& objects, const WriterIdentity& write
 // Before the first mount, too, what the writer before has put and not committed is no damage.
 Status NoteEndOfEpoch(KvStore& kv, uint32_t epoch) {
   const auto metadata = kv.Snapshot();
-  EpochFloors floors = EpochFloorsOf(*metadata);
+  SILTFS_ASSIGN_OR_RETURN(EpochFloors floors, ReadEpochFloors(*metadata));
   SILTFS_ASSIGN_OR_RETURN(const SegmentId first, FirstUnusedSegment(*metadata));
   floors.Begin(epoch + 1, first);
   return kv.Write({{std::string(kEpochFloorsKey), floors.Encode()}});

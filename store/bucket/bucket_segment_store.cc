@@ -58,7 +58,7 @@ bool BucketSegmentStore::IsUploaded(SegmentId id) const { return core_->IsUpload
 std::optional<uint32_t> BucketSegmentStore::EpochOf(SegmentId id) {
   const auto content = core_->Current(id);
   if (!content) return std::nullopt;
-  return static_cast<uint32_t>(content->id.generation >> kEpochShift);
+  return content->id.epoch();
 }
 
 std::optional<SegmentContent> BucketSegmentStore::Current(SegmentId id) const {

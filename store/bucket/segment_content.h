@@ -19,6 +19,9 @@ struct ContentId {
   SegmentId segment = kNoSegment;
   uint64_t generation = 0;
 
+  // Of the writer that has put the content.
+  uint32_t epoch() const { return static_cast<uint32_t>(generation >> kEpochShift); }
+
   auto operator<=>(const ContentId&) const = default;
 };
 
