@@ -14,7 +14,8 @@ constexpr uint64_t kReserveShareAtRest = 128;
 }  // namespace
 
 Status CloseStore(const PartsToClose& parts) {
-  SILTFS_RETURN_IF_ERROR(parts.metadata.CommitAll());
+  // What a bucket lacks is shipped together with the last writes.
+  SILTFS_RETURN_IF_ERROR(parts.metadata.CommitAllLocally());
   parts.reserve.Enter(SpaceReserve::Phase::kClosing);
   std::optional<Result<FileSystemStats>> stats;
   if (parts.maintenance != nullptr)

@@ -24,6 +24,8 @@ namespace siltfs {
 struct KvStoreOptions {
   enum class Mode : uint8_t {
     kCreate,    // makes the directory if necessary; fails if a store is in it
+    kFill,      // like kCreate, for a store that is made as a whole: faster, but nothing is durable
+                // before CloseCleanly. A crash may leave a store that cannot be opened
     kOpen,      // recovers, which writes to disk
     kReadOnly,  // writes nothing to disk; a log left by a crash is replayed in memory. All writes
                 // fail with kReadOnly
@@ -131,6 +133,10 @@ class KvStore {
   // copy a large group into a list first. `fill` may be called more than once and must pass the
   // same mutations each time.
   virtual Status WriteFrom(const std::function<void(MutationSink&)>& fill) = 0;
+  // A write is durable on the local disk when it returns. This returns when the writes so far are
+  // also in the other place that the store promises to wait for, if there is one (a bucket with
+  // sync=bucket). After a failure they may not be there yet. Any thread.
+  virtual Status AwaitShipped() { return Status::Ok(); }
   // Begins a load. Without an implementation of the engine, each Add is a Write.
   virtual Result<std::unique_ptr<KvLoad>> NewLoad();
   // Reads all stored data and verifies its checksums. kCorruption if a checksum differs; OK if the

@@ -125,15 +125,34 @@ Status GroupedStore::WaitForRoom() {
 }
 
 Status GroupedStore::Commit(uint64_t number) {
-  MutexLock lock(mutex_);
-  if (number > open_->number || (number == open_->number && !open_->used)) {
-    return Status(StatusCode::kInvalidArgument,
-                  "nothing was applied for commit " + std::to_string(number));
+  {
+    MutexLock lock(mutex_);
+    if (number > open_->number || (number == open_->number && !open_->used)) {
+      return Status(StatusCode::kInvalidArgument,
+                    "nothing was applied for commit " + std::to_string(number));
+    }
+    SILTFS_RETURN_IF_ERROR(WaitForCommit(number));
   }
-  return WaitForCommit(number);
+  return AwaitShipped();
 }
 
 Status GroupedStore::CommitAll() {
+  SILTFS_RETURN_IF_ERROR(CommitAllLocally());
+  return AwaitShipped();
+}
+
+Status GroupedStore::AwaitShipped() {
+  const Status shipped = kv_->AwaitShipped();
+  // Otherwise the commits are on the local disk, and are still on their way.
+  if (shipped.Is(StatusCode::kReadOnly)) {
+    MutexLock lock(mutex_);
+    Fail(shipped);
+    progress_.NotifyAll();
+  }
+  return shipped;
+}
+
+Status GroupedStore::CommitAllLocally() {
   MutexLock lock(mutex_);
   if (!failure_.ok()) return Writable();
   return WaitForCommit(open_->used ? open_->number : open_->number - 1);
@@ -221,7 +240,7 @@ Status GroupedStore::WriteNow(const std::function<Status()>& write,
 
 Status GroupedStore::Close() {
   if (!options_.read_only) {
-    const Status committed = CommitAll();
+    const Status committed = CommitAllLocally();
     if (committed.Is(StatusCode::kNoSpace)) return committed;
     EndCommitThread();
     if (!committed.ok()) return committed;

@@ -178,6 +178,8 @@ class MetadataStore : public CommitPort {
   virtual Status Commit(uint64_t number) = 0;
   // Returns when all operations applied before the call are durable.
   virtual Status CommitAll() = 0;
+  // The same, but does not wait for a bucket (KvStore::AwaitShipped).
+  virtual Status CommitAllLocally() = 0;
   Status CommitNow() final;
 
   // Begins a load of many records (KvLoad). Operations must never write their keys before the load

@@ -33,6 +33,7 @@ constexpr uint64_t kWriteBufferShare = 128;  // a write buffer is 1/128 of the d
 constexpr uint64_t kBuffersPerTable = 2;
 constexpr int kTablesToCompact = 4;  // flushed tables
 constexpr int kTablesToCompactOnSmallDisk = 2;
+constexpr int kTablesToCompactWhenFilling = 16;
 constexpr uint64_t kBuffersPerLevel = 8;
 constexpr size_t kBlockCacheBytes = 6u << 20;
 constexpr const char* kNeverPresentKey = "";  // below all other keys; never written
@@ -142,6 +143,7 @@ struct Database {
   Env& env;
   const std::string path;
   bool read_only = false;
+  bool filling = false;
   uint64_t write_buffer_bytes = kMostWriteBufferBytes;
   const std::unique_ptr<SyncLedger> ledger;  // null: no ledger
   const std::unique_ptr<rocksdb::Env> rocksdb_env;
@@ -407,7 +409,8 @@ Status RocksDbStore::PrepareToWrite() {
 Status RocksDbStore::WriteBatch(rocksdb::WriteBatch& batch) {
   SILTFS_RETURN_IF_ERROR(PrepareToWrite());
   rocksdb::WriteOptions options;
-  options.sync = true;
+  options.sync = !database_->filling;
+  options.disableWAL = database_->filling;
   return Heed(database_->db->Write(options, &batch));
 }
 
@@ -564,13 +567,17 @@ rocksdb::BlockBasedTableOptions TableOptions() {
   return table;
 }
 
+bool Makes(KvStoreOptions::Mode mode) {
+  return mode == KvStoreOptions::Mode::kCreate || mode == KvStoreOptions::Mode::kFill;
+}
+
 rocksdb::Options DatabaseOptions(const KvStoreOptions& options, Database& database) {
   rocksdb::Options db;
   db.env = database.rocksdb_env.get();
   db.info_log = std::make_shared<SilentLogger>();
   db.listeners.push_back(database.background);
-  db.create_if_missing = options.mode == KvStoreOptions::Mode::kCreate;
-  db.error_if_exists = options.mode == KvStoreOptions::Mode::kCreate;
+  db.create_if_missing = Makes(options.mode);
+  db.error_if_exists = Makes(options.mode);
 
   // Safety.
   db.paranoid_checks = true;
@@ -601,6 +608,12 @@ rocksdb::Options DatabaseOptions(const KvStoreOptions& options, Database& databa
   db.level0_file_num_compaction_trigger = database.write_buffer_bytes < kMostWriteBufferBytes
                                               ? kTablesToCompactOnSmallDisk
                                               : kTablesToCompact;
+  if (database.filling) {
+    // What is compacted early is compacted again. A bound remains for the tables that are open.
+    db.level0_file_num_compaction_trigger = kTablesToCompactWhenFilling;
+    db.level0_slowdown_writes_trigger = 2 * kTablesToCompactWhenFilling;
+    db.level0_stop_writes_trigger = 3 * kTablesToCompactWhenFilling;
+  }
   db.level_compaction_dynamic_level_bytes = true;
   db.max_bytes_for_level_base = kBuffersPerLevel * database.write_buffer_bytes;
   db.target_file_size_base = kBuffersPerTable * database.write_buffer_bytes;
@@ -621,15 +634,14 @@ Status OpenStatus(Env& env, const rocksdb::Status& status, const KvStoreOptions&
   }
   if (!status.IsInvalidArgument() && !status.IsNotFound() && !status.IsPathNotFound())
     return result;
-  if (options.mode != KvStoreOptions::Mode::kCreate &&
-      env.GetFileInfo(JoinPath(options.path, "CURRENT")).ok()) {
+  if (!Makes(options.mode) && env.GetFileInfo(JoinPath(options.path, "CURRENT")).ok()) {
     // There is a store, but one of its files is missing or malformed.
     result.IgnoreError("reported as kCorruption");
     return Status(StatusCode::kCorruption, "the metadata store says: " + status.ToString())
         .At(options.path);
   }
   result.IgnoreError("a clearer Status follows");
-  if (options.mode == KvStoreOptions::Mode::kCreate) {
+  if (Makes(options.mode)) {
     return Status(StatusCode::kAlreadyExists, "there is a metadata store already").At(options.path);
   }
   return Status(StatusCode::kNotFound, "no metadata store here: " + status.ToString())
@@ -648,6 +660,7 @@ Result<std::unique_ptr<KvStore>> OpenOnce(Env& env, const KvStoreOptions& option
   auto database =
       std::make_shared<Database>(env, options.path, std::move(ledger), std::move(lengths));
   database->read_only = read_only;
+  database->filling = options.mode == KvStoreOptions::Mode::kFill;
   const auto disk = env.GetDiskSpace(options.path);
   if (disk.ok()) database->write_buffer_bytes = MetadataBufferBytes(disk->total_bytes);
   const rocksdb::Options db_options = DatabaseOptions(options, *database);
@@ -677,8 +690,7 @@ Result<std::unique_ptr<KvStore>> OpenRocksDbStore(Env& env, const KvStoreOptions
   }
   // Return here if CURRENT is missing, so that the ledger and RocksDB create no files.
   const std::string current = JoinPath(options.path, "CURRENT");
-  if (options.mode != KvStoreOptions::Mode::kCreate &&
-      env.GetFileInfo(current).status().Is(StatusCode::kNotFound)) {
+  if (!Makes(options.mode) && env.GetFileInfo(current).status().Is(StatusCode::kNotFound)) {
     return Status(StatusCode::kNotFound, "no metadata store here: there is no CURRENT")
         .At(options.path);
   }

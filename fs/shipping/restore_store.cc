@@ -93,7 +93,7 @@ Result<RestoredState> RestoreStore(Env& env, ObjectStore& objects,
     SILTFS_ASSIGN_OR_RETURN(const Superblock superblock, SuperblockOf(manifest.attachment));
     SILTFS_RETURN_IF_ERROR(MakeEmptyDirectory(env, MetadataPath(store)));
     SILTFS_RETURN_IF_ERROR(RemoveIfThere(env, LedgerPath(store)));
-    return OpenStoreMetadata(env, superblock, store, KvStoreOptions::Mode::kCreate);
+    return OpenStoreMetadata(env, superblock, store, KvStoreOptions::Mode::kFill);
   };
   SILTFS_ASSIGN_OR_RETURN(RestoredKvStore restored,
                           RestoreKvStore(objects, make_empty, options.restore));

@@ -34,9 +34,7 @@ class ShippedKvStore final : public KvStore {
 
   Status Begin(const std::vector<Mutation>& mutations) {
     shipper_.Start([this] { return CommittedSnapshot(); });
-    // So that a later open knows the epoch. This commit does not wait for the bucket, which may
-    // need the ends of the open segments again. The opening goes on meanwhile; its last write,
-    // before the store is used (IdAllocator::BeginMount), waits for all commits up to then.
+    // So that a later open knows the epoch.
     return Commit([&](MutationSink& sink) { PassTo(sink, mutations); }).status();
   }
 
@@ -44,7 +42,13 @@ class ShippedKvStore final : public KvStore {
     return base_->Get(key);
   }
   std::shared_ptr<const KvSnapshot> Snapshot() const override { return base_->Snapshot(); }
-  Status WriteFrom(const std::function<void(MutationSink&)>& fill) override;
+  Status WriteFrom(const std::function<void(MutationSink&)>& fill) override {
+    return Commit(fill).status();
+  }
+  Status AwaitShipped() override {
+    return options_.wait_for_bucket ? shipper_.WaitShipped(LastSequence(), std::nullopt)
+                                    : Status::Ok();
+  }
   Result<std::unique_ptr<KvLoad>> NewLoad() override;
   Status VerifyChecksums() const override { return base_->VerifyChecksums(); }
   uint64_t LoggedChanges() const override { return base_->LoggedChanges(); }
@@ -79,9 +83,6 @@ class ShippedKvStore final : public KvStore {
   uint64_t LastSequence() {
     MutexLock lock(write_mutex_);
     return sequence_;
-  }
-  Status AwaitBucket(uint64_t sequence) {
-    return options_.wait_for_bucket ? shipper_.WaitShipped(sequence, std::nullopt) : Status::Ok();
   }
 
   const std::unique_ptr<KvStore> base_;
@@ -120,11 +121,6 @@ Result<uint64_t> ShippedKvStore::Commit(const std::function<void(MutationSink&)>
   return sequence;
 }
 
-Status ShippedKvStore::WriteFrom(const std::function<void(MutationSink&)>& fill) {
-  SILTFS_ASSIGN_OR_RETURN(const uint64_t sequence, Commit(fill));
-  return AwaitBucket(sequence);
-}
-
 Result<std::unique_ptr<KvLoad>> ShippedKvStore::NewLoad() {
   SILTFS_RETURN_IF_ERROR(shipper_.CheckNotFenced());
   SILTFS_ASSIGN_OR_RETURN(auto load, base_->NewLoad());
@@ -134,14 +130,11 @@ Result<std::unique_ptr<KvLoad>> ShippedKvStore::NewLoad() {
 // No commit may come between the load and the need of a checkpoint: it could refer to records of
 // the load, and be shipped without them.
 Status ShippedKvStore::FinishLoad(KvLoad& load) {
-  uint64_t sequence = 0;
-  {
-    MutexLock lock(write_mutex_);
-    SILTFS_RETURN_IF_ERROR(load.Load());
-    SILTFS_ASSIGN_OR_RETURN(sequence, WriteLocally([](MutationSink&) {}));
-    shipper_.NeedCheckpoint(sequence);
-  }
-  return AwaitBucket(sequence);
+  MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(load.Load());
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t sequence, WriteLocally([](MutationSink&) {}));
+  shipper_.NeedCheckpoint(sequence);
+  return Status::Ok();
 }
 
 Status ShippedKvStore::CloseCleanly() {

@@ -290,8 +290,8 @@ bool Shipper::HasWork() const {
   if (CheckpointDue() || (options_.background && HeartbeatDue())) return true;
   if (queue_.empty()) return false;
   const int64_t age = Steady() - queue_.front().queued;
-  return !options_.background || options_.wait_for_bucket || wanted_ > shipped_ ||
-         queued_bytes_ >= options_.object_bytes || age >= options_.interval.count();
+  return !options_.background || wanted_ > shipped_ || queued_bytes_ >= options_.object_bytes ||
+         age >= options_.interval.count();
 }
 
 void Shipper::WaitForWork() {

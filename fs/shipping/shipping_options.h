@@ -14,9 +14,9 @@ namespace siltfs {
 
 struct ShippingOptions {
   WriterIdentity writer;
-  // sync=bucket: a Write returns only when the bucket has it. Otherwise: sync=local.
+  // sync=bucket: AwaitShipped of the key-value store waits. Otherwise: sync=local.
   bool wait_for_bucket = false;
-  // sync=local: commits are collected for this long before they are put.
+  // Commits for which no caller waits are collected for this long before they are put.
   std::chrono::nanoseconds interval = std::chrono::seconds(5);
   // A log object ends behind the commit that reaches this size.
   uint64_t object_bytes = uint64_t{4} << 20;
@@ -36,7 +36,7 @@ struct ShippingOptions {
   std::function<void()> given_up;
   // CloseCleanly calls it when the bucket has all commits. May be empty.
   std::function<void()> shipped_at_close;
-  // False, for tests: no thread. Ship makes each step, and Write calls it with wait_for_bucket.
+  // False, for tests: no thread. Ship makes each step; AwaitShipped and WaitShipped call it.
   bool background = true;
   // Bytes that belong to the state of a commit (the superblock). Called before each object, after
   // its commits were chosen. May be empty.

@@ -155,6 +155,10 @@ Result<size_t> TargetFile::Read(uint64_t offset, MutableByteView out) const {
 }
 
 Status TargetFile::SetSize(uint64_t size) const {
+  // ftruncate costs a transaction even if it changes nothing, and most files have their size.
+  struct stat now = {};
+  if (fstat(fd_.get(), &now) == 0 && static_cast<uint64_t>(now.st_size) == size)
+    return Status::Ok();
   if (ftruncate(fd_.get(), static_cast<off_t>(size)) == 0) return Status::Ok();
   return TreeError("set the size", name_);
 }

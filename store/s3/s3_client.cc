@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "store/s3/backoff.h"
 #include "store/s3/object_headers.h"
@@ -69,9 +70,9 @@ bool ReplyBody::Take(ByteView piece) {
   overflowed_ = overflowed_ || piece.size() > limit_ - size_;
   if (overflowed_) return false;
   if (out_.data() != nullptr) {
-    std::ranges::copy(piece, out_.begin() + static_cast<ptrdiff_t>(size_));
+    std::memcpy(out_.data() + size_, piece.data(), piece.size());
   } else {
-    own_.insert(own_.end(), piece.begin(), piece.end());
+    own_.insert(own_.end(), piece.data(), piece.data() + piece.size());
   }
   size_ += piece.size();
   return true;

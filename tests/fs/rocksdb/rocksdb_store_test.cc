@@ -133,6 +133,28 @@ TEST_CASE("A store is created only once, and opened only if it exists") {
   OpenOk(At(path, Mode::kReadOnly));
 }
 
+TEST_CASE("A store that is filled logs nothing, and has everything when it is closed") {
+  TemporaryDirectory directory;
+  const std::string path = directory / "kv";
+  constexpr int kKeys = 2000;
+  {
+    const auto store = OpenOk(At(path, Mode::kFill));
+    for (int i = 0; i < kKeys; ++i) {
+      REQUIRE_OK(store->Write({Put(Key(i), std::string(10000, 'a')), Put(Key(kKeys / 2), "last")}));
+    }
+    REQUIRE(LogBytes(path) == 0);
+    REQUIRE(CountKeys(*store) == kKeys);
+    REQUIRE_OK(store->CloseCleanly());
+  }
+  REQUIRE_CODE(OpenRocksDbStore(PlainEnv(), At(path, Mode::kFill)), kAlreadyExists);
+  const auto store = OpenOk(At(path, Mode::kOpen));
+  REQUIRE(CountKeys(*store) == kKeys);
+  REQUIRE(store->Get(Key(kKeys / 2)).value() == "last");
+  REQUIRE_OK(store->VerifyChecksums());
+  REQUIRE_OK(store->Write({Put("more", "1")}));
+  REQUIRE(LogBytes(path) > 0);
+}
+
 TEST_CASE("A cleanly closed store has only empty logs, and never an info log") {
   TemporaryDirectory directory;
   const std::string path = directory / "kv";

@@ -9,20 +9,20 @@ TEST_CASE("fencing: a second writer ends the epoch of the first") {
   Machine first(objects, 1);
   first.options.wait_for_bucket = true;
   REQUIRE_OK(first.Open());
-  REQUIRE_OK(first.kv->Write({{"a", "1"}}));
+  REQUIRE_OK(first.Write({{"a", "1"}}));
   Machine second(objects, 2);
   REQUIRE_OK(second.Restore());
   REQUIRE_OK(second.Open());
   CHECK(second.shipper->epoch() == first.shipper->epoch() + 1);
-  CHECK(first.kv->Write({{"a", "2"}}).Is(StatusCode::kReadOnly));
+  CHECK(first.Write({{"a", "2"}}).Is(StatusCode::kReadOnly));
   CHECK(first.fenced == 1);
-  CHECK(first.kv->Write({{"a", "3"}}).Is(StatusCode::kReadOnly));
+  CHECK(first.Write({{"a", "3"}}).Is(StatusCode::kReadOnly));
   CHECK(first.fenced == 1);
   CHECK(first.shipper->lag().fenced);
   CHECK(!first.shipper->MayDelete(0));
   // Its commits after the takeover are not in the bucket, so it cannot come back with them.
   CHECK(first.Open().Is(StatusCode::kStale));
-  REQUIRE_OK(second.kv->Write({{"b", "1"}}));
+  REQUIRE_OK(second.Write({{"b", "1"}}));
   REQUIRE_OK(second.shipper->Ship());
   REQUIRE_OK(first.Restore());
   CHECK(first.contents == Contents{{"a", "1"}, {"b", "1"}});
@@ -34,16 +34,16 @@ TEST_CASE("fencing: a writer that slept while its log objects were removed does 
   Machine first(objects, 1);
   first.options.wait_for_bucket = true;
   REQUIRE_OK(first.Open());
-  REQUIRE_OK(first.kv->Write({{"a", "1"}}));
+  REQUIRE_OK(first.Write({{"a", "1"}}));
   Machine second(objects, 2);
   REQUIRE_OK(second.Restore());
   REQUIRE_OK(second.Open());
   for (int i = 0; i < 3; ++i) {  // two checkpoints remove the log below
-    REQUIRE_OK(second.kv->Write({{"b", fmt::format("{}", i)}}));
+    REQUIRE_OK(second.Write({{"b", fmt::format("{}", i)}}));
     second.shipper->NeedCheckpoint(second.shipper->Position());
     REQUIRE_OK(second.shipper->Ship());
   }
-  CHECK(first.kv->Write({{"a", "2"}}).Is(StatusCode::kReadOnly));
+  CHECK(first.Write({{"a", "2"}}).Is(StatusCode::kReadOnly));
   CHECK(first.fenced == 1);
   Machine third(objects, 3);
   REQUIRE_OK(third.Restore());
@@ -54,12 +54,12 @@ TEST_CASE("fencing: a checkpoint of a writer that was fenced is not valid") {
   MemoryObjectStore objects;
   Machine first(objects, 1);
   REQUIRE_OK(first.Open());
-  REQUIRE_OK(first.kv->Write({{"a", "1"}}));
+  REQUIRE_OK(first.Write({{"a", "1"}}));
   REQUIRE_OK(first.shipper->Ship());
   Machine second(objects, 2);
   REQUIRE_OK(second.Restore());
   REQUIRE_OK(second.Open());
-  REQUIRE_OK(first.kv->Write({{"a", "lost"}}));
+  REQUIRE_OK(first.Write({{"a", "lost"}}));
   first.shipper->NeedCheckpoint(first.shipper->Position());
   CHECK(!first.shipper->Ship().ok());
   CHECK(first.fenced == 1);

@@ -67,6 +67,11 @@ class Machine {
     kv = std::move(opened).value();
     return Status::Ok();
   }
+  // Writes, and then waits as an fsync does.
+  Status Write(const std::vector<Mutation>& mutations) {
+    SILTFS_RETURN_IF_ERROR(kv->Write(mutations));
+    return kv->AwaitShipped();
+  }
   void Crash() {
     kv = nullptr;
     shipper = nullptr;
@@ -102,7 +107,7 @@ class History {
  public:
   explicit History(uint64_t seed) : random_(seed) { states.push_back({}); }
 
-  // The state counts as possible even if the Write fails.
+  // Writes, and then waits as an fsync does. The state counts as possible even if this fails.
   Status Write(KvStore& kv) {
     std::vector<Mutation> mutations;
     Contents next = states.back();
@@ -119,7 +124,8 @@ class History {
       }
     }
     states.push_back(std::move(next));
-    return kv.Write(mutations);
+    SILTFS_RETURN_IF_ERROR(kv.Write(mutations));
+    return kv.AwaitShipped();
   }
   // Whether these are the contents after some commit from `least` on.
   bool Has(const Contents& contents, size_t least) const {

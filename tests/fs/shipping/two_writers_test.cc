@@ -111,13 +111,13 @@ void CheckRace(uint64_t schedule, unsigned bits, bool checkpoints) {
   }
   // The first writer is open; the second one takes over while it goes on.
   REQUIRE_OK(machines[0]->Open());
-  REQUIRE_OK(machines[0]->kv->Write({{"a", "1"}}));
+  REQUIRE_OK(machines[0]->Write({{"a", "1"}}));
   std::array<Outcome, 2> outcomes;
   outcomes[0].opened = true;
   const auto write = [&](size_t self, int count) {
     for (int i = 0; i < count; ++i) {
       const std::string key = fmt::format("w{}-{}", self, i);
-      if (!machines[self]->kv->Write({{key, "1"}}).ok()) return;
+      if (!machines[self]->Write({{key, "1"}}).ok()) return;
       outcomes[self].acknowledged.push_back(key);
       if (checkpoints) machines[self]->shipper->NeedCheckpoint(machines[self]->shipper->Position());
     }
@@ -142,7 +142,7 @@ void CheckRace(uint64_t schedule, unsigned bits, bool checkpoints) {
   for (size_t i = 0; i < 2; ++i) outcomes[i].fenced = machines[i]->fenced;
   // Only one of them can still write.
   if (outcomes[1].opened) {
-    CHECK(machines[0]->kv->Write({{"late", "1"}}).Is(StatusCode::kReadOnly));
+    CHECK(machines[0]->Write({{"late", "1"}}).Is(StatusCode::kReadOnly));
     CHECK(machines[0]->fenced == 1);
     CHECK(outcomes[1].fenced == 0);
     CHECK(outcomes[1].acknowledged.size() == 3);
