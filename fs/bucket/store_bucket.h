@@ -45,7 +45,7 @@ struct StoreBucketOptions {
   // Whether the store is opened for writing: then its commits are shipped to the bucket, and the
   // options of FileSystem must have Layer(). Otherwise only its segments are read.
   bool ships = false;
-  // sync=bucket: a commit is durable when the bucket has it.
+  // sync=bucket: calls that promise durability wait until the bucket has everything.
   bool wait_for_bucket = false;
   // Begins to ship although another machine's lease has not ended.
   bool take_over = false;

@@ -3,7 +3,8 @@
 //
 // Thread-safety: every call from any thread, except where a function excludes the commit thread.
 // Ownership: users borrow the port, which must outlive them. Errors: those of MetadataStore. After
-// a failure other than kNoSpace, CommitNow and WriteThrough fail permanently.
+// a failure other than kNoSpace, CommitNow and WriteThrough fail permanently; not so after those of
+// MetadataStore::AwaitShipped, with which CommitNow ends.
 #pragma once
 
 #include <memory>
@@ -24,8 +25,8 @@ class CommitPort {
   virtual Status CommitNow() = 0;
   // The durable state: that of the last commit, with the later WriteThrough calls.
   virtual std::shared_ptr<const KvSnapshot> CommittedSnapshot() const = 0;
-  // Writes at once, outside of commits. The mutations are durable on return. Their keys must never
-  // be written by operations.
+  // Writes at once, outside of commits. The mutations are durable on the local disk on return.
+  // Their keys must never be written by operations.
   virtual Status WriteThrough(const std::vector<Mutation>& mutations) = 0;
 };
 

@@ -74,6 +74,7 @@ class GroupedStore final : public MetadataStore, public SnapshotPort, public Lin
   Status Commit(uint64_t number) override;
   Status CommitAll() override;
   Status CommitAllLocally() override;
+  Status AwaitShipped() override SILTFS_EXCLUDES(mutex_);
   Status WriteThrough(const std::vector<Mutation>& mutations) override;
   Result<std::unique_ptr<KvLoad>> NewLoad() override;
   uint64_t last_commit() const override;
@@ -160,9 +161,6 @@ class GroupedStore final : public MetadataStore, public SnapshotPort, public Lin
   static Status CheckNumbersLeft(const SnapshotState& snapshots);
   // Returns when commit `number` is in the key-value store.
   Status WaitForCommit(uint64_t number) SILTFS_REQUIRES(mutex_);
-  // Returns when the commits that WaitForCommit has waited for are where the key-value store
-  // promises to bring them.
-  Status AwaitShipped() SILTFS_EXCLUDES(mutex_);
   void Fail(const Status& cause) SILTFS_REQUIRES(mutex_);
   Status Writable() const SILTFS_REQUIRES(mutex_);
   bool Full(const NumberedGroup& group) const {

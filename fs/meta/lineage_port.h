@@ -2,7 +2,8 @@
 // files.
 //
 // Thread-safety: every call from any thread that may commit; one caller at a time for each lineage.
-// Errors: those of MetadataStore. Durability: changes are durable on return.
+// Errors: those of MetadataStore. Durability: changes are durable on the local disk on return; see
+// MetadataStore::AwaitShipped.
 #pragma once
 
 #include <optional>

@@ -178,8 +178,15 @@ class MetadataStore : public CommitPort {
   virtual Status Commit(uint64_t number) = 0;
   // Returns when all operations applied before the call are durable.
   virtual Status CommitAll() = 0;
-  // The same, but does not wait for a bucket (KvStore::AwaitShipped).
+  // The same, but does not wait for a bucket.
   virtual Status CommitAllLocally() = 0;
+  // Returns when all that is durable on the local disk is where else the store promises to bring it
+  // (KvStore::AwaitShipped). Commit, CommitAll and CommitNow end with it. Call it after other
+  // writes (WriteThrough, SnapshotPort, LineagePort) before a program is told that they are
+  // durable, and with no lock held that a commit needs. kReadOnly if another writer has taken over:
+  // then the store turns read-only. kIoError and kInterrupted while the store is being closed: then
+  // the change was made, and may still be on its way.
+  virtual Status AwaitShipped() = 0;
   Status CommitNow() final;
 
   // Begins a load of many records (KvLoad). Operations must never write their keys before the load

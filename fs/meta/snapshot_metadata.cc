@@ -56,6 +56,7 @@ class SnapshotMetadata final : public MetadataStore {
   Status Commit(uint64_t) override { return Status::Ok(); }
   Status CommitAll() override { return Status::Ok(); }
   Status CommitAllLocally() override { return Status::Ok(); }
+  Status AwaitShipped() override { return Status::Ok(); }
   void EndCommits() override {}
   Status Close() override { return Status::Ok(); }
 

@@ -5,7 +5,7 @@
 //
 // Thread-safety: every call from any thread that may commit; see CommitPort::CommitNow. Errors:
 // those of MetadataStore; kReadOnly if the store is read-only. Durability: changes are durable on
-// return.
+// the local disk on return; see MetadataStore::AwaitShipped.
 #pragma once
 
 #include <cstdint>

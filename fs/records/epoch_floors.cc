@@ -9,6 +9,9 @@
 namespace siltfs {
 namespace {
 
+constexpr uint8_t kVersion = 1;
+constexpr SegmentId kMaskBits = 64;
+
 // The lowest id above all ids in a table whose keys end with the id of a segment.
 Result<SegmentId> EndOf(const KvSnapshot& metadata, Table table, std::string (*key)(SegmentId)) {
   const std::string end = RangeOf(table).end;
@@ -35,11 +38,12 @@ Status Malformed() {
 
 }  // namespace
 
-void EpochFloors::Begin(uint32_t epoch, SegmentId first) {
+void EpochFloors::Begin(uint32_t epoch, const UnusedSegments& unused) {
   // The newest floor holds for all earlier epochs, so it replaces those that are not lower.
-  while (!floors_.empty() && (floors_.back().epoch >= epoch || floors_.back().first >= first))
+  while (!floors_.empty() &&
+         (floors_.back().epoch >= epoch || floors_.back().unused.first >= unused.first))
     floors_.pop_back();
-  floors_.push_back({epoch, first});
+  floors_.push_back({epoch, unused});
   if (floors_.size() > kMost) floors_.erase(floors_.begin());
 }
 
@@ -47,26 +51,35 @@ bool EpochFloors::IsForeign(SegmentId id, uint32_t put_in) const {
   // Later floors are higher, so the first one after `put_in` decides.
   const auto floor =
       std::ranges::upper_bound(floors_, put_in, {}, [](const Floor& one) { return one.epoch; });
-  return floor != floors_.end() && id >= floor->first;
+  if (floor == floors_.end()) return false;
+  const UnusedSegments& unused = floor->unused;
+  if (id >= unused.first) return true;
+  const SegmentId below = unused.first - 1 - id;
+  return below < kMaskBits && (unused.below_mask >> below & 1) != 0;
 }
 
 std::string EpochFloors::Encode() const {
   Encoder out;
-  for (const Floor& floor : floors_) out.U32(floor.epoch).U32(floor.first);
+  out.U8(kVersion);
+  for (const Floor& floor : floors_)
+    out.U32(floor.epoch).U32(floor.unused.first).U64(floor.unused.below_mask);
   return out.Take();
 }
 
 Result<EpochFloors> EpochFloors::Decode(std::string_view value) {
-  constexpr size_t kFloorBytes = 8;
-  if (value.size() % kFloorBytes != 0 || value.size() > kMost * kFloorBytes) return Malformed();
+  constexpr size_t kFloorBytes = 16;
+  if (value.size() % kFloorBytes != 1 || value.size() > 1 + kMost * kFloorBytes) return Malformed();
   Decoder in(AsBytes(value));
+  if (in.U8() != kVersion) return Malformed();
   EpochFloors decoded;
   for (size_t i = 0; i < value.size() / kFloorBytes; ++i) {
     Floor floor;
     floor.epoch = in.U32();
-    floor.first = in.U32();
-    const bool ascends = decoded.floors_.empty() || (decoded.floors_.back().epoch < floor.epoch &&
-                                                     decoded.floors_.back().first < floor.first);
+    floor.unused.first = in.U32();
+    floor.unused.below_mask = in.U64();
+    const bool ascends =
+        decoded.floors_.empty() || (decoded.floors_.back().epoch < floor.epoch &&
+                                    decoded.floors_.back().unused.first < floor.unused.first);
     if (!ascends) return Malformed();
     decoded.floors_.push_back(floor);
   }
@@ -81,11 +94,20 @@ Result<EpochFloors> ReadEpochFloors(const KvSnapshot& metadata) {
   return EpochFloors();
 }
 
-Result<SegmentId> FirstUnusedSegment(const KvSnapshot& metadata) {
+Result<UnusedSegments> ReadUnusedSegments(const KvSnapshot& metadata) {
   SILTFS_ASSIGN_OR_RETURN(const SegmentId recorded, EndOf(metadata, Table::kSegment, &SegmentKey));
   SILTFS_ASSIGN_OR_RETURN(const SegmentId removed,
                           EndOf(metadata, Table::kRemovedSegment, &RemovedSegmentKey));
-  return std::max(recorded, removed);
+  UnusedSegments unused;
+  unused.first = std::max(recorded, removed);
+  for (SegmentId below = 0; below < std::min(unused.first, kMaskBits); ++below) {
+    const SegmentId id = unused.first - 1 - below;
+    SILTFS_ASSIGN_OR_RETURN(const auto record, metadata.Get(SegmentKey(id)));
+    if (record) continue;
+    SILTFS_ASSIGN_OR_RETURN(const auto removal, metadata.Get(RemovedSegmentKey(id)));
+    if (!removal) unused.below_mask |= uint64_t{1} << below;
+  }
+  return unused;
 }
 
 }  // namespace siltfs

@@ -367,7 +367,9 @@ Result<NumberedSnapshot> SnapshotReceiver::Publish(const StreamEnd& end) {
   SetCounters(*checked, record);
   record.lineage = lineage_;
   record.source = begin_.snapshot;
-  return lineages().AddReceived(std::move(record));
+  SILTFS_ASSIGN_OR_RETURN(NumberedSnapshot added, lineages().AddReceived(std::move(record)));
+  SILTFS_RETURN_IF_ERROR(store_.metadata().AwaitShipped());
+  return added;
 }
 
 }  // namespace siltfs

@@ -131,6 +131,7 @@ Status TransferOps::Abandon(std::string_view name) {
     const MutexLock lock(mutex_);
     receiving_ = false;
   }
+  if (found && done.ok()) done = store_.metadata().AwaitShipped();
   if (found) return done;
   return {StatusCode::kNotFound,
           fmt::format("there is no unfinished transfer of a snapshot \"{}\"", name)};

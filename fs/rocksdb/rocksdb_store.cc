@@ -33,7 +33,7 @@ constexpr uint64_t kWriteBufferShare = 128;  // a write buffer is 1/128 of the d
 constexpr uint64_t kBuffersPerTable = 2;
 constexpr int kTablesToCompact = 4;  // flushed tables
 constexpr int kTablesToCompactOnSmallDisk = 2;
-constexpr int kTablesToCompactWhenFilling = 16;
+constexpr int kTablesToCompactWhenFilling = 12;
 constexpr uint64_t kBuffersPerLevel = 8;
 constexpr size_t kBlockCacheBytes = 6u << 20;
 constexpr const char* kNeverPresentKey = "";  // below all other keys; never written
@@ -608,12 +608,10 @@ rocksdb::Options DatabaseOptions(const KvStoreOptions& options, Database& databa
   db.level0_file_num_compaction_trigger = database.write_buffer_bytes < kMostWriteBufferBytes
                                               ? kTablesToCompactOnSmallDisk
                                               : kTablesToCompact;
-  if (database.filling) {
-    // What is compacted early is compacted again. A bound remains for the tables that are open.
+  // What is compacted early is compacted again. The usual bounds of tables that wait remain, so
+  // that the next open need not wait for a compaction.
+  if (database.filling && database.write_buffer_bytes == kMostWriteBufferBytes)
     db.level0_file_num_compaction_trigger = kTablesToCompactWhenFilling;
-    db.level0_slowdown_writes_trigger = 2 * kTablesToCompactWhenFilling;
-    db.level0_stop_writes_trigger = 3 * kTablesToCompactWhenFilling;
-  }
   db.level_compaction_dynamic_level_bytes = true;
   db.max_bytes_for_level_base = kBuffersPerLevel * database.write_buffer_bytes;
   db.target_file_size_base = kBuffersPerTable * database.write_buffer_bytes;

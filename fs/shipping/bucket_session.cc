@@ -99,8 +99,8 @@ Result<std::unique_ptr<KvStore>> BucketSession::Layer(std::unique_ptr<KvStore> k
         SILTFS_ASSIGN_OR_RETURN(EpochFloors floors, ReadEpochFloors(*metadata));
         SILTFS_RETURN_IF_ERROR(RemoveForeign(store, floors));
         SILTFS_RETURN_IF_ERROR(PinAnnounced(store));
-        SILTFS_ASSIGN_OR_RETURN(const SegmentId first, FirstUnusedSegment(*metadata));
-        floors.Begin(shipper_.epoch(), first);
+        SILTFS_ASSIGN_OR_RETURN(const UnusedSegments unused, ReadUnusedSegments(*metadata));
+        floors.Begin(shipper_.epoch(), unused);
         return std::vector<Mutation>{{std::string(kEpochFloorsKey), floors.Encode()}};
       });
 }

@@ -69,8 +69,8 @@ Status EndOtherEpoch(Env& env, ObjectStore& objects, const WriterIdentity& write
 Status NoteEndOfEpoch(KvStore& kv, uint32_t epoch) {
   const auto metadata = kv.Snapshot();
   SILTFS_ASSIGN_OR_RETURN(EpochFloors floors, ReadEpochFloors(*metadata));
-  SILTFS_ASSIGN_OR_RETURN(const SegmentId first, FirstUnusedSegment(*metadata));
-  floors.Begin(epoch + 1, first);
+  SILTFS_ASSIGN_OR_RETURN(const UnusedSegments unused, ReadUnusedSegments(*metadata));
+  floors.Begin(epoch + 1, unused);
   return kv.Write({{std::string(kEpochFloorsKey), floors.Encode()}});
 }
 

@@ -143,12 +143,13 @@ Status ShippedKvStore::CloseCleanly() {
   if (!shipped.ok() && options_.given_up) options_.given_up();
   if (shipped.ok() && options_.shipped_at_close) options_.shipped_at_close();
   shipper_.Stop();
-  if (shipped.ok()) {
-    shipper_.EndLease().IgnoreError("the lease ends by itself");
-  } else {
+  if (shipped.ok()) shipper_.EndLease().IgnoreError("the lease ends by itself");
+  const Status closed = base_->CloseCleanly();
+  if (!closed.ok() || !options_.wait_for_bucket) {
     shipped.IgnoreError("lag() has the last error; the local store is complete");
+    return closed;
   }
-  return base_->CloseCleanly();
+  return shipped;
 }
 
 }  // namespace

@@ -9,7 +9,8 @@
 // A load is not shipped record by record: a checkpoint brings it to the bucket.
 //
 // Thread-safety, errors, durability: kv_store.h. CloseCleanly ships what waits, for at most
-// ShippingOptions::close_timeout. A bucket that does not answer does not make it fail.
+// ShippingOptions::close_timeout. If the bucket still lacks something, the store is closed
+// nevertheless; with ShippingOptions::wait_for_bucket, the call then returns the reason.
 #pragma once
 
 #include <functional>

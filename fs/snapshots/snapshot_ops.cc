@@ -135,6 +135,7 @@ Result<SnapshotInfo> SnapshotOps::Create(std::string_view name) {
   SILTFS_ASSIGN_OR_RETURN(const NumberedSnapshot made,
                           Port().CreateSnapshot(std::string(name), store_.Now(),
                                                 [this] { return ids_->next_inode(); }));
+  SILTFS_RETURN_IF_ERROR(store_.metadata().AwaitShipped());
   return InfoOf(made);
 }
 
@@ -145,21 +146,25 @@ Status SnapshotOps::Rename(std::string_view name, std::string_view new_name) {
   SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
   // The new name is durable at once. So after a crash, the changes before it must be there, too.
   SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
-  return Port().RenameSnapshot(found.number, std::string(new_name));
+  SILTFS_RETURN_IF_ERROR(Port().RenameSnapshot(found.number, std::string(new_name)));
+  return store_.metadata().AwaitShipped();
 }
 
 Status SnapshotOps::Remove(std::string_view name) {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
   SILTFS_ASSIGN_OR_RETURN(const auto pass, gate_.Enter());
-  const MutexLock lock(remove_mutex_);
-  SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
-  // The removal is durable at once. So after a crash, the changes before it must be there, too.
-  SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
-  SILTFS_RETURN_IF_ERROR(trees_.Close(found.number));
-  const Status removed = Port().BeginRemoval(found.number);
-  trees_.EndClosing(found.number);
-  job_.Wake();
-  return removed;
+  {
+    const MutexLock lock(remove_mutex_);
+    SILTFS_ASSIGN_OR_RETURN(const SnapshotInfo found, Find(name));
+    // The removal is durable at once. So after a crash, the changes before it must be there, too.
+    SILTFS_RETURN_IF_ERROR(store_.metadata().CommitNow());
+    SILTFS_RETURN_IF_ERROR(trees_.Close(found.number));
+    const Status removed = Port().BeginRemoval(found.number);
+    trees_.EndClosing(found.number);
+    job_.Wake();
+    SILTFS_RETURN_IF_ERROR(removed);
+  }
+  return store_.metadata().AwaitShipped();
 }
 
 Result<std::shared_ptr<const KvSnapshot>> SnapshotOps::CommittedFiles() const {

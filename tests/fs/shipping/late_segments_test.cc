@@ -8,6 +8,7 @@
 #include "fs/records/schema.h"
 #include "fs/repair/repair_store.h"
 #include "fs/shipping/bucket_log.h"
+#include "store/bucket/bucket_names.h"
 #include "store/env/files.h"
 #include "store/segment/segment_files.h"
 #include "tests/fs/shipping/site.h"
@@ -27,6 +28,14 @@ std::set<std::string> SegmentsIn(const MemoryObjectStore& objects) {
   return stems;
 }
 
+std::vector<std::string> KeysOfSegments(const MemoryObjectStore& objects) {
+  std::vector<std::string> keys;
+  for (const std::string& key : objects.Keys()) {
+    if (key.starts_with("segments/")) keys.push_back(key);
+  }
+  return keys;
+}
+
 // The codes of what fsck finds in a closed store.
 std::set<std::string> FindingsOf(Site& site) {
   BucketSegmentStore segments(*site.env, site.objects(), site.Bucket());
@@ -42,45 +51,55 @@ std::set<std::string> FindingsOf(Site& site) {
 TEST_CASE("epoch floors: an epoch tells the objects of earlier epochs from those of the store") {
   EpochFloors floors;
   CHECK(!floors.IsForeign(7, 0));
-  floors.Begin(2, 10);
-  floors.Begin(5, 20);
+  floors.Begin(2, {10});
+  floors.Begin(5, {20, 0b1010});
   // In epoch 5 the store has put segments of any id, and in epochs 2 to 4 those below 20.
   CHECK(!floors.IsForeign(100, 5));
   CHECK(!floors.IsForeign(19, 4));
+  CHECK(floors.IsForeign(18, 4));
+  CHECK(!floors.IsForeign(18, 5));
+  CHECK(!floors.IsForeign(17, 4));
+  CHECK(floors.IsForeign(16, 4));
   CHECK(floors.IsForeign(20, 4));
   CHECK(!floors.IsForeign(19, 2));
   CHECK(floors.IsForeign(20, 2));
   CHECK(!floors.IsForeign(9, 1));
   CHECK(floors.IsForeign(10, 1));
-  CHECK(floors.Encode() == std::string("\2\0\0\0\n\0\0\0\5\0\0\0\24\0\0\0", 16));
+  CHECK(floors.Encode() == std::string("\1\2\0\0\0\n\0\0\0\0\0\0\0\0\0\0\0"
+                                       "\5\0\0\0\24\0\0\0\12\0\0\0\0\0\0\0",
+                                       33));
   const auto decoded = EpochFloors::Decode(floors.Encode());
   REQUIRE_OK(decoded);
   CHECK(decoded->Encode() == floors.Encode());
   // All segments were removed, so the floor is lower than before.
-  floors.Begin(6, 15);
+  floors.Begin(6, {15});
   CHECK(floors.IsForeign(15, 5));
   CHECK(floors.IsForeign(15, 2));
   CHECK(!floors.IsForeign(14, 5));
   CHECK(floors.IsForeign(10, 1));
-  CHECK(floors.Encode().size() == 16);
+  CHECK(floors.Encode().size() == 1 + 2 * 16);
   // The bucket's history has begun again.
-  floors.Begin(1, 3);
-  CHECK(floors.Encode().size() == 8);
-  for (uint32_t epoch = 2; epoch < 200; ++epoch) floors.Begin(epoch, 10 * epoch);
-  CHECK(floors.Encode().size() == 8 * EpochFloors::kMost);
+  floors.Begin(1, {3});
+  CHECK(floors.Encode().size() == 1 + 16);
+  for (uint32_t epoch = 2; epoch < 200; ++epoch) floors.Begin(epoch, {10 * epoch});
+  CHECK(floors.Encode().size() == 1 + 16 * EpochFloors::kMost);
   CHECK(floors.IsForeign(1990, 198));
   CHECK(!floors.IsForeign(1989, 198));
 }
 
 TEST_CASE("epoch floors: a malformed record is refused") {
   EpochFloors floors;
-  floors.Begin(2, 10);
-  floors.Begin(5, 20);
+  floors.Begin(2, {10});
+  floors.Begin(5, {20, 0b1010});
   const std::string record = floors.Encode();
   REQUIRE_CODE(EpochFloors::Decode(record.substr(1)), kCorruption);
   REQUIRE_CODE(EpochFloors::Decode(record + record), kCorruption);
-  REQUIRE_CODE(EpochFloors::Decode(record.substr(8) + record.substr(0, 8)), kCorruption);
-  REQUIRE_CODE(EpochFloors::Decode(std::string(8 * (EpochFloors::kMost + 1), 'x')), kCorruption);
+  REQUIRE_CODE(EpochFloors::Decode("\2" + record.substr(1)), kCorruption);
+  REQUIRE_CODE(EpochFloors::Decode(""), kCorruption);
+  REQUIRE_CODE(EpochFloors::Decode(record.substr(0, 1) + record.substr(17) + record.substr(1, 16)),
+               kCorruption);
+  REQUIRE_CODE(EpochFloors::Decode("\1" + std::string(16 * (EpochFloors::kMost + 1), 'x')),
+               kCorruption);
 }
 
 TEST_CASE("late segments: those with ids that the next writer does not use are no damage") {
@@ -119,6 +138,47 @@ TEST_CASE("late segments: those with ids that the next writer does not use are n
   REQUIRE_OK(other.Ship());
   REQUIRE_OK(other.session->bucket()->RunBackground());
   CHECK(SegmentsIn(objects).size() < late.size());
+  other.Close();
+  other.Check();
+}
+
+TEST_CASE("late segments: one below the floor that metadata has no record of is no damage") {
+  MemoryObjectStore objects;
+  Site site(objects, 1);
+  site.Make(kSmallSegments);
+  FileHistory history(1);
+  // The crash leaves ids without a use below the segments of the second epoch.
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    site.Crash();
+    REQUIRE_OK(site.Open());
+    for (int i = 0; i < 20; ++i) REQUIRE_OK(history.Step(*site.fs));
+    REQUIRE_OK(site.session->bucket()->RunBackground());
+    REQUIRE_OK(site.Ship());
+  }
+  site.Close();
+  const std::vector<std::string> keys = KeysOfSegments(objects);
+  REQUIRE(!keys.empty());
+  const auto first = ParseSegmentObjectKey(keys.front());
+  REQUIRE((first && first->epoch() == 1));
+  std::set<SegmentId> used;
+  for (const std::string& key : keys) used.insert(ParseSegmentObjectKey(key)->segment);
+  // Below the first id of the second epoch.
+  const auto second = used.upper_bound(1000);
+  REQUIRE((second != used.begin() && second != used.end()));
+  const SegmentId unused = *second - 5;
+  REQUIRE(unused > *std::prev(second) + 1000);
+  REQUIRE(*used.rbegin() - unused < 50);
+  Site other(objects, 2);
+  REQUIRE_OK(other.Restore());
+  REQUIRE_OK(other.Open());
+  other.Close();
+  objects.SetContent(SegmentObjectKey({unused, first->generation}), *objects.Content(keys.front()));
+  CHECK(FindingsOf(other).empty());
+  REQUIRE_OK(other.Open());
+  REQUIRE(other.ReadAll() == history.states.back());
+  REQUIRE_OK(other.Ship());
+  REQUIRE_OK(other.session->bucket()->RunBackground());
+  CHECK(KeysOfSegments(objects) == keys);
   other.Close();
   other.Check();
 }

@@ -259,6 +259,36 @@ TEST_CASE("shipping thread: a close does not wait for a request that does not en
   CHECK(given_up == 1);
 }
 
+TEST_CASE("shipping thread: a close tells what the bucket lacks, if writes wait for the bucket") {
+  const bool wait_for_bucket = GENERATE(false, true);
+  const bool fenced = GENERATE(false, true);
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  UseThread(machine);
+  machine.options.close_timeout = std::chrono::milliseconds(fenced ? 60000 : 20);
+  machine.options.wait_for_bucket = wait_for_bucket;
+  machine.options.interval = std::chrono::hours(1);
+  REQUIRE_OK(machine.Open());
+  REQUIRE_OK(machine.kv->AwaitShipped());
+  Machine other(objects, 2);
+  if (fenced) {
+    REQUIRE_OK(machine.shipper->WaitShipped(machine.shipper->Position(), std::chrono::minutes(2)));
+    REQUIRE_OK(other.Restore());
+    REQUIRE_OK(other.Open());
+  } else {
+    objects.FailCall({.call = ObjectCall::kPut, .permanent = true});
+  }
+  REQUIRE_OK(machine.kv->Write({{"a", "1"}}));
+  const Status closed = machine.kv->CloseCleanly();
+  if (!wait_for_bucket) {
+    REQUIRE_OK(closed);
+  } else if (fenced) {
+    REQUIRE_CODE(closed, kReadOnly);
+  } else {
+    REQUIRE_CODE(closed, kIoError);
+  }
+}
+
 TEST_CASE("shipping thread: a wait for the bucket ends when the store is closed") {
   MemoryObjectStore objects;
   Machine machine(objects, 1);

@@ -1,6 +1,7 @@
 // Whole stores in a bucket: the machine is lost, and another one restores the store.
 #include <algorithm>
 
+#include "fs/interface/snapshots.h"
 #include "fs/repair/repair_store.h"
 #include "tests/fs/shipping/site.h"
 #include "tests/support/crash_points.h"
@@ -350,6 +351,32 @@ TEST_CASE("store in a bucket: a tail whose answer was lost is put again with the
   REQUIRE_OK(other.Restore());
   REQUIRE_OK(other.Open());
   CHECK(other.ReadAll() == history.states.back());
+}
+
+TEST_CASE("store in a bucket: with sync=bucket, it has a change of snapshots at once") {
+  MemoryObjectStore objects;
+  Site site(objects, 1);
+  site.shipping.wait_for_bucket = true;
+  site.Make();
+  REQUIRE_OK(site.Open());
+  FileHistory history(1);
+  REQUIRE_OK(history.Step(*site.fs));
+  const auto names = [&] {
+    const auto fork = objects.Fork();  // the machine is lost
+    Site other(*fork, 2);
+    REQUIRE_OK(other.Restore());
+    REQUIRE_OK(other.Open());
+    std::vector<std::string> found;
+    for (const SnapshotInfo& snapshot : other.fs->snapshots().List())
+      found.push_back(snapshot.name);
+    return found;
+  };
+  REQUIRE_OK(site.fs->snapshots().Create("first"));
+  CHECK(names() == std::vector<std::string>{"first"});
+  REQUIRE_OK(site.fs->snapshots().Rename("first", "second"));
+  CHECK(names() == std::vector<std::string>{"second"});
+  REQUIRE_OK(site.fs->snapshots().Remove("second"));
+  CHECK(names().empty());
 }
 
 TEST_CASE("store in a bucket: with threads that upload and ship", "[race]") {
