@@ -58,9 +58,6 @@
 namespace siltfs {
 namespace {
 
-// A replay reads whole segments from the bucket, and the footers are enough for the segment guide.
-constexpr uint64_t kMostReplayedFromBucket = uint64_t{1} << 12;
-
 using Json = nlohmann::json;
 using Log = std::shared_ptr<spdlog::logger>;
 
@@ -424,7 +421,6 @@ Status ServeStore(Env& env, const DaemonOptions& options) {
     file_system = follower->NewFileSystem();
   } else {
     SILTFS_ASSIGN_OR_RETURN(bucket, OpenBucketOf(env, made, how));
-    if (bucket != nullptr) made.most_replayed_at_open = kMostReplayedFromBucket;
     auto opened =
         OpenWhenFree(options.store, [&] { return OpenStore(env, options, made, *signals); });
     if (bucket != nullptr) SILTFS_RETURN_IF_ERROR(bucket->EndOpening(opened.status()));
