@@ -1,5 +1,6 @@
 // A fenced writer puts segments after the next writer has begun, and has looked for such segments.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "fs/open/rebuild_index.h"
@@ -158,21 +159,22 @@ TEST_CASE("late segments: one below the floor that metadata has no record of is 
   site.Close();
   const std::vector<std::string> keys = KeysOfSegments(objects);
   REQUIRE(!keys.empty());
-  const auto first = ParseSegmentObjectKey(keys.front());
-  REQUIRE((first && first->epoch() == 1));
-  std::set<SegmentId> used;
-  for (const std::string& key : keys) used.insert(ParseSegmentObjectKey(key)->segment);
-  // Below the first id of the second epoch.
+  std::map<SegmentId, std::string> used;
+  for (const std::string& key : keys) used[ParseSegmentObjectKey(key)->segment] = key;
+  // An id below those of the second epoch, and an object that was put in it.
   const auto second = used.upper_bound(1000);
   REQUIRE((second != used.begin() && second != used.end()));
-  const SegmentId unused = *second - 5;
-  REQUIRE(unused > *std::prev(second) + 1000);
-  REQUIRE(*used.rbegin() - unused < 50);
+  const SegmentId unused = second->first - 5;
+  REQUIRE(unused > std::prev(second)->first + 1000);
+  REQUIRE(used.rbegin()->first - unused < 50);
+  const auto object = ParseSegmentObjectKey(second->second);
+  REQUIRE(object->epoch() == 2);
   Site other(objects, 2);
   REQUIRE_OK(other.Restore());
   REQUIRE_OK(other.Open());
   other.Close();
-  objects.SetContent(SegmentObjectKey({unused, first->generation}), *objects.Content(keys.front()));
+  objects.SetContent(SegmentObjectKey({unused, object->generation}),
+                     *objects.Content(second->second));
   CHECK(FindingsOf(other).empty());
   REQUIRE_OK(other.Open());
   REQUIRE(other.ReadAll() == history.states.back());
