@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "store/s3/backoff.h"
 #include "store/s3/object_headers.h"
@@ -70,9 +69,9 @@ bool ReplyBody::Take(ByteView piece) {
   overflowed_ = overflowed_ || piece.size() > limit_ - size_;
   if (overflowed_) return false;
   if (out_.data() != nullptr) {
-    std::memcpy(out_.data() + size_, piece.data(), piece.size());
+    std::ranges::copy(piece, out_.begin() + static_cast<ptrdiff_t>(size_));
   } else {
-    own_.insert(own_.end(), piece.data(), piece.data() + piece.size());
+    own_.insert(own_.end(), piece.begin(), piece.end());
   }
   size_ += piece.size();
   return true;
