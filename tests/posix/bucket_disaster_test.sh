@@ -60,21 +60,26 @@ directory=$elsewhere
 for round in 1 2 3; do
   from_bucket "$mnt" "$directory" -o sync=bucket --take-over
   (
+    # Relative paths: once the machine is lost, they never lead to the directory below the mount.
+    cd "$mnt"
     i=0
     while i=$((i + 1)); do
-      head -c $((RANDOM * 4)) /dev/urandom >"$mnt/$round-$i" || exit 0
-      sync "$mnt/$round-$i" && sync "$mnt" || exit 0
-      sha256sum "$mnt/$round-$i" >>"$work/acknowledged" || exit 0
+      head -c $((RANDOM * 4)) /dev/urandom >"$round-$i" || exit 0
+      sync "$round-$i" && sync . || exit 0
+      sha256sum "$round-$i" >>"$work/acknowledged" || exit 0
     done
   ) 2>/dev/null &
   writer=$!
-  until [[ -s $work/acknowledged && $(grep -c "/$round-" "$work/acknowledged") -ge $((round * 4)) ]]; do sleep 0.05; done
+  until [[ -s $work/acknowledged && $(grep -c " $round-" "$work/acknowledged") -ge $((round * 4)) ]]; do
+    kill -0 "$writer" || fail "a write fails although the machine is there"
+    sleep 0.05
+  done
   kill_daemon "$mnt"
   wait "$writer" 2>/dev/null || true
   rm -rf "$directory"
   directory=$disk/round-$round
   from_bucket "$mnt" "$directory" --take-over
-  head -n -1 "$work/acknowledged" | sha256sum --check --quiet || fail "an acknowledged file is lost"
+  (cd "$mnt" && sha256sum --check --quiet) <"$work/acknowledged" || fail "an acknowledged file is lost"
   "$siltfs" umount "$mnt"
   "$siltfs" fsck -n --data "$directory" >"$work/fsck" || fail "$(cat "$work/fsck")"
 done
