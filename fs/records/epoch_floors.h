@@ -38,6 +38,8 @@ class EpochFloors {
   void Begin(uint32_t epoch, const UnusedSegments& unused);
   // Whether a writer that was fenced has put this content, in the epoch `put_in`.
   bool IsForeign(SegmentId id, uint32_t put_in) const;
+  // Whether a later epoch has begun.
+  bool HasEnded(uint32_t epoch) const { return !floors_.empty() && epoch < floors_.back().epoch; }
   bool empty() const { return floors_.empty(); }
 
   std::string Encode() const;

@@ -8,4 +8,10 @@ bool IsOfFencedWriter(SegmentStore& segments, SegmentId id, const EpochFloors& f
   return epoch && floors.IsForeign(id, *epoch);
 }
 
+bool IsLeftOver(SegmentStore& segments, SegmentId id, const EpochFloors& floors) {
+  if (floors.empty()) return false;
+  const auto epoch = segments.EpochOf(id);
+  return epoch && floors.HasEnded(*epoch);
+}
+
 }  // namespace siltfs

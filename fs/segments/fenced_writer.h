@@ -12,4 +12,9 @@ namespace siltfs {
 // Whether a writer that was fenced has put this segment. Call after `segments` has been listed.
 bool IsOfFencedWriter(SegmentStore& segments, SegmentId id, const EpochFloors& floors);
 
+// Whether an earlier epoch has put this segment, of which metadata has no record. Then the store
+// does not need it: the segment was removed since, or a fenced writer has put it, perhaps after the
+// removal. Weaker than IsOfFencedWriter, and not for callers that look for lost records.
+bool IsLeftOver(SegmentStore& segments, SegmentId id, const EpochFloors& floors);
+
 }  // namespace siltfs

@@ -138,14 +138,16 @@ Status ShippedKvStore::FinishLoad(KvLoad& load) {
 }
 
 Status ShippedKvStore::CloseCleanly() {
-  // What stays behind is shipped at the next open.
   const Status shipped = shipper_.WaitShipped(LastSequence(), options_.close_timeout);
   if (!shipped.ok() && options_.given_up) options_.given_up();
   if (shipped.ok() && options_.shipped_at_close) options_.shipped_at_close();
   shipper_.Stop();
   if (shipped.ok()) shipper_.EndLease().IgnoreError("the lease ends by itself");
   const Status closed = base_->CloseCleanly();
-  if (!closed.ok() || !options_.wait_for_bucket) {
+  // Commits that wait for a silent bucket are shipped after the next open. Commits of a fenced
+  // store are lost.
+  const bool may_stay_behind = !options_.wait_for_bucket && !shipped.Is(StatusCode::kReadOnly);
+  if (!closed.ok() || may_stay_behind) {
     shipped.IgnoreError("lag() has the last error; the local store is complete");
     return closed;
   }

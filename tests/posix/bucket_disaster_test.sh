@@ -108,7 +108,9 @@ for i in $(seq 100); do
 done
 $refused || fail "the fenced machine still takes writes"
 echo more >"$mnt2/more"
-"$siltfs" umount "$mnt" 2>/dev/null || true
+code=0
+"$siltfs" umount "$mnt" 2>"$work/err" || code=$?
+((code != 0)) && grep -q "taken over the bucket" "$work/err" || fail "the unmount tells of no loss: $code $(cat "$work/err")"
 "$siltfs" umount "$mnt2"
 [[ ! -e $disk/second/late ]] || fail "a write of the fenced machine"
 for repair in "fsck -y" "fsck -a" "index rebuild"; do

@@ -59,6 +59,8 @@ TEST_CASE("epoch floors: an epoch tells the objects of earlier epochs from those
   CHECK(!floors.IsForeign(19, 4));
   CHECK(floors.IsForeign(18, 4));
   CHECK(!floors.IsForeign(18, 5));
+  CHECK(floors.HasEnded(4));
+  CHECK(!floors.HasEnded(5));
   CHECK(!floors.IsForeign(17, 4));
   CHECK(floors.IsForeign(16, 4));
   CHECK(floors.IsForeign(20, 4));
@@ -183,6 +185,55 @@ TEST_CASE("late segments: one below the floor that metadata has no record of is 
   CHECK(KeysOfSegments(objects) == keys);
   other.Close();
   other.Check();
+}
+
+TEST_CASE("late segments: one that the next writer has removed meanwhile is no lost metadata") {
+  MemoryObjectStore objects;
+  Site site(objects, 1);
+  site.Make(kSmallSegments);
+  REQUIRE_OK(site.Open());
+  FileHistory history(1);
+  for (int i = 0; i < 3; ++i) REQUIRE_OK(history.Step(*site.fs));
+  REQUIRE_OK(site.Ship());
+  Site other(objects, 2);
+  REQUIRE_OK(other.Restore());
+  REQUIRE_OK(other.Open());
+  other.Close();
+  const std::vector<std::string> keys = KeysOfSegments(objects);
+
+  // The first writer goes on with segments of which both have a record.
+  for (int i = 0; i < 20; ++i) REQUIRE_OK(history.Step(*site.fs));
+  REQUIRE_OK(site.session->bucket()->RunBackground());
+  std::set<std::string> late;
+  for (const std::string& key : KeysOfSegments(objects)) {
+    if (std::ranges::find(keys, key) == keys.end()) late.insert(key);
+  }
+  int removed = 0;
+  {
+    const auto state = ReadSuperblock(*other.env, "/store");
+    REQUIRE_OK(state);
+    const auto kv = OpenExistingMetadata(*other.env, state->superblock, "/store",
+                                         KvStoreOptions::Mode::kOpen, BucketPosition::kKeep);
+    REQUIRE_OK(kv);
+    for (const std::string& key : late) {
+      const SegmentId id = ParseSegmentObjectKey(key)->segment;
+      const auto record = (*kv)->Get(SegmentKey(id));
+      REQUIRE_OK(record);
+      if (!*record) continue;
+      ++removed;
+      REQUIRE_OK((*kv)->Write({{SegmentKey(id), std::nullopt}, {RemovedSegmentKey(id), ""}}));
+      for (const std::string& own : keys) {
+        if (ParseSegmentObjectKey(own)->segment == id) REQUIRE_OK(objects.Remove(own));
+      }
+    }
+    REQUIRE_OK((*kv)->CloseCleanly());
+  }
+  REQUIRE(removed > 0);
+  REQUIRE_OK(other.Open());
+  REQUIRE_OK(other.Ship());
+  REQUIRE_OK(other.session->bucket()->RunBackground());
+  for (const std::string& key : KeysOfSegments(objects)) CHECK(!late.contains(key));
+  other.Close();
 }
 
 // The first writer claims ids in a commit that the bucket never gets, so the next one claims the
