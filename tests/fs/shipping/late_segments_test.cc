@@ -190,7 +190,7 @@ TEST_CASE("late segments: one below the floor that metadata has no record of is 
 TEST_CASE("late segments: one that the next writer has removed meanwhile is no lost metadata") {
   MemoryObjectStore objects;
   Site site(objects, 1);
-  site.Make(kSmallSegments);
+  site.Make(kSmallSegments << 3);  // with blocks of several commits
   REQUIRE_OK(site.Open());
   FileHistory history(1);
   for (int i = 0; i < 3; ++i) REQUIRE_OK(history.Step(*site.fs));
@@ -202,7 +202,7 @@ TEST_CASE("late segments: one that the next writer has removed meanwhile is no l
   const std::vector<std::string> keys = KeysOfSegments(objects);
 
   // The first writer goes on with segments of which both have a record.
-  for (int i = 0; i < 20; ++i) REQUIRE_OK(history.Step(*site.fs));
+  for (int i = 0; i < 60; ++i) REQUIRE_OK(history.Step(*site.fs));
   REQUIRE_OK(site.session->bucket()->RunBackground());
   std::set<std::string> late;
   for (const std::string& key : KeysOfSegments(objects)) {
@@ -229,6 +229,7 @@ TEST_CASE("late segments: one that the next writer has removed meanwhile is no l
     REQUIRE_OK((*kv)->CloseCleanly());
   }
   REQUIRE(removed > 0);
+  REQUIRE_OK(MakeEmptyDirectory(*other.env, FilesDirectory("/cache")));
   REQUIRE_OK(other.Open());
   REQUIRE_OK(other.Ship());
   REQUIRE_OK(other.session->bucket()->RunBackground());
