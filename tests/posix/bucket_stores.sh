@@ -27,4 +27,6 @@ fi
 exec "$siltfs" "\$@"
 END
 chmod 755 "$work/program" "$work/program/siltfs"
+# mount(8) and umount(8) call these.
+ln -s "$(dirname "$siltfs")"/*mount*.siltfs "$work/program"
 siltfs=$work/program/siltfs
