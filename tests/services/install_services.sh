@@ -28,7 +28,12 @@ report() { # NAME REASON
 }
 
 ceph() {
-  if command -v ceph-mon ceph-osd radosgw radosgw-admin ceph monmaptool >/dev/null; then return; fi
+  # `command -v` with several names succeeds if it finds one of them, and it finds this function.
+  local program missing=false
+  for program in ceph-mon ceph-osd radosgw radosgw-admin ceph monmaptool; do
+    type -P "$program" >/dev/null || missing=true
+  done
+  if ! $missing; then return; fi
   if ((EUID != 0)) || ! command -v apt-get >/dev/null; then
     echo "it needs root and apt-get"
     return
