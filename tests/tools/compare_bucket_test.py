@@ -50,7 +50,7 @@ class ComparesBuckets(Scratch):
                 self.assertTrue(run["restore"]["verified"])
         with open(self.path("out.md"), encoding="utf-8") as file:
             text = file.read()
-        for words in ("first backup", "bytes when settled", "median of the pairs", "all bytes verified: yes"):
+        for words in ("first backup", "bytes when recompressed", "median of the pairs", "all bytes verified: yes"):
             self.assertIn(words, text)
         self.assertNotIn(self.endpoint, json.dumps(record))
         self.assertNotIn("test-secret", json.dumps(record))
