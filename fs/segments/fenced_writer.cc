@@ -9,7 +9,6 @@ bool IsOfFencedWriter(SegmentStore& segments, SegmentId id, const EpochFloors& f
 }
 
 bool IsLeftOver(SegmentStore& segments, SegmentId id, const EpochFloors& floors) {
-  if (floors.empty()) return false;
   const auto epoch = segments.EpochOf(id);
   return epoch && floors.HasEnded(*epoch);
 }

@@ -29,7 +29,8 @@ struct ShippingOptions {
   // The writer counts as alive for this long after each object. It puts an object without commits
   // when a third of this time has passed. 0: no such objects.
   std::chrono::nanoseconds lease = std::chrono::seconds(60);
-  // How long CloseCleanly waits for the bucket. After that the rest is shipped at the next open.
+  // How long CloseCleanly waits for the bucket. After that the rest is shipped at the next open,
+  // unless another writer has taken over.
   std::chrono::nanoseconds close_timeout = std::chrono::minutes(2);
   // CloseCleanly calls it when it no longer waits for the bucket: running requests are of no use
   // any more, and the close would wait for their end. May be empty.

@@ -1,7 +1,9 @@
 // A fenced writer puts segments after the next writer has begun, and has looked for such segments.
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
+#include <utility>
 
 #include "fs/open/rebuild_index.h"
 #include "fs/open/store_metadata.h"
@@ -47,6 +49,26 @@ std::set<std::string> FindingsOf(Site& site) {
   options.on_finding = [&](const Finding& finding) { codes.insert(finding.code); };
   REQUIRE_OK(CheckStore(*site.env, options));
   return codes;
+}
+
+// The metadata of a closed store, to change it without the bucket.
+std::unique_ptr<KvStore> OpenMetadataOf(Site& site) {
+  const auto state = ReadSuperblock(*site.env, "/store");
+  REQUIRE_OK(state);
+  auto kv = OpenExistingMetadata(*site.env, state->superblock, "/store",
+                                 KvStoreOptions::Mode::kOpen, BucketPosition::kKeep);
+  REQUIRE_OK(kv);
+  return std::move(kv).value();
+}
+
+// Both stores are open then, and the bucket has all steps of the history.
+void MakeAndTakeOver(Site& site, FileHistory& history, Site& other, uint32_t segment_bytes) {
+  site.Make(segment_bytes);
+  REQUIRE_OK(site.Open());
+  for (int i = 0; i < 3; ++i) REQUIRE_OK(history.Step(*site.fs));
+  REQUIRE_OK(site.Ship());
+  REQUIRE_OK(other.Restore());
+  REQUIRE_OK(other.Open());
 }
 
 TEST_CASE("epoch floors: an epoch tells the objects of earlier epochs from those of the store") {
@@ -108,14 +130,9 @@ TEST_CASE("epoch floors: a malformed record is refused") {
 TEST_CASE("late segments: those with ids that the next writer does not use are no damage") {
   MemoryObjectStore objects;
   Site site(objects, 1);
-  site.Make(kSmallSegments);
-  REQUIRE_OK(site.Open());
   FileHistory history(1);
-  for (int i = 0; i < 3; ++i) REQUIRE_OK(history.Step(*site.fs));
-  REQUIRE_OK(site.Ship());
   Site other(objects, 2);
-  REQUIRE_OK(other.Restore());
-  REQUIRE_OK(other.Open());
+  MakeAndTakeOver(site, history, other, kSmallSegments);
   FileHistory more(2);
   more.states = {history.states.back()};
   for (int i = 0; i < 2; ++i) REQUIRE_OK(more.Step(*other.fs));
@@ -190,14 +207,9 @@ TEST_CASE("late segments: one below the floor that metadata has no record of is 
 TEST_CASE("late segments: one that the next writer has removed meanwhile is no lost metadata") {
   MemoryObjectStore objects;
   Site site(objects, 1);
-  site.Make(kSmallSegments << 3);  // with blocks of several commits
-  REQUIRE_OK(site.Open());
   FileHistory history(1);
-  for (int i = 0; i < 3; ++i) REQUIRE_OK(history.Step(*site.fs));
-  REQUIRE_OK(site.Ship());
   Site other(objects, 2);
-  REQUIRE_OK(other.Restore());
-  REQUIRE_OK(other.Open());
+  MakeAndTakeOver(site, history, other, kSmallSegments << 3);  // with blocks of several commits
   other.Close();
   const std::vector<std::string> keys = KeysOfSegments(objects);
 
@@ -210,23 +222,19 @@ TEST_CASE("late segments: one that the next writer has removed meanwhile is no l
   }
   int removed = 0;
   {
-    const auto state = ReadSuperblock(*other.env, "/store");
-    REQUIRE_OK(state);
-    const auto kv = OpenExistingMetadata(*other.env, state->superblock, "/store",
-                                         KvStoreOptions::Mode::kOpen, BucketPosition::kKeep);
-    REQUIRE_OK(kv);
+    const auto kv = OpenMetadataOf(other);
     for (const std::string& key : late) {
       const SegmentId id = ParseSegmentObjectKey(key)->segment;
-      const auto record = (*kv)->Get(SegmentKey(id));
+      const auto record = kv->Get(SegmentKey(id));
       REQUIRE_OK(record);
       if (!*record) continue;
       ++removed;
-      REQUIRE_OK((*kv)->Write({{SegmentKey(id), std::nullopt}, {RemovedSegmentKey(id), ""}}));
+      REQUIRE_OK(kv->Write({{SegmentKey(id), std::nullopt}, {RemovedSegmentKey(id), ""}}));
       for (const std::string& own : keys) {
         if (ParseSegmentObjectKey(own)->segment == id) REQUIRE_OK(objects.Remove(own));
       }
     }
-    REQUIRE_OK((*kv)->CloseCleanly());
+    REQUIRE_OK(kv->CloseCleanly());
   }
   REQUIRE(removed > 0);
   REQUIRE_OK(MakeEmptyDirectory(*other.env, FilesDirectory("/cache")));
@@ -368,13 +376,9 @@ TEST_CASE("late segments: a segment whose record is lost is damage, and none of 
   REQUIRE_OK(listing);
   REQUIRE(listing->ids.size() > 2);
   {
-    const auto state = ReadSuperblock(*site.env, "/store");
-    REQUIRE_OK(state);
-    const auto kv = OpenExistingMetadata(*site.env, state->superblock, "/store",
-                                         KvStoreOptions::Mode::kOpen, BucketPosition::kKeep);
-    REQUIRE_OK(kv);
-    REQUIRE_OK((*kv)->Write({{SegmentKey(listing->ids[1]), std::nullopt}}));
-    REQUIRE_OK((*kv)->CloseCleanly());
+    const auto kv = OpenMetadataOf(site);
+    REQUIRE_OK(kv->Write({{SegmentKey(listing->ids[1]), std::nullopt}}));
+    REQUIRE_OK(kv->CloseCleanly());
   }
   CHECK(FindingsOf(site).contains("segment-unknown"));
 }
