@@ -10,8 +10,8 @@
 //
 // Thread-safety, errors, durability: kv_store.h. CloseCleanly ships what waits, for at most
 // ShippingOptions::close_timeout. If the bucket still lacks something, the store is closed
-// nevertheless. With ShippingOptions::wait_for_bucket, or if another writer has taken over, the call
-// then returns the reason, and must not be repeated.
+// nevertheless. With ShippingOptions::wait_for_bucket, or if another writer has taken over, the
+// call then returns the reason, and must not be repeated.
 #pragma once
 
 #include <functional>
