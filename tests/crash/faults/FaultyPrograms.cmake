@@ -2,11 +2,12 @@
 # which is made in a copy of the source, so the product has no code for it.
 
 # siltfs_faulty_crashtest(<fault> <library> <source> <line> <faulty-line>)
-# Makes the program siltfs-crashtest-<fault>. `source` is a source of the library. The program has
-# objects of all sources of the library, so the linker takes nothing from the library itself.
+# Makes the program siltfs-crashtest-<fault>. `source` is a source of the library. The program has the
+# object of the faulty source before the library, so the linker takes the functions of this object
+# where the library has the same ones. The library is position-independent code, so its own calls of
+# these functions reach the faulty ones, too.
 function(siltfs_faulty_crashtest fault library source line faulty_line)
   get_target_property(folder ${library} SOURCE_DIR)
-  get_target_property(sources ${library} SOURCES)
   get_target_property(dependencies ${library} LINK_LIBRARIES)
   set(faulty_source ${CMAKE_CURRENT_BINARY_DIR}/faults/${fault}/${source})
   add_custom_command(
@@ -15,16 +16,15 @@ function(siltfs_faulty_crashtest fault library source line faulty_line)
       -D "FAULTY_LINE=${faulty_line}" -P ${CMAKE_CURRENT_SOURCE_DIR}/faults/change_line.cmake
     DEPENDS ${folder}/${source} ${CMAKE_CURRENT_SOURCE_DIR}/faults/change_line.cmake
     VERBATIM)
-  list(REMOVE_ITEM sources ${source})
-  list(TRANSFORM sources PREPEND ${folder}/)
-  set(faulty_library siltfs_with_${fault})
-  add_library(${faulty_library} OBJECT ${sources} ${faulty_source})
-  target_link_libraries(${faulty_library} PRIVATE ${dependencies})
-  target_include_directories(${faulty_library} PRIVATE $<TARGET_PROPERTY:${library},INTERFACE_INCLUDE_DIRECTORIES>)
-  siltfs_precompile(library ${faulty_library})
+  set(faulty_object siltfs_with_${fault})
+  add_library(${faulty_object} OBJECT ${faulty_source})
+  target_link_libraries(${faulty_object} PRIVATE ${dependencies})
+  target_include_directories(${faulty_object} PRIVATE $<TARGET_PROPERTY:${library},INTERFACE_INCLUDE_DIRECTORIES>)
+  siltfs_precompile(library ${faulty_object})
   siltfs_test_program(siltfs-crashtest-${fault}
-    SOURCES main.cc $<TARGET_OBJECTS:${faulty_library}>
+    SOURCES main.cc $<TARGET_OBJECTS:${faulty_object}>
     DEPENDS siltfs_rocksdb_short_sleep siltfs_schedule_perturbation siltfs_crash_harness CLI11::CLI11 nlohmann_json::nlohmann_json fmt::fmt)
+  target_link_options(siltfs-crashtest-${fault} PRIVATE LINKER:--allow-multiple-definition)
 endfunction()
 
 # Old values of extended attributes are not kept for snapshots.
