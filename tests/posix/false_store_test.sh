@@ -38,6 +38,7 @@ PYTHON
   grep -qxF "siltfs_up{store=\"$store\"} 1" "$work/text" || fail "$what: $(cat "$work/text")"
 }
 start_false_store() { # STORE MODE
+  : >"$work/false-out" # before the loop below looks into it; it has the output of an earlier one
   as_nobody env PATH=/usr/sbin:/usr/bin:/sbin:/bin python3 "$here/false_store.py" "$1" "$false_mnt" "$2" "$statistics" >"$work/false-out" 2>&1 &
   false_pid=$!
   until grep -q ready "$work/false-out"; do
