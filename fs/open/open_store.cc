@@ -181,13 +181,16 @@ Result<std::unique_ptr<ChunkIndex>> OpenStoreIndex(Env& env, const FileSystemOpt
                                     index.status().Is(StatusCode::kNotADirectory) ||
                                     index.status().Is(StatusCode::kIsADirectory));
   if (!lost) return index;
+  // A store that was restored from a bucket has no index yet, so its absence is not an error of a
+  // path.
+  const std::string cause =
+      index.status().Is(StatusCode::kNotFound) ? "it is missing" : index.status().ToString();
   if (options.read_only) {
     report(fmt::format("the segments are read instead of the chunk index, which cannot be used: {}",
-                       index.status().ToString()));
+                       cause));
     return std::unique_ptr<ChunkIndex>(std::make_unique<MissingIndex>());
   }
-  report(fmt::format("the chunk index cannot be used and is rebuilt from the segments: {}",
-                     index.status().ToString()));
+  report(fmt::format("the chunk index cannot be used and is rebuilt from the segments: {}", cause));
   SILTFS_RETURN_IF_ERROR(EmptyIndexDirectory(env, options.store));
   return OpenIndex(env, index_options);
 }
