@@ -184,8 +184,8 @@ FsckCode RunBucketVerify(const BucketVerifyArguments& arguments, Surroundings& s
 
 std::function<FsckCode()> ConfigureBucketVerify(CLI::App& app, Surroundings& surroundings) {
   auto arguments = std::make_shared<BucketVerifyArguments>();
-  app.add_option("STORE|MOUNTPOINT|s3://NAME/PREFIX", arguments->place,
-                 "The store, or the bucket on a machine without the store")
+  app.add_option("STORE|MOUNTPOINT|ADDRESS", arguments->place,
+                 "The store, or s3://NAME/PREFIX on a machine without the store")
       ->required();
   AddServiceOptions(app, arguments->bucket);
   app.add_flag("--data", arguments->data, "Read all bytes of all segments, too");
