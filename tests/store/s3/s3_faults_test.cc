@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "store/s3/backoff.h"
 #include "tests/store/s3/s3_test_support.h"
 
 namespace siltfs::testing {
@@ -117,6 +118,21 @@ TEST_CASE("a call gives up at its deadline and names the last cause") {
     bound = std::min<std::chrono::nanoseconds>(bound * 2, std::chrono::seconds(10));
   }
   CHECK(fixture.waits.size() > 7);
+}
+
+TEST_CASE("waits between attempts double up to the longest") {
+  // Without random numbers, each wait is its bound.
+  class EnvWithoutRandomNumbers : public ClockEnv {
+   public:
+    Status FillRandom(MutableByteView) override {
+      return Status(StatusCode::kIoError, "there are no random numbers");
+    }
+  };
+  EnvWithoutRandomNumbers env;
+  Backoff backoff(env, std::chrono::milliseconds(100), std::chrono::seconds(3));
+  for (const int milliseconds : {100, 200, 400, 800, 1600, 3000, 3000}) {
+    CHECK(backoff.Next() == std::chrono::milliseconds(milliseconds));
+  }
 }
 
 TEST_CASE("transfers that are always broken off do not extend the deadline for ever") {

@@ -131,6 +131,53 @@ TEST_CASE("expired credentials are read again from their file, once") {
   REQUIRE_OK(fixture.store->Stat("b"));
 }
 
+TEST_CASE("no failure of a request shows the secret or the session token") {
+  Fixture fixture;
+  fixture.server.Control(R"({"token": "test-token"})");
+  S3Options options = TestOptions(fixture.env, fixture.server);
+  Variables variables = TestVariables();
+  variables["AWS_SESSION_TOKEN"] = "test-token";
+  options.variables = LookupIn(variables);
+  fixture.Open(options);
+  ObjectStore& store = *fixture.store;
+  const auto check = [](const Status& failed) {
+    INFO(failed.ToString());
+    CHECK_FALSE(failed.ok());
+    CHECK(failed.ToString().find("test-secret") == std::string::npos);
+    CHECK(failed.ToString().find("test-token") == std::string::npos);
+  };
+  const auto check_reads = [&] {
+    Bytes out(100);
+    check(store.Get("a", 1 << 20, nullptr).status());
+    check(store.Read("a", fixture.version, 50, out).status());
+  };
+  for (const char* fault :
+       {R"("status", "status": 503, "code": "SlowDown")",
+        R"("status", "status": 403, "code": "AccessDenied")",
+        R"("status", "status": 403, "code": "SignatureDoesNotMatch")",
+        R"("status", "status": 400, "code": "ExpiredToken")",
+        R"("status", "status": 400, "code": "InvalidArgument")",
+        R"("status", "status": 507, "code": "InsufficientStorage")", R"("reset")", R"("html")"}) {
+    INFO(fault);
+    fixture.Fault(std::string(R"({"times": 100000, "fault": )") + fault + "}");
+    check(store.Put("b", fixture.content, PutCondition::IfAbsent()).status());
+    check(store.Stat("a").status());
+    check(store.List("", "", 10).status());
+    check(store.Remove("a"));
+    check_reads();
+    fixture.Fault(R"({"heal": true})");
+  }
+  for (const char* fault : {"long", "truncate"}) {
+    INFO(fault);
+    fixture.Fault(std::string(R"({"times": 100000, "on": "GET", "fault": ")") + fault + "\"}");
+    check_reads();
+    fixture.Fault(R"({"heal": true})");
+  }
+  fixture.server.Stop();
+  check(store.Put("b", {}, kAlways).status());
+  check_reads();
+}
+
 TEST_CASE("keys with special characters are stored and listed") {
   Fixture fixture;
   const std::vector<std::string> keys = {" ",
