@@ -150,6 +150,40 @@ TEST_CASE("a store with a bucket needs its own bucket") {
   }
 }
 
+TEST_CASE("the lease of another writer is respected until it ends, unless it is taken over") {
+  constexpr int64_t kSecond = 1'000'000'000;
+  Store store;
+  store.env.SetClock(1000 * kSecond);
+  REQUIRE_OK(store.Make());
+  const auto begin = [&store](const WriterIdentity& writer) {
+    BucketLog log(*store.objects, writer);
+    const int64_t now = store.env.NowNanoseconds();
+    REQUIRE_OK(log.Begin([](const LogEnd&) { return Status::Ok(); }, now, now + 60 * kSecond));
+  };
+  const auto open = [&store](bool take_over) {
+    return StoreBucket::OpenOver(store.objects->Fork(), store.env, kStore, store.config,
+                                 {.ships = true, .take_over = take_over})
+        .status();
+  };
+  begin({.id = {9}, .host = "elsewhere"});
+  const Status refused = open(/*take_over=*/false);
+  REQUIRE_CODE(refused, kInUse);
+  for (const char* part : {"\"elsewhere\"", "wait 61 seconds", "--take-over"})
+    CHECK(refused.ToString().find(part) != std::string::npos);
+  REQUIRE_OK(open(/*take_over=*/true));
+  // A store that only reads has no use for a lease.
+  REQUIRE_OK(store.OpenBucket());
+  store.env.AdvanceClock(59 * kSecond);
+  REQUIRE_CODE(open(/*take_over=*/false), kInUse);
+  store.env.AdvanceClock(kSecond);
+  REQUIRE_OK(open(/*take_over=*/false));
+  // A machine that has crashed does not wait for its own lease.
+  const auto own = BucketWriterOf(store.env, kStore);
+  REQUIRE_OK(own);
+  begin({.id = *own, .host = HostName()});
+  REQUIRE_OK(open(/*take_over=*/false));
+}
+
 TEST_CASE("a bucket file that changes before the store is locked is noticed") {
   Store store;
   REQUIRE_OK(store.Make());
