@@ -1,4 +1,7 @@
 // Readers of a bucket: what the writer keeps for them.
+#include <functional>
+#include <utility>
+
 #include "fs/shipping/reader_claim.h"
 #include "store/base/checksum.h"
 #include "store/base/coding.h"
@@ -108,6 +111,39 @@ TEST_CASE("readers: if the bucket cannot say which readers there are, nothing is
   CHECK(!writer.shipper->MayDelete(writer.shipper->Position()));
   REQUIRE_OK(objects.Remove("readers/other"));
   CHECK(writer.shipper->MayDelete(writer.shipper->Position()));
+}
+
+TEST_CASE("readers: a commit that is shipped while the writer looks at them frees nothing") {
+  std::function<void()> during_look;
+  MemoryObjectStore objects({.wait = [&](ObjectCall call, const std::string& key, auto) {
+    if (call == ObjectCall::kGet && key.starts_with(kReaderPrefix) && during_look)
+      std::exchange(during_look, nullptr)();
+  }});
+  Machine writer(objects, 1);
+  REQUIRE_OK(writer.Open());
+  REQUIRE_OK(writer.kv->Write({{"a", "1"}}));
+  REQUIRE_OK(writer.shipper->Ship());
+  const uint64_t first = writer.shipper->Position();
+  int64_t now = 0;
+  ReaderClaim one(objects, Reader(1), [&] { return now; });
+  ReaderClaim two(objects, Reader(2), [&] { return now; });
+  REQUIRE_OK(one.Begin());
+  REQUIRE_OK(one.Keep(first));
+  uint64_t second = 0;
+  // The list of the readers has been read. Another one begins, and shows the first commit.
+  during_look = [&] {
+    REQUIRE_OK(two.Begin());
+    REQUIRE_OK(two.Keep(first));
+    REQUIRE_OK(writer.kv->Write({{"a", "2"}}));
+    REQUIRE_OK(writer.shipper->Ship());
+    second = writer.shipper->Position();
+    REQUIRE_OK(one.Keep(second));
+  };
+  CHECK(writer.shipper->MayDelete(first));
+  REQUIRE(second > first);
+  CHECK_FALSE(writer.shipper->MayDelete(second));
+  REQUIRE_OK(two.Keep(second));
+  CHECK(writer.shipper->MayDelete(second));
 }
 
 TEST_CASE("readers: one that is silent for its age is given up, and finds out") {
