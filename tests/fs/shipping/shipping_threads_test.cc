@@ -166,6 +166,43 @@ TEST_CASE("shipping thread: commits are shipped without a request, and their lag
   CHECK(other.contents == Contents{{"a", "1"}});
 }
 
+// A thread that ships only for one reason at a time: neither the interval nor the lease ends.
+void UsePatientThread(Machine& machine) {
+  UseThread(machine);
+  machine.options.interval = std::chrono::hours(1);
+  machine.options.lease = std::chrono::nanoseconds(0);
+  machine.options.checkpoint_bytes = 1u << 20;
+}
+
+TEST_CASE("shipping thread: commits of the size of an object do not wait for the interval") {
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  UsePatientThread(machine);
+  REQUIRE_OK(machine.Open());
+  REQUIRE_OK(machine.shipper->WaitShipped(machine.shipper->Position(), std::chrono::minutes(2)));
+  REQUIRE_OK(machine.kv->Write({{"a", std::string(2 * machine.options.object_bytes, 'v')}}));
+  while (machine.shipper->lag().commits > 0) std::this_thread::yield();
+}
+
+TEST_CASE("shipping thread: commits without a waiting caller are collected for the interval") {
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  UsePatientThread(machine);
+  machine.options.object_bytes = 1u << 20;
+  REQUIRE_OK(machine.Open());
+  REQUIRE_OK(machine.shipper->WaitShipped(machine.shipper->Position(), std::chrono::minutes(2)));
+  const uint64_t before = machine.shipper->lag().log_objects;
+  constexpr uint64_t kCommits = 20;
+  for (uint64_t i = 0; i < kCommits; ++i) {
+    REQUIRE_OK(machine.kv->Write({{fmt::format("k{}", i), "v"}}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the thread could ship it
+  }
+  CHECK(machine.shipper->lag().commits == kCommits);
+  CHECK(machine.shipper->lag().log_objects == before);
+  REQUIRE_OK(machine.shipper->WaitShipped(machine.shipper->Position(), std::chrono::minutes(2)));
+  CHECK(machine.shipper->lag().log_objects == before + 1);
+}
+
 TEST_CASE("shipping thread: an idle writer renews its lease") {
   MemoryObjectStore objects;
   Machine machine(objects, 1);
