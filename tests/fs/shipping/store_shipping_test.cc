@@ -1,5 +1,6 @@
 // Whole stores in a bucket: the machine is lost, and another one restores the store.
 #include <algorithm>
+#include <set>
 
 #include "fs/interface/snapshots.h"
 #include "fs/repair/repair_store.h"
@@ -557,6 +558,60 @@ TEST_CASE("store in a bucket: neither scrub nor fsck -y takes a missing answer f
   site.Check();
   REQUIRE_OK(site.Open());
   CHECK(site.ReadAll() == history.states.back());
+}
+
+TEST_CASE("store in a bucket: fsck finds objects that are missing, cut off or damaged") {
+  MemoryObjectStore objects;
+  Site site(objects, 1);
+  site.Make();
+  REQUIRE_OK(site.Open());
+  FileHistory history(9);
+  for (int i = 0; i < 20; ++i) REQUIRE_OK(history.Step(*site.fs));
+  site.Close();
+  // Without local files all bytes come from the bucket.
+  const auto findings = [&site, &objects](bool data) {
+    const auto cached = site.env->ListDirectory("/cache/files");
+    REQUIRE_OK(cached);
+    for (const DirectoryEntry& entry : *cached)
+      REQUIRE_OK(site.env->RemoveFile("/cache/files/" + entry.name));
+    BucketSegmentStore segments(*site.env, objects, site.Bucket());
+    CheckOptions options;
+    options.store = "/store";
+    options.segments = &segments;
+    options.data = data;
+    std::set<std::string> found;
+    options.on_finding = [&](const Finding& finding) {
+      found.insert(finding.code + " " + finding.path);
+    };
+    REQUIRE_OK(CheckStore(*site.env, options));
+    return found;
+  };
+  std::string key;
+  for (const std::string& candidate : objects.Keys()) {
+    if (candidate.starts_with("segments/")) key = candidate;
+  }
+  const std::string content = objects.Content(key).value();
+  const std::string name = objects.name() + "/" + key.substr(0, key.rfind('-'));
+  REQUIRE(findings(/*data=*/true).empty());
+  SECTION("missing") {
+    REQUIRE_OK(objects.Remove(key));
+    CHECK(findings(/*data=*/false).contains("segment-missing " + name));
+  }
+  SECTION("cut off") {
+    objects.SetContent(key, content.substr(0, 1000));
+    CHECK(findings(/*data=*/false).contains("segment-truncated " + name));
+  }
+  SECTION("a byte is damaged") {
+    std::string damaged = content;
+    damaged[5000] = static_cast<char>(damaged[5000] ^ 1);
+    objects.SetContent(key, damaged);
+    const auto found = findings(/*data=*/true);
+    CHECK(std::ranges::any_of(found, [&name](const std::string& finding) {
+      return finding.find(name) != std::string::npos;
+    }));
+  }
+  objects.SetContent(key, content);
+  CHECK(findings(/*data=*/true).empty());
 }
 
 }  // namespace
