@@ -238,11 +238,13 @@ TEST_CASE("bucket cache: a segment without room waits, and then fails with the r
         std::string::npos);
   CHECK(full.cause().find("injected failure") != std::string::npos);
   CHECK(bench.store().GetStatus().cache.waits == 1);
+  CHECK(bench.store().GetStatus().cache.full);
   CHECK(Must(bench.store().List()).ids == std::vector<SegmentId>{1});
   CHECK(bench.env().GetFileInfo(source.path).ok());
   bench.objects().ClearFaults();
   bench.Work();
   REQUIRE_OK(bench.store().Put(2, source));  // evicts segment 1
+  CHECK_FALSE(bench.store().GetStatus().cache.full);
   CHECK(bench.Images().empty());
   CHECK(Must(bench.Read(1)) == RandomContent(1, 2000));
   CHECK(Must(bench.Read(2)) == RandomContent(2, 2000));
