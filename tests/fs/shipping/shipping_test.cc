@@ -78,6 +78,34 @@ TEST_CASE("shipping: the lag of a store does not begin again when the store is o
   CHECK(machine.shipper->lag().commits == 0);
 }
 
+TEST_CASE("shipping: the lag has all commits and bytes that wait, and the age of the first") {
+  constexpr int64_t kNsPerSecond = 1'000'000'000;
+  constexpr uint64_t kValueBytes = 300;
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  machine.options.queue_bytes = 2000;
+  machine.env.SetClock(1000 * kNsPerSecond);
+  REQUIRE_OK(machine.Open());
+  REQUIRE_OK(machine.shipper->Ship());
+  // The queue has room for the first commits only, and drops them then.
+  for (uint64_t commits = 1; commits <= 20; ++commits) {
+    INFO("commit " << commits);
+    machine.env.AdvanceClock(10 * kNsPerSecond);
+    REQUIRE_OK(machine.kv->Write({{"key", std::string(kValueBytes, 'v')}}));
+    const BucketLag lag = machine.shipper->lag();
+    CHECK(lag.commits == commits);
+    CHECK(lag.bytes >= commits * kValueBytes);
+    CHECK(lag.bytes <= commits * kValueBytes * 2);
+    CHECK(lag.seconds == 10.0 * static_cast<double>(commits - 1));
+  }
+  CHECK(machine.shipper->lag().checkpoint_waits);
+  REQUIRE_OK(machine.shipper->Ship());
+  const BucketLag lag = machine.shipper->lag();
+  CHECK(lag.commits == 0);
+  CHECK(lag.bytes == 0);
+  CHECK(lag.seconds == 0);
+}
+
 TEST_CASE("shipping: after a clean close nothing is behind, and no checkpoint is needed") {
   MemoryObjectStore objects;
   Machine machine(objects, 1);
@@ -314,6 +342,36 @@ TEST_CASE("shipping: if the newest checkpoint is damaged, the one before it and 
       CHECK(other.contents == history.states.back());
     }
   }
+}
+
+TEST_CASE("shipping: a manifest that arrives late is not the one of its log object") {
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  std::string attachment = "old";
+  machine.options.attachment = [&attachment] { return Result<std::string>(attachment); };
+  machine.options.checkpoint_objects = 1;
+  REQUIRE_OK(machine.Open());
+  REQUIRE_OK(machine.shipper->Ship());
+  REQUIRE_OK(machine.kv->Write({{"a", "1"}}));
+  REQUIRE_OK(machine.shipper->Ship());
+  // The checkpoint fails, and the next one has the same number and another manifest.
+  objects.FailCall({.call = ObjectCall::kPut,
+                    .effect = ObjectFault::Effect::kAnswerLost,
+                    .key_part = std::string(kManifestPrefix)});
+  REQUIRE_OK(machine.kv->Write({{"a", "2"}}));
+  REQUIRE_CODE(machine.shipper->Ship(), kIoError);
+  const std::string key = KeysBelow(objects, kManifestPrefix).back();
+  const std::string late = objects.Content(key).value();
+  attachment = "new";
+  REQUIRE_OK(machine.shipper->Ship());
+  REQUIRE(KeysBelow(objects, kManifestPrefix).back() == key);
+  REQUIRE(objects.Content(key).value() != late);
+  objects.SetContent(key, late);
+  Machine other(objects, 2);
+  const auto restored = other.Restore();
+  REQUIRE_OK(restored);
+  CHECK(restored->attachment == "new");
+  CHECK(other.contents == Contents{{"a", "2"}});
 }
 
 // --- Faults.
