@@ -184,6 +184,18 @@ TEST_CASE("shipping thread: commits of the size of an object do not wait for the
   while (machine.shipper->lag().commits > 0) std::this_thread::yield();
 }
 
+TEST_CASE("shipping thread: commits reach the bucket when the interval is over") {
+  MemoryObjectStore objects;
+  Machine machine(objects, 1);
+  UsePatientThread(machine);
+  machine.options.interval = std::chrono::milliseconds(2);
+  REQUIRE_OK(machine.Open());
+  // Otherwise the first checkpoint could have the commit.
+  REQUIRE_OK(machine.shipper->WaitShipped(machine.shipper->Position(), std::chrono::minutes(2)));
+  REQUIRE_OK(machine.kv->Write({{"a", "1"}}));
+  while (machine.shipper->lag().commits > 0) std::this_thread::yield();
+}
+
 TEST_CASE("shipping thread: commits without a waiting caller are collected for the interval") {
   MemoryObjectStore objects;
   Machine machine(objects, 1);
