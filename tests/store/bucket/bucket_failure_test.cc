@@ -83,9 +83,9 @@ TEST_CASE("bucket failures: a bucket that does not answer delays reads, and dama
   CHECK(failed.cause().find("injected failure") != std::string::npos);
   bench.objects().ClearFaults();
   // After the outage, reads go on to fail at once until one of them is sent (outage.h).
-  auto again = ReadWhole(*file);
-  while (!again.ok()) again = ReadWhole(*file);
-  CHECK(*again == content);
+  while (!file->Read(40, bytes).ok()) continue;
+  // Its answer has ended the outage.
+  CHECK(Must(ReadWhole(*file)) == content);
 }
 
 TEST_CASE("bucket failures: requests are repeated until the timeout") {

@@ -177,6 +177,20 @@ TEST_CASE("bucket threads: read-ahead fetches each block of a segment once") {
   CHECK(received <= ObjectBytes(static_cast<uint32_t>(content.size())) + 100);
 }
 
+TEST_CASE("bucket threads: from the third block in a row on, further ones are read ahead") {
+  BucketBench bench(WithThreads());
+  bench.Put(1, RandomContent(1, 64 * kBlock));
+  REQUIRE_OK(bench.store().WaitForUploads(kPatience));
+  bench.DropImages();
+  const auto file = Must(bench.store().Open(1));
+  Bytes byte(1);
+  for (const uint64_t block : {0, 1}) REQUIRE_OK(file->Read(block * kBlock, byte));
+  CHECK(bench.store().GetStatus().cache.used_bytes < 3 * kBlock);
+  REQUIRE_OK(file->Read(2 * kBlock, byte));
+  // The reader fetches the blocks 2 to 4, and threads those up to 6.
+  while (bench.store().GetStatus().cache.used_bytes < 7 * kBlock) std::this_thread::yield();
+}
+
 TEST_CASE("bucket threads: BeginRead fetches a range in the background") {
   BucketBench bench(WithThreads());
   const std::string content = RandomContent(1, 20 * kBlock);
