@@ -338,6 +338,7 @@ TEST_CASE("an interrupted conversion goes on where it was", "[race]") {
     return options;
   };
   REQUIRE_CODE(ConvertToBucket(*machine.env, *machine.objects, kConfig, stop_after(2)), kIoError);
+  CHECK_FALSE(machine.InBucket());
   machine.objects->ClearFaults();
   const size_t uploaded = machine.KeysOfSegments().size();
   CHECK(uploaded == 2);
@@ -347,12 +348,29 @@ TEST_CASE("an interrupted conversion goes on where it was", "[race]") {
   machine.LoseCache();
 
   REQUIRE_CODE(ConvertToDirectory(*machine.env, *machine.objects, stop_after(3)), kIoError);
+  CHECK(machine.InBucket());
   machine.objects->ClearFaults();
   // A mount neither uses nor removes what was downloaded.
   machine.RequireFiles();
   const auto pulled = machine.Pull();
   REQUIRE_OK(pulled);
   CHECK(pulled->moved_segments < pulled->segments);
+  machine.RequireFiles();
+  machine.RequireSound();
+}
+
+TEST_CASE("a push compares what it has uploaded with the list of the bucket") {
+  Machine machine = LocalMachine();
+  ConversionOptions options = machine.Options();
+  // An object that the bucket has confirmed disappears.
+  options.on_progress = [&machine](uint64_t done, uint64_t total) {
+    if (done == total) REQUIRE_OK(machine.objects->Remove(machine.KeysOfSegments().front()));
+  };
+  const auto pushed = ConvertToBucket(*machine.env, *machine.objects, kConfig, options);
+  REQUIRE_CODE(pushed, kIoError);
+  CHECK(pushed.status().ToString().find("does not list the segment") != std::string::npos);
+  CHECK_FALSE(machine.InBucket());
+  REQUIRE_OK(machine.Push());
   machine.RequireFiles();
   machine.RequireSound();
 }
