@@ -18,6 +18,9 @@ TEST_CASE("fencing: a second writer ends the epoch of the first") {
   CHECK(first.fenced == 1);
   CHECK(first.Write({{"a", "3"}}).Is(StatusCode::kReadOnly));
   CHECK(first.fenced == 1);
+  // The local store takes no writes either.
+  CHECK(first.kv->Write({{"a", "4"}}).Is(StatusCode::kReadOnly));
+  CHECK(ContentsOf(*first.kv) == Contents{{"a", "2"}});
   CHECK(first.shipper->lag().fenced);
   CHECK(!first.shipper->MayDelete(0));
   // Its commits after the takeover are not in the bucket, so it cannot come back with them.

@@ -4,6 +4,7 @@
 
 #include "fs/interface/snapshots.h"
 #include "fs/repair/repair_store.h"
+#include "store/bucket/bucket_names.h"
 #include "tests/fs/shipping/site.h"
 #include "tests/support/crash_points.h"
 
@@ -237,12 +238,24 @@ TEST_CASE("store in a bucket: segments of a writer that was fenced are removed")
   for (int i = 0; i < 3; ++i) REQUIRE_OK(history.Step(*site.fs));
   REQUIRE_OK(site.Ship());
   const Files shipped = history.states.back();
+  const uint32_t epoch = site.session->shipper().epoch();
+  const std::vector<std::string> before = objects.Keys();
+  const auto of_fenced_writer = [&] {
+    std::vector<std::string> keys;
+    for (const std::string& key : objects.Keys()) {
+      const auto content = ParseSegmentObjectKey(key);
+      const bool is_new = std::ranges::find(before, key) == before.end();
+      if (content && content->epoch() == epoch && is_new) keys.push_back(key);
+    }
+    return keys;
+  };
   Site other(objects, 2);
   REQUIRE_OK(other.Restore());
   for (int i = 0; i < 10; ++i) REQUIRE_OK(history.Step(*site.fs));
   CHECK(!site.session->bucket()->GetStatus().uploads.waiting == 0);
   // Between the restore and the first mount, and after it.
   REQUIRE_OK(site.session->bucket()->RunBackground());
+  CHECK_FALSE(of_fenced_writer().empty());
   REQUIRE_OK(other.Open());
   REQUIRE(other.ReadAll() == shipped);
   other.Crash();
@@ -255,6 +268,8 @@ TEST_CASE("store in a bucket: segments of a writer that was fenced are removed")
   other.Check();
   REQUIRE_OK(other.Open());
   REQUIRE(other.ReadAll() == more.states.back());
+  other.Close();
+  CHECK(of_fenced_writer().empty());
 }
 
 // The first writer is stopped after it has announced a replacement, and goes on after the second
