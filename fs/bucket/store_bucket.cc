@@ -310,8 +310,12 @@ Result<RestoredState> RestoreFromBucket(Env& env, const std::string& store,
   SILTFS_ASSIGN_OR_RETURN(const auto id, BucketWriterOf(env, store));
   options.take_over = WriterIdentity{id, HostName()};
   if (!take_over) {
+    // Another machine may take over between this look and the new epoch.
+    options.may_follow = [&env, &own = *options.take_over](const LogEnd& end) {
+      return CheckLease(env, end, own);
+    };
     SILTFS_ASSIGN_OR_RETURN(const LogEnd end, ReadLogEnd(*objects));
-    SILTFS_RETURN_IF_ERROR(CheckLease(env, end, *options.take_over));
+    SILTFS_RETURN_IF_ERROR(options.may_follow(end));
   }
   return RestoreStore(env, *objects, options);
 }

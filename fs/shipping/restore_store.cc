@@ -52,17 +52,17 @@ Status PrepareDirectory(Env& env, const std::string& store) {
 }
 
 // Leaves a log that is empty or damaged alone: the restore says what is wrong with it.
-Status EndOtherEpoch(Env& env, ObjectStore& objects, const WriterIdentity& writer,
-                     std::chrono::nanoseconds lease) {
+Status EndOtherEpoch(Env& env, ObjectStore& objects, const RestoreStoreOptions& options) {
+  const WriterIdentity& writer = *options.take_over;
   SILTFS_ASSIGN_OR_RETURN(const LogEnd end, ReadLogEnd(objects));
   if (end.next == 1 || end.damaged) return Status::Ok();
   if (end.writer == writer) return Status::Ok();  // an interrupted restore has begun the epoch
   const int64_t now = env.NowNanoseconds();
-  const auto check = [](const LogEnd& other) {
-    return other.damaged ? Status(StatusCode::kCorruption, "the log has become damaged")
-                         : Status::Ok();
+  const auto check = [&options](const LogEnd& other) {
+    if (other.damaged) return Status(StatusCode::kCorruption, "the log has become damaged");
+    return options.may_follow ? options.may_follow(other) : Status::Ok();
   };
-  return BucketLog(objects, writer).Begin(check, now, now + lease.count());
+  return BucketLog(objects, writer).Begin(check, now, now + options.lease.count());
 }
 
 // Before the first mount, too, what the writer before has put and not committed is no damage.
@@ -87,7 +87,7 @@ Result<RestoredState> RestoreStore(Env& env, ObjectStore& objects,
   const std::string& store = options.store;
   SILTFS_RETURN_IF_ERROR(PrepareDirectory(env, store));
   if (options.take_over) {
-    SILTFS_RETURN_IF_ERROR(EndOtherEpoch(env, objects, *options.take_over, options.lease));
+    SILTFS_RETURN_IF_ERROR(EndOtherEpoch(env, objects, options));
   }
   const auto make_empty = [&](const Manifest& manifest) -> Result<std::unique_ptr<KvStore>> {
     SILTFS_ASSIGN_OR_RETURN(const Superblock superblock, SuperblockOf(manifest.attachment));

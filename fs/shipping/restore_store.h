@@ -15,6 +15,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -33,6 +34,9 @@ struct RestoreStoreOptions {
   // follow the log.
   std::optional<WriterIdentity> take_over = {};
   std::chrono::nanoseconds lease = std::chrono::seconds(60);  // of that epoch
+  // Whether that epoch may follow this end of the log. Asked again if another writer was faster.
+  // May be empty.
+  std::function<Status(const LogEnd&)> may_follow = {};
 };
 
 Result<RestoredState> RestoreStore(Env& env, ObjectStore& objects,

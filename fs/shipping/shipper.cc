@@ -129,13 +129,11 @@ void Shipper::Enqueue(uint64_t sequence, std::string commit) {
   MutexLock lock(mutex_);
   newest_ = sequence;
   const int64_t now = env_.NowNanoseconds();
-  const bool waits_for_checkpoint = dropped_ > shipped_;
+  const bool waits_for_checkpoint = dropped_ > shipped_ && !collecting_;
   if (waits_for_checkpoint || queued_bytes_ + commit.size() > options_.queue_bytes) {
     if (dropped_since_ns_ == 0) dropped_since_ns_ = queue_.empty() ? now : queue_.front().time_ns;
-    dropped_ = sequence;
-    dropped_bytes_ += commit.size() + queued_bytes_;
-    queue_.clear();
-    queued_bytes_ = 0;
+    dropped_bytes_ += commit.size();
+    DropQueue(sequence);
   } else {
     queued_bytes_ += commit.size();
     queue_.push_back({sequence, now, Steady(), std::move(commit)});
@@ -146,14 +144,19 @@ void Shipper::Enqueue(uint64_t sequence, std::string commit) {
 void Shipper::NeedCheckpoint(uint64_t sequence) {
   MutexLock lock(mutex_);
   newest_ = sequence;
-  dropped_ = sequence;
   if (dropped_since_ns_ == 0) {
     dropped_since_ns_ = queue_.empty() ? env_.NowNanoseconds() : queue_.front().time_ns;
   }
+  DropQueue(sequence);
+  changed_.NotifyAll();
+}
+
+void Shipper::DropQueue(uint64_t sequence) {
+  dropped_ = sequence;
   dropped_bytes_ += queued_bytes_;
   queue_.clear();
   queued_bytes_ = 0;
-  changed_.NotifyAll();
+  collecting_ = false;
 }
 
 Status Shipper::CheckNotFenced() const {
@@ -429,14 +432,32 @@ Status Shipper::ShipCommits(uint64_t limit, std::chrono::nanoseconds lease) {
   return Confirm();
 }
 
+void Shipper::LeaveToCheckpoint(uint64_t sequence) {
+  MutexLock lock(mutex_);
+  // Otherwise the log still brings these commits to the bucket, also to readers that follow it.
+  if (dropped_ <= shipped_) return;
+  while (!queue_.empty() && queue_.front().sequence <= sequence) {
+    queued_bytes_ -= queue_.front().commit.size();
+    dropped_bytes_ += queue_.front().commit.size();
+    queue_.pop_front();
+    dropped_ = sequence;
+  }
+}
+
 Status Shipper::MakeCheckpoint() {
   Manifest manifest;
   manifest.epoch = log_.epoch();
   const int64_t time_ns = env_.NowNanoseconds();
   {
+    {
+      // Commits behind the snapshot need not wait for a checkpoint of their own.
+      MutexLock lock(mutex_);
+      collecting_ = true;
+    }
     const auto snapshot = snapshot_();
     SILTFS_ASSIGN_OR_RETURN(const PositionRecord position, ReadPosition(*snapshot));
     manifest.sequence = position.sequence;
+    LeaveToCheckpoint(manifest.sequence);
     KnownParts known = PartsOf(older_manifest_);
     for (const auto& part : PartsOf(newest_manifest_))
       known.insert_or_assign(part.first, part.second);
@@ -453,8 +474,13 @@ Status Shipper::MakeCheckpoint() {
   SILTFS_ASSIGN_OR_RETURN(manifest.attachment, Attachment());
   manifest.number = log_.next();
   const std::string bytes = EncodeManifest(manifest);
+  // An attempt whose answer was lost may put another manifest with this number, even late. It must
+  // not replace one that is valid. (A writer that was fenced goes on at the number of the next
+  // epoch.)
   const auto put =
-      objects_.Put(ManifestKey(manifest.number), AsBytes(bytes), PutCondition::Always());
+      objects_.Put(ManifestKey(manifest.number), AsBytes(bytes), PutCondition::IfAbsent());
+  // The next round makes the checkpoint with the next number.
+  if (put.status().Is(StatusCode::kAlreadyExists)) return ShipCommits(0, options_.lease);
   SILTFS_RETURN_IF_ERROR(put.status());
   LogObject object;
   object.kind = LogKind::kCheckpoint;
@@ -507,6 +533,7 @@ void Shipper::NoteProgress(uint64_t sequence) {
     queue_.pop_front();
   }
   if (dropped_ > shipped_) return;
+  collecting_ = false;
   dropped_bytes_ = 0;
   dropped_since_ns_ = 0;
 }

@@ -112,6 +112,11 @@ class Shipper final : public CommitGate {
   // not load the checkpoint.
   Status ShipCommitsOfCheckpoint(uint64_t sequence) SILTFS_REQUIRES(round_mutex_);
   Status MakeCheckpoint() SILTFS_REQUIRES(round_mutex_);
+  // The commits that wait, and this one, reach the bucket only by a checkpoint.
+  void DropQueue(uint64_t sequence) SILTFS_REQUIRES(mutex_);
+  // The same for commits up to this one, if earlier ones were dropped, so that the log cannot have
+  // them.
+  void LeaveToCheckpoint(uint64_t sequence) SILTFS_EXCLUDES(mutex_);
   Status Upload() SILTFS_REQUIRES(round_mutex_);
   Result<std::string> Attachment() const;
   // Puts the prepared object, and notes what it has brought to the bucket.
@@ -153,6 +158,8 @@ class Shipper final : public CommitGate {
   // Commits up to here reach the bucket only by a checkpoint.
   uint64_t dropped_ SILTFS_GUARDED_BY(mutex_) = 0;
   uint64_t dropped_bytes_ SILTFS_GUARDED_BY(mutex_) = 0;
+  // A checkpoint that is being made has all commits that were dropped. So commits wait again.
+  bool collecting_ SILTFS_GUARDED_BY(mutex_) = false;
   int64_t dropped_since_ns_ SILTFS_GUARDED_BY(mutex_) = 0;
   uint64_t wanted_ SILTFS_GUARDED_BY(mutex_) = 0;     // a caller waits for this commit
   uint64_t log_bytes_ SILTFS_GUARDED_BY(mutex_) = 0;  // since the last checkpoint

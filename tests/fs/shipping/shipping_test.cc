@@ -354,24 +354,87 @@ TEST_CASE("shipping: a manifest that arrives late is not the one of its log obje
   REQUIRE_OK(machine.shipper->Ship());
   REQUIRE_OK(machine.kv->Write({{"a", "1"}}));
   REQUIRE_OK(machine.shipper->Ship());
-  // The checkpoint fails, and the next one has the same number and another manifest.
+  // The checkpoint fails. The next one has another manifest, and leaves this one alone.
   objects.FailCall({.call = ObjectCall::kPut,
                     .effect = ObjectFault::Effect::kAnswerLost,
                     .key_part = std::string(kManifestPrefix)});
   REQUIRE_OK(machine.kv->Write({{"a", "2"}}));
   REQUIRE_CODE(machine.shipper->Ship(), kIoError);
-  const std::string key = KeysBelow(objects, kManifestPrefix).back();
-  const std::string late = objects.Content(key).value();
+  const std::string late_key = KeysBelow(objects, kManifestPrefix).back();
+  const std::string late = objects.Content(late_key).value();
   attachment = "new";
   REQUIRE_OK(machine.shipper->Ship());
-  REQUIRE(KeysBelow(objects, kManifestPrefix).back() == key);
-  REQUIRE(objects.Content(key).value() != late);
-  objects.SetContent(key, late);
+  CHECK(objects.Content(late_key).value() == late);
+  const std::string key = KeysBelow(objects, kManifestPrefix).back();
+  REQUIRE(key > late_key);
   Machine other(objects, 2);
-  const auto restored = other.Restore();
+  auto restored = other.Restore();
   REQUIRE_OK(restored);
   CHECK(restored->attachment == "new");
   CHECK(other.contents == Contents{{"a", "2"}});
+  // A manifest with the same number that is not the one of the log object does not count.
+  auto manifest = DecodeManifest(AsBytes(objects.Content(key).value()));
+  REQUIRE_OK(manifest);
+  manifest->attachment = "old";
+  objects.SetContent(key, EncodeManifest(*manifest));
+  restored = other.Restore();
+  REQUIRE_OK(restored);
+  CHECK(restored->attachment == "new");
+  CHECK(other.contents == Contents{{"a", "2"}});
+}
+
+TEST_CASE("shipping: commits during a checkpoint need no other one") {
+  std::function<void()> during_checkpoint;
+  MemoryObjectStore objects({.wait = [&](ObjectCall call, const std::string& key, auto) {
+    if (call == ObjectCall::kPut && key.starts_with(kPartPrefix) && during_checkpoint)
+      during_checkpoint();
+  }});
+  Machine machine(objects, 1);
+  machine.options.queue_bytes = 2000;
+  REQUIRE_OK(machine.Open());
+  REQUIRE_OK(machine.shipper->Ship());
+  const uint64_t before = machine.shipper->lag().checkpoints;
+  int commits = 0;
+  during_checkpoint = [&] {
+    REQUIRE_OK(machine.kv->Write({{"b", std::to_string(++commits)}}));
+    REQUIRE_OK(machine.kv->Write({{"c", std::to_string(commits)}}));
+    REQUIRE(commits < 20);
+  };
+  SECTION("as many as the queue has room for") {
+    REQUIRE_OK(machine.kv->Write({{"a", std::string(3000, 'v')}}));
+    REQUIRE(machine.shipper->lag().checkpoint_waits);
+    REQUIRE_OK(machine.shipper->Ship());
+    CHECK(machine.shipper->lag().checkpoints == before + 1);
+  }
+  SECTION("after a checkpoint that has failed") {
+    REQUIRE_OK(machine.kv->Write({{"a", std::string(3000, 'v')}}));
+    objects.FailCall({.call = ObjectCall::kPut, .key_part = std::string(kManifestPrefix)});
+    REQUIRE_CODE(machine.shipper->Ship(), kIoError);
+    REQUIRE_OK(machine.kv->Write({{"d", "4"}}));
+    CHECK(machine.shipper->lag().checkpoint_waits);
+    REQUIRE_OK(machine.shipper->Ship());
+    CHECK(machine.shipper->lag().checkpoints == before + 1);
+  }
+  SECTION("more than the queue has room for") {
+    const auto one = during_checkpoint;
+    during_checkpoint = [&, one] {
+      one();
+      if (commits == 1) REQUIRE_OK(machine.kv->Write({{"d", std::string(3000, 'w')}}));
+    };
+    REQUIRE_OK(machine.kv->Write({{"a", std::string(3000, 'v')}}));
+    REQUIRE_OK(machine.shipper->Ship());
+    CHECK(machine.shipper->lag().checkpoints == before + 2);
+  }
+  during_checkpoint = nullptr;
+  const BucketLag lag = machine.shipper->lag();
+  CHECK(lag.commits == 0);
+  CHECK(lag.bytes == 0);
+  CHECK(lag.seconds == 0);
+  CHECK(commits > 0);
+  const Contents contents = ContentsOf(*machine.kv);
+  Machine other(objects, 2);
+  REQUIRE_OK(other.Restore());
+  CHECK(other.contents == contents);
 }
 
 // --- Faults.

@@ -1,6 +1,9 @@
 // Whole stores in a bucket: the machine is lost, and another one restores the store.
 #include <algorithm>
+#include <functional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "fs/interface/snapshots.h"
 #include "fs/repair/repair_store.h"
@@ -338,6 +341,45 @@ TEST_CASE("store in a bucket: a takeover fences a writer that goes on during the
   CHECK(other.ReadAll() == later);
   other.Close();
   other.Check();
+}
+
+TEST_CASE("store in a bucket: of two machines that may take over, the second asks again") {
+  std::function<void()> before_epoch;
+  MemoryObjectStore objects({.wait = [&](ObjectCall call, const std::string& key, auto) {
+    if (call == ObjectCall::kPut && key.starts_with(kLogPrefix) && before_epoch)
+      std::exchange(before_epoch, nullptr)();
+  }});
+  Site site(objects, 1);
+  site.Make();
+  REQUIRE_OK(site.Open());
+  FileHistory history(8);
+  REQUIRE_OK(history.Step(*site.fs));
+  REQUIRE_OK(site.Ship());
+  Site fast(objects, 2);
+  Site slow(objects, 3);
+  std::vector<std::string> asked;
+  const auto restore = [&](Site& machine) {
+    RestoreStoreOptions options{"/store", "/cache", {}};
+    options.take_over = machine.shipping.writer;
+    // The lease of the first machine has ended, and that of the fast one has not.
+    options.may_follow = [&](const LogEnd& end) {
+      asked.push_back(machine.shipping.writer.host + " after " + end.writer.host);
+      return end.writer == site.shipping.writer ? Status::Ok()
+                                                : Status(StatusCode::kInUse, "it is alive");
+    };
+    machine.env = std::make_unique<SimEnv>(machine.shipping.writer.id[0]);
+    return RestoreStore(*machine.env, objects, options).status();
+  };
+  before_epoch = [&] { REQUIRE_OK(restore(fast)); };
+  REQUIRE_CODE(restore(slow), kInUse);
+  CHECK(asked ==
+        std::vector<std::string>{"host3 after host1", "host2 after host1", "host3 after host2"});
+  REQUIRE_OK(fast.Open());
+  CHECK(fast.ReadAll() == history.states.back());
+  REQUIRE_OK(history.Step(*fast.fs));
+  REQUIRE_OK(fast.Ship());
+  fast.Close();
+  fast.Check();
 }
 
 TEST_CASE("store in a bucket: a tail whose answer was lost is put again with the same bytes") {
