@@ -165,6 +165,13 @@ class ChunkStore : public CommitParticipant, public NodeStore {
   // Returns when the index has all entries (ReplayState). The functions that put chunks wait for
   // it, too. kInterrupted if the store is closed meanwhile; the error of a failed replay.
   Status WaitUntilIndexed() { return parts_.replay.Wait(); }
+  // For a command: kInterrupted soon after `interruptions` has changed and WakeWaitsForIndex was
+  // called.
+  Status WaitUntilIndexed(const std::atomic<uint64_t>& interruptions) {
+    return parts_.replay.WaitUnless(
+        [&interruptions, before = interruptions.load()] { return interruptions != before; });
+  }
+  void WakeWaitsForIndex() { parts_.replay.WakeWaits(); }
   ReplayState::Progress replay_progress() const { return parts_.replay.progress(); }
 
   // Returns when all segments that were full before the call are sealed, or when sealing fails, for

@@ -26,6 +26,20 @@ Status ReplayState::Wait() {
   return outcome_;
 }
 
+Status ReplayState::WaitUnless(const std::function<bool()>& interrupted) {
+  MutexLock lock(mutex_);
+  while (progress_.running) {
+    if (interrupted()) return Status(StatusCode::kInterrupted, "the wait for the index has ended");
+    ended_.Wait(mutex_);
+  }
+  return outcome_;
+}
+
+void ReplayState::WakeWaits() {
+  MutexLock lock(mutex_);
+  ended_.NotifyAll();
+}
+
 ReplayState::Progress ReplayState::progress() const {
   MutexLock lock(mutex_);
   return progress_;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "store/base/status.h"
 #include "store/base/thread_annotations.h"
@@ -23,6 +24,10 @@ class ReplayState {
 
   // Returns when no replay is going on: OK if the index has all entries.
   Status Wait() SILTFS_EXCLUDES(mutex_);
+  // The same, but returns kInterrupted once `interrupted` is true. It is asked at first and after
+  // WakeWaits, with the mutex held, so it must not call this object.
+  Status WaitUnless(const std::function<bool()>& interrupted) SILTFS_EXCLUDES(mutex_);
+  void WakeWaits() SILTFS_EXCLUDES(mutex_);
 
   struct Progress {
     bool running = false;

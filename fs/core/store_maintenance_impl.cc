@@ -54,10 +54,14 @@ void StoreMaintenanceImpl::StopCollecting() {
 }
 
 void StoreMaintenanceImpl::InterruptRecompression() {
+  ++recompression_interruptions_;
+  store_.chunks().WakeWaitsForIndex();
   if (jobs_ != nullptr) jobs_->recompressor().Interrupt();
 }
 
 void StoreMaintenanceImpl::InterruptCollecting() {
+  ++collecting_interruptions_;
+  store_.chunks().WakeWaitsForIndex();
   if (jobs_ != nullptr) jobs_->collector().Interrupt();
 }
 
@@ -222,7 +226,7 @@ void StoreMaintenanceImpl::UpdateGuide() {
 
 Result<RecompressionReport> StoreMaintenanceImpl::Recompress() {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
-  SILTFS_RETURN_IF_ERROR(store_.chunks().WaitUntilIndexed());
+  SILTFS_RETURN_IF_ERROR(store_.chunks().WaitUntilIndexed(recompression_interruptions_));
   // Segments can be recompressed only after metadata knows that they are sealed. This takes a
   // commit, even if nothing else changed.
   SILTFS_RETURN_IF_ERROR(CommitSealed());
@@ -241,7 +245,7 @@ Result<RecompressionReport> StoreMaintenanceImpl::Recompress() {
 
 Result<GarbageReport> StoreMaintenanceImpl::CollectGarbage(bool dry_run) {
   SILTFS_RETURN_IF_ERROR(store_.CheckWritable());
-  SILTFS_RETURN_IF_ERROR(store_.chunks().WaitUntilIndexed());
+  SILTFS_RETURN_IF_ERROR(store_.chunks().WaitUntilIndexed(collecting_interruptions_));
   lifetimes_.AwaitRemovals(store_.options().deletion_patience);
   store_.chunks().WaitUntilSealed();
   SILTFS_ASSIGN_OR_RETURN(const GarbageOutcome outcome,

@@ -4,6 +4,8 @@
 // of the store, which must outlive it.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -96,6 +98,9 @@ class StoreMaintenanceImpl final : public StoreMaintenance {
   const FileContent& content_;
   ChangeApplier& changes_;
   InodeLifetimes& lifetimes_;
+  // Calls of InterruptCollecting and InterruptRecompression.
+  std::atomic<uint64_t> collecting_interruptions_{0};
+  std::atomic<uint64_t> recompression_interruptions_{0};
   StoreSurveyor surveyor_;
   SizeRecorder sizes_;
 };

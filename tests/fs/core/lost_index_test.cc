@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -259,6 +260,49 @@ TEST_CASE("a store that is closed before the index is rebuilt continues at the n
   guided.RequireDuplicates();
   store.Close();
   CHECK_FALSE(*IsRebuildUnfinished(store.env(), store.path()));
+  guided.RequireSound();
+}
+
+TEST_CASE("commands that wait for the index can be interrupted, each kind alone", "[race]") {
+  GuidedStore guided;
+  StoreFixture& store = guided.store;
+  Latch latch;
+  guided.OpenWithoutIndex(latch);
+  StoreMaintenance& maintenance = store.fs().maintenance();
+  Status collected;
+  Status recompressed;
+  std::atomic<bool> collecting{true};
+  std::atomic<bool> recompressing{true};
+  std::thread collect([&] {
+    collected = maintenance.CollectGarbage(false).status();
+    collecting = false;
+  });
+  std::thread recompress([&] {
+    recompressed = maintenance.Recompress().status();
+    recompressing = false;
+  });
+  // An interruption is repeated, as by the daemon, because the call may not have begun. A fault
+  // would make this loop endless, so it gives up.
+  const auto interrupt = [](const std::atomic<bool>& runs, const std::function<void()>& once) {
+    for (int i = 0; i < 5000 && runs; ++i) {
+      once();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  };
+  interrupt(collecting, [&] { maintenance.InterruptCollecting(); });
+  CHECK_FALSE(collecting);
+  CHECK(recompressing);
+  interrupt(recompressing, [&] { maintenance.InterruptRecompression(); });
+  CHECK_FALSE(recompressing);
+  CHECK(store.Stats().index_replay.running);
+  latch.Release();
+  collect.join();
+  recompress.join();
+  CHECK(collected.Is(StatusCode::kInterrupted));
+  CHECK(recompressed.Is(StatusCode::kInterrupted));
+  WaitForReplay(store);
+  REQUIRE_OK(maintenance.CollectGarbage(false));
+  store.Close();
   guided.RequireSound();
 }
 
