@@ -444,6 +444,22 @@ void Shipper::LeaveToCheckpoint(uint64_t sequence) {
   }
 }
 
+Result<std::string> Shipper::PutManifest(Manifest& manifest) {
+  for (;;) {
+    manifest.number = log_.next();
+    std::string bytes = EncodeManifest(manifest);
+    // An attempt whose answer was lost may put another manifest with this number, even late. It
+    // must not replace one that is valid. (A writer that was fenced goes on at the number of the
+    // next epoch.)
+    const auto put =
+        objects_.Put(ManifestKey(manifest.number), AsBytes(bytes), PutCondition::IfAbsent());
+    if (put.ok()) return bytes;
+    if (!put.status().Is(StatusCode::kAlreadyExists)) return put.status();
+    // An object without commits takes the number.
+    SILTFS_RETURN_IF_ERROR(ShipCommits(0, options_.lease));
+  }
+}
+
 Status Shipper::MakeCheckpoint() {
   Manifest manifest;
   manifest.epoch = log_.epoch();
@@ -472,16 +488,7 @@ Status Shipper::MakeCheckpoint() {
   SILTFS_RETURN_IF_ERROR(ShipCommitsOfCheckpoint(manifest.sequence));
   SILTFS_RETURN_IF_ERROR(Upload());
   SILTFS_ASSIGN_OR_RETURN(manifest.attachment, Attachment());
-  manifest.number = log_.next();
-  const std::string bytes = EncodeManifest(manifest);
-  // An attempt whose answer was lost may put another manifest with this number, even late. It must
-  // not replace one that is valid. (A writer that was fenced goes on at the number of the next
-  // epoch.)
-  const auto put =
-      objects_.Put(ManifestKey(manifest.number), AsBytes(bytes), PutCondition::IfAbsent());
-  // The next round makes the checkpoint with the next number.
-  if (put.status().Is(StatusCode::kAlreadyExists)) return ShipCommits(0, options_.lease);
-  SILTFS_RETURN_IF_ERROR(put.status());
+  SILTFS_ASSIGN_OR_RETURN(const std::string bytes, PutManifest(manifest));
   LogObject object;
   object.kind = LogKind::kCheckpoint;
   object.first = manifest.sequence + 1;

@@ -112,6 +112,8 @@ class Shipper final : public CommitGate {
   // not load the checkpoint.
   Status ShipCommitsOfCheckpoint(uint64_t sequence) SILTFS_REQUIRES(round_mutex_);
   Status MakeCheckpoint() SILTFS_REQUIRES(round_mutex_);
+  // Puts the manifest under the next number whose key is free, and returns its bytes.
+  Result<std::string> PutManifest(Manifest& manifest) SILTFS_REQUIRES(round_mutex_);
   // The commits that wait, and this one, reach the bucket only by a checkpoint.
   void DropQueue(uint64_t sequence) SILTFS_REQUIRES(mutex_);
   // The same for commits up to this one, if earlier ones were dropped, so that the log cannot have
@@ -158,7 +160,8 @@ class Shipper final : public CommitGate {
   // Commits up to here reach the bucket only by a checkpoint.
   uint64_t dropped_ SILTFS_GUARDED_BY(mutex_) = 0;
   uint64_t dropped_bytes_ SILTFS_GUARDED_BY(mutex_) = 0;
-  // A checkpoint that is being made has all commits that were dropped. So commits wait again.
+  // A checkpoint that is being made, or will be repeated, has all commits that were dropped. So
+  // commits wait again.
   bool collecting_ SILTFS_GUARDED_BY(mutex_) = false;
   int64_t dropped_since_ns_ SILTFS_GUARDED_BY(mutex_) = 0;
   uint64_t wanted_ SILTFS_GUARDED_BY(mutex_) = 0;     // a caller waits for this commit

@@ -4,8 +4,8 @@
 # siltfs_faulty_crashtest(<fault> <library> <source> <line> <faulty-line>)
 # Makes the program siltfs-crashtest-<fault>. `source` is a source of the library. The program has the
 # object of the faulty source before the library, so the linker takes the functions of this object
-# where the library has the same ones. The library is position-independent code, so its own calls of
-# these functions reach the faulty ones, too.
+# where the library has the same ones. The library is position-independent code of g++, which does not
+# inline functions that another object may replace, so its own calls reach the faulty ones, too.
 function(siltfs_faulty_crashtest fault library source line faulty_line)
   get_target_property(folder ${library} SOURCE_DIR)
   get_target_property(dependencies ${library} LINK_LIBRARIES)
