@@ -43,6 +43,9 @@ Status ReaderWatch::Note(const ObjectInfo& info, int64_t now_ns) {
 }
 
 Result<ReaderView> ReaderWatch::Look(int64_t now_ns) {
+  // The last look found too many, and removed none. Without this, all further looks would fail,
+  // too. The ages of the readers begin again.
+  if (known_.size() > kMostReaders) known_.clear();
   for (auto& [key, known] : known_) known.listed = false;
   SILTFS_RETURN_IF_ERROR(ForEachObject(objects_, std::string(kReaderPrefix),
                                        [&](const ObjectInfo& info) { return Note(info, now_ns); }));

@@ -187,6 +187,24 @@ TEST_CASE("readers: one that is silent for its age is given up, and finds out") 
   CHECK(reader.Keep(11).Is(StatusCode::kStale));
 }
 
+TEST_CASE("readers: after too many objects, the writer looks again") {
+  MemoryObjectStore objects;
+  int64_t now = 0;
+  ReaderClaim claim(objects, Reader(1), [&] { return now; });
+  REQUIRE_OK(claim.Begin());
+  REQUIRE_OK(claim.Keep(5));
+  const auto key = [](int i) { return fmt::format("{}x{:05}", kReaderPrefix, i); };
+  for (int i = 0; i < 10'001; ++i) objects.SetContent(key(i), "x");
+  ReaderWatch watch(objects);
+  REQUIRE_CODE(watch.Look(now), kCorruption);
+  REQUIRE_CODE(watch.Look(now), kCorruption);
+  for (int i = 0; i < 10'001; ++i) REQUIRE_OK(objects.Remove(key(i)));
+  const auto view = watch.Look(now);
+  REQUIRE_OK(view);
+  CHECK(view->readers == 1);
+  CHECK(view->reached == 5);
+}
+
 TEST_CASE("readers: a lost answer does not make a reader lapse") {
   MemoryObjectStore objects;
   int64_t now = 0;
