@@ -27,9 +27,10 @@ add_test(hangs "$BASH" "$work/hang.sh" "argument")
 set_tests_properties(hangs PROPERTIES TIMEOUT 18)
 END
 : >"$work/said"
+ctest --test-dir "$work" --show-only=json-v1 >"$work/tests.json"
 ctest --test-dir "$work" >"$work/ctest.log" 2>&1 &
 ctest=$!
-python3 "$source/tests/support/watch_tests.py" "$work" $$ >"$work/said" &
+python3 "$source/tests/support/watch_tests.py" "$work/tests.json" $$ >"$work/said" &
 watcher=$!
 for _ in {1..140}; do # a tenth of a second each
   if grep -q "sleep 1234" "$work/said"; then break; fi

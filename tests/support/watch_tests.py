@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""watch_tests.py BUILD-DIRECTORY PARENT
+"""watch_tests.py TESTS PARENT
 
 Prints what the processes of a test wait for, shortly before ctest ends the test for its time limit. The
 output of ctest shows only what a test has printed, so without this the cause of a hang is lost. ctest is a
-child of the process PARENT. Runs until it is killed, or until PARENT has ended.
+child of the process PARENT. TESTS is a file with the output of `ctest --show-only=json-v1`, made before the
+run, because that command empties the log of a run. Runs until it is killed, or until PARENT has ended.
 """
 import json
 import os
-import subprocess
 import sys
 import time
 
@@ -47,11 +47,10 @@ def processes():
     return found
 
 
-def limits(build):
+def limits(path):
     """The tests with a time limit, as tuples of command, limit in seconds and name."""
-    listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True)
     found = []
-    for test in json.loads(listed.stdout)["tests"]:
+    for test in json.loads(read(path))["tests"]:
         for wanted in test.get("properties", []):
             if wanted["name"] == "TIMEOUT" and "command" in test:
                 found.append((test["command"], wanted["value"], test["name"]))
@@ -88,8 +87,7 @@ def describe(pid, known, depth):
 
 
 def main():
-    build, parent = sys.argv[1], int(sys.argv[2])
-    tests = limits(build)
+    tests, parent = limits(sys.argv[1]), int(sys.argv[2])
     told = set()
     while os.path.exists(f"/proc/{parent}"):
         time.sleep(PAUSE)
