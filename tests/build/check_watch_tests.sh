@@ -32,10 +32,7 @@ ctest --test-dir "$work" >"$work/ctest.log" 2>&1 &
 ctest=$!
 python3 "$source/tests/support/watch_tests.py" "$work/tests.json" $$ >"$work/said" &
 watcher=$!
-for _ in {1..140}; do # a tenth of a second each
-  if grep -q "sleep 1234" "$work/said"; then break; fi
-  sleep 0.1
-done
+until grep -q "sleep 1234" "$work/said" || ! kill -0 "$ctest" 2>/dev/null; do sleep 0.1; done
 grep -q "^== hangs will reach its limit of 18 s" "$work/said" && grep -q ": sleep 1234" "$work/said" &&
   grep -q "threads wait in: " "$work/said" || {
   printf 'FAILED: the watcher says: %s\n' "$(cat "$work/said")" >&2
