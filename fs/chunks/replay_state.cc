@@ -21,9 +21,7 @@ void ReplayState::End(const Status& outcome) {
 }
 
 Status ReplayState::Wait() {
-  MutexLock lock(mutex_);
-  while (progress_.running) ended_.Wait(mutex_);
-  return outcome_;
+  return WaitUnless([] { return false; });
 }
 
 Status ReplayState::WaitUnless(const std::function<bool()>& interrupted) {

@@ -439,8 +439,8 @@ void Shipper::LeaveToCheckpoint(uint64_t sequence) {
   while (!queue_.empty() && queue_.front().sequence <= sequence) {
     queued_bytes_ -= queue_.front().commit.size();
     dropped_bytes_ += queue_.front().commit.size();
+    dropped_ = queue_.front().sequence;
     queue_.pop_front();
-    dropped_ = sequence;
   }
 }
 

@@ -284,7 +284,7 @@ TEST_CASE("commands that wait for the index can be interrupted, each kind alone"
   // An interruption is repeated, as by the daemon, because the call may not have begun. A fault
   // would make this loop endless, so it gives up.
   const auto interrupt = [](const std::atomic<bool>& runs, const std::function<void()>& once) {
-    for (int i = 0; i < 5000 && runs; ++i) {
+    for (int i = 0; i < 60'000 && runs; ++i) {
       once();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

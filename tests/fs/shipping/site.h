@@ -27,6 +27,13 @@
 
 namespace siltfs::testing {
 
+// Recompresses with 0, collects garbage with 1, and does nothing otherwise.
+inline Status Maintain(FileSystem& fs, uint64_t choice) {
+  if (choice == 0) return fs.maintenance().Recompress().status();
+  if (choice == 1) return fs.maintenance().CollectGarbage(false).status();
+  return Status::Ok();
+}
+
 // The files in the root directory: the seed and the size of each content.
 using Files = std::map<std::string, std::pair<uint64_t, size_t>>;
 
