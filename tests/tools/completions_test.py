@@ -6,6 +6,7 @@ fish are those that tools/completions/generate makes from the present --help.
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -106,6 +107,15 @@ class Completions(unittest.TestCase):
                         self.assertEqual(
                             kept.read(), made.read(), f"run tools/completions/generate SILTFS {COMPLETIONS}"
                         )
+
+    def test_the_arguments_of_a_command_are_those_of_its_usage(self):
+        for command in (c for top in COMMANDS for c in command_help.every_command(top)):
+            with self.subTest(command=" ".join(command.words)):
+                names = [re.sub(r"\[|\]|\.\.\.|\(\d+x\)", "", word) for word in command.usage]
+                self.assertEqual(
+                    [name.removesuffix("...") for name in command.arguments],
+                    [name for name in names if name != "SUBCOMMAND"],
+                )
 
     def test_every_shell_offers_every_command(self):
         for group in command_help.every_command(PROGRAM):

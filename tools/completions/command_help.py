@@ -28,7 +28,8 @@ class Command:
     words: list  # ["siltfs", "index", "stat"], or ["mkfs.siltfs"]
     text: str = ""
     options: list = field(default_factory=list)
-    arguments: list = field(default_factory=list)  # ["STORE", "MOUNTPOINT"]
+    usage: list = field(default_factory=list)  # the words after [OPTIONS] in the line "Usage: ..."
+    arguments: list = field(default_factory=list)  # ["STORE", "NAME..."]; dots if it may be repeated
     commands: list = field(default_factory=list)
     mount_options: list = field(default_factory=list)  # (name, value, text)
 
@@ -40,27 +41,20 @@ def run_help(program, words):
 
 
 def entries(lines):
-    """Yields (left, description) of lines like "  --json    Print JSON". A long left part stands
-    alone, and its description in the next line."""
-    left = None
+    """Returns [left, description] of lines like "  --json    Print JSON". A long left part stands
+    alone, and its description in the next line, which is indented further."""
+    rows = []
     for line in lines:
-        if line.startswith("   ") and left is not None:
-            yield left, line.strip()
-            left = None
-            continue
-        if left is not None:
-            yield left, ""
-        left = line.strip()
-        match = re.match(r"(\S.*?)\s{2,}(\S.*)", left)
-        if match:
-            yield match[1], match[2]
-            left = None
-        elif " " in left and not left.startswith("-"):
-            first, rest = left.split(" ", 1)  # only one space before the description
-            yield first, rest
-            left = None
-    if left is not None:
-        yield left, ""
+        words = line.strip()
+        if line.startswith("   ") and rows:
+            rows[-1][1] = f"{rows[-1][1]} {words}".strip()
+        elif match := re.match(r"(\S.*?)\s{2,}(\S.*)", words):
+            rows.append([match[1], match[2]])
+        elif " " in words and not words.startswith("-") and not words.endswith(" REQUIRED"):
+            rows.append(words.split(" ", 1))  # only one space before the description
+        else:
+            rows.append([words, ""])
+    return rows
 
 
 def parse_option(left, text):
@@ -79,6 +73,8 @@ def read_command(program, words, text=""):
     lines = run_help(program, words).splitlines()
     section = None
     for line in lines:
+        if usage := re.fullmatch(r"Usage: .*\[OPTIONS\](.*)", line):
+            command.usage = usage[1].split()
         heading = re.fullmatch(r"([A-Z][a-z ]+):", line)
         if heading:
             section = heading[1]
@@ -88,7 +84,8 @@ def read_command(program, words, text=""):
     for left, description in entries(sections.get("Options", [])):
         command.options.append(parse_option(left, description))
     for left, description in entries(sections.get("Positionals", [])):
-        command.arguments += re.sub(r" (TEXT|REQUIRED|x 2).*", "", left).split()
+        more = "..." if " TEXT ..." in left else ""
+        command.arguments += [name + more for name in re.sub(r" (TEXT|REQUIRED|x 2).*", "", left).split()]
     for left, description in entries(sections.get("Mount options", [])):
         name, _, value = left.partition("=")
         command.mount_options.append((name, value, description))
