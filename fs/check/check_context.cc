@@ -34,7 +34,9 @@ CheckContext::CheckContext(Env& environment, const CheckOptions& check_options)
 
 bool CheckContext::IsLeftover(SegmentId id) const {
   if (std::binary_search(removed.begin(), removed.end(), id)) return true;
-  return records_known && RecordOf(id) == nullptr && IsOfFencedWriter(*segment_store, id, floors);
+  return records_known && RecordOf(id) == nullptr &&
+         (IsOfFencedWriter(*segment_store, id, floors) ||
+          IsOfFormerSegment(*segment_store, id, former));
 }
 
 const SegmentRecord* CheckContext::RecordOf(SegmentId id) const {

@@ -16,6 +16,7 @@
 #include "fs/check/check_store.h"
 #include "fs/kv/kv_store.h"
 #include "fs/records/epoch_floors.h"
+#include "fs/records/former_segments.h"
 #include "fs/records/hidden_range.h"
 #include "fs/records/segment_record.h"
 #include "fs/segments/segment_set.h"
@@ -102,9 +103,10 @@ class CheckContext {
 
   // Null if the metadata cannot be opened.
   std::unique_ptr<KvStore> metadata;
-  bool records_known = false;  // the next nine fields were read from metadata
+  bool records_known = false;  // the next ten fields were read from metadata
   uint64_t last_commit = 0;
   EpochFloors floors;
+  FormerSegments former;
   IdRanges ids;
   std::vector<HiddenRange> hidden;  // ascending
   std::map<SegmentId, SegmentRecord> segments;

@@ -37,7 +37,8 @@ constexpr std::array kTables = {
     Table::kRemovedSegment,  Table::kGarbage,        Table::kDamage,         Table::kScrub,
     Table::kSecondary,       Table::kHidden,         Table::kSnapshot,       Table::kVersion,
     Table::kVersionList,     Table::kLineage,        Table::kLastScrub,      Table::kSavingsHistory,
-    Table::kScrubHistory,    Table::kQuota,          Table::kBucketPosition, Table::kEpochFloors};
+    Table::kScrubHistory,    Table::kQuota,          Table::kBucketPosition, Table::kEpochFloors,
+    Table::kFormerSegments};
 
 bool IsSingleKey(Table table) {
   return table == Table::kCommitNumber || table == Table::kCollisions ||
@@ -102,6 +103,7 @@ class RecordReader {
     SILTFS_RETURN_IF_ERROR(
         ReadOptional<EpochFloors>(kEpochFloorsKey, "the record of the bucket's epochs"));
     SILTFS_ASSIGN_OR_RETURN(context_.floors, ReadEpochFloors(*kv_.Snapshot()));
+    SILTFS_RETURN_IF_ERROR(ReadFormer());
     SILTFS_RETURN_IF_ERROR(ReadHidden());
     SILTFS_RETURN_IF_ERROR(ReadSegments());
     SILTFS_RETURN_IF_ERROR(ReadReplacements());
@@ -138,6 +140,17 @@ class RecordReader {
     auto ids = IdRanges::Decode(*value);
     if (!ids.ok()) return Bad(std::string(ids.status().cause()));
     context_.ids = *ids;
+  }
+
+  Status ReadFormer() {
+    const KeyRange range = RangeOf(Table::kFormerSegments);
+    const auto snapshot = kv_.Snapshot();
+    auto iterator = snapshot->NewIteratorBelow(range.end);
+    for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
+      if (context_.former.Add(iterator->key(), iterator->value())) continue;
+      Bad("a record of the segments that were removed is malformed");
+    }
+    return iterator->status();
   }
 
   Status ReadHidden() {

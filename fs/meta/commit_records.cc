@@ -15,8 +15,8 @@ bool IsOwnKey(std::string_view key) {
   const auto table = static_cast<Table>(key[0]);
   return key == kCommitNumberKey || key == kCountersKey || table == Table::kSnapshot ||
          table == Table::kBucketPosition || table == Table::kEpochFloors ||
-         table == Table::kVersion || table == Table::kVersionList ||
-         ParseInodeKey(Table::kLineage, key).has_value();
+         table == Table::kFormerSegments || table == Table::kVersion ||
+         table == Table::kVersionList || ParseInodeKey(Table::kLineage, key).has_value();
 }
 
 Status Refused(std::string_view key) {

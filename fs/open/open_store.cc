@@ -369,8 +369,9 @@ Result<FileSystemImpl::Parts> OpenStoreParts(Env& disk, const FileSystemOptions&
 
   // Segments for moved chunks are noted (SegmentLog::Options::before_moved).
   const StoreIdentity identity{
-      options.store, parts.superblock.uuid, records.last_commit,
-      parts.superblock.deltas() ? records.secondary : std::vector<SegmentId>(), records.floors};
+      options.store,       parts.superblock.uuid,
+      records.last_commit, parts.superblock.deltas() ? records.secondary : std::vector<SegmentId>(),
+      records.floors,      records.former};
   std::vector<Mutation> changes;
   const std::shared_ptr<SegmentStore> segments =
       OpenSegmentStore(env, options.store, options.segments);

@@ -47,7 +47,8 @@ Result<Known> ReadStore(Env& env, const IndexRebuildOptions& options, SegmentSto
   }
   Known known;
   known.superblock = state.superblock;
-  known.identity = {store, state.superblock.uuid, records->last_commit, {}, records->floors};
+  known.identity = {store, state.superblock.uuid, records->last_commit,
+                    {},    records->floors,       records->former};
   known.segments = std::move(records->segments);
   known.damage = std::move(records->damage);
   known.secondary = std::move(records->secondary);

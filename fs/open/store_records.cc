@@ -37,6 +37,7 @@ Result<StoreRecords> ReadStoreRecords(const KvStore& kv) {
   SILTFS_ASSIGN_OR_RETURN(records.ids, IdRanges::Decode(*ids));
   const auto snapshot = kv.Snapshot();
   SILTFS_ASSIGN_OR_RETURN(records.floors, ReadEpochFloors(*snapshot));
+  SILTFS_ASSIGN_OR_RETURN(records.former, ReadFormerSegments(*snapshot));
   SILTFS_ASSIGN_OR_RETURN(records.segments, ReadSegmentRecords(*snapshot));
   SILTFS_ASSIGN_OR_RETURN(records.replacements, ReadReplacements(*snapshot));
   SILTFS_ASSIGN_OR_RETURN(records.removed, ReadRemovedSegments(*snapshot));

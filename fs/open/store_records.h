@@ -12,6 +12,7 @@
 #include "fs/kv/kv_store.h"
 #include "fs/records/damage_record.h"
 #include "fs/records/epoch_floors.h"
+#include "fs/records/former_segments.h"
 #include "fs/records/garbage_record.h"
 #include "fs/records/scrub_record.h"
 #include "fs/records/segment_record.h"
@@ -24,6 +25,7 @@ struct StoreRecords {
   uint64_t last_commit = 0;
   uint64_t collisions = 0;
   EpochFloors floors;
+  FormerSegments former;
   GarbageRecord garbage;
   std::vector<DamagedBlock> damage;
   uint64_t found_damaged_blocks = 0;  // of `damage`, while the store was opened

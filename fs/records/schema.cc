@@ -77,6 +77,10 @@ std::string RemovedSegmentKey(SegmentId segment) {
   return StartKey(Table::kRemovedSegment).BigU32(segment).Take();
 }
 
+std::string FormerSegmentsKey(uint32_t number) {
+  return StartKey(Table::kFormerSegments).BigU32(number).Take();
+}
+
 std::string SecondaryKey(SegmentId segment) {
   return StartKey(Table::kSecondary).BigU32(segment).Take();
 }
@@ -128,6 +132,10 @@ std::optional<SegmentId> ParseReplacementKey(std::string_view key) {
 
 std::optional<SegmentId> ParseRemovedSegmentKey(std::string_view key) {
   return ParseSegmentId(Table::kRemovedSegment, key);
+}
+
+std::optional<uint32_t> ParseFormerSegmentsKey(std::string_view key) {
+  return ParseSegmentId(Table::kFormerSegments, key);
 }
 
 std::optional<SegmentId> ParseSecondaryKey(std::string_view key) {

@@ -46,6 +46,7 @@ enum class Table : char {
   kVersion = 'y',          // a key, and a snapshot's number: fs/versions/version_key.h
   kBucketPosition = 'B',   // fs/records/position_record.h
   kEpochFloors = 'E',      // fs/records/epoch_floors.h
+  kFormerSegments = 'F',   // segment id / 4096: former_segments.h
   kVersionList = 'z',      // versions by snapshot: fs/versions/version_key.h
 };
 
@@ -73,6 +74,7 @@ std::string HiddenLinkKey(uint64_t first, uint64_t inode);
 std::string SegmentKey(SegmentId segment);
 std::string ReplacementKey(SegmentId segment);
 std::string RemovedSegmentKey(SegmentId segment);
+std::string FormerSegmentsKey(uint32_t number);
 std::string SecondaryKey(SegmentId segment);
 // Values of SecondaryKey: kVictimNote for a segment that a mount after a crash compares with the
 // index, because GC collects it (a victim) or makes entries for its chunks; kPlainNote for other
@@ -105,6 +107,7 @@ std::optional<uint64_t> ParseInodeKey(Table table, std::string_view key);
 std::optional<SegmentId> ParseSegmentKey(std::string_view key);
 std::optional<SegmentId> ParseReplacementKey(std::string_view key);
 std::optional<SegmentId> ParseRemovedSegmentKey(std::string_view key);
+std::optional<uint32_t> ParseFormerSegmentsKey(std::string_view key);
 std::optional<SegmentId> ParseSecondaryKey(std::string_view key);
 // Returns the segment and the ordinal.
 std::optional<std::pair<SegmentId, uint32_t>> ParseDamageKey(std::string_view key);

@@ -13,6 +13,7 @@
 
 #include "fs/kv/kv_store.h"
 #include "fs/records/epoch_floors.h"
+#include "fs/records/former_segments.h"
 #include "fs/records/segment_record.h"
 #include "store/base/location.h"
 #include "store/env/env.h"
@@ -32,6 +33,7 @@ struct StoreIdentity {
   // of a delta and must stay whole.
   std::vector<SegmentId> moved = {};
   EpochFloors floors = {};
+  FormerSegments former = {};
 };
 
 // Seals or removes every segment that was not sealed at the last commit, and removes what

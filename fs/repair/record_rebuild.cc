@@ -77,6 +77,7 @@ bool RecordRebuild::Keep(std::string_view key, std::string_view value) {
     case Table::kRemovedSegment:
     case Table::kBucketPosition:  // the next mount puts the new state into the bucket
     case Table::kEpochFloors:     // segments above a floor get records, too
+    case Table::kFormerSegments:  // all segments that are there get records
       return false;
     // Salvage may find an older state, in which a clone that was finished since is still hidden.
     // The next mount would remove it.

@@ -152,6 +152,7 @@ class RecordRepair {
           if (key.size() != 1) edit_.Remove(key);
           break;
         case Table::kDamage:
+        case Table::kFormerSegments:
         case Table::kDirectoryEntry:
         case Table::kDirectoryCookie:
         case Table::kInode:

@@ -13,4 +13,8 @@ bool IsLeftOver(SegmentStore& segments, SegmentId id, const EpochFloors& floors)
   return epoch && floors.HasEnded(*epoch);
 }
 
+bool IsOfFormerSegment(SegmentStore& segments, SegmentId id, const FormerSegments& former) {
+  return former.Contains(id) && segments.EpochOf(id).has_value();
+}
+
 }  // namespace siltfs

@@ -1,9 +1,11 @@
-// Tells segments that a fenced writer has put in a bucket from those of the store.
+// Tells objects of segments in a bucket that the store does not need from those that it needs: a
+// fenced writer has put them, or they arrived after their segment was removed.
 //
 // Thread-safety: any thread. No errors.
 #pragma once
 
 #include "fs/records/epoch_floors.h"
+#include "fs/records/former_segments.h"
 #include "store/base/location.h"
 #include "store/segment/segment_store.h"
 
@@ -16,5 +18,9 @@ bool IsOfFencedWriter(SegmentStore& segments, SegmentId id, const EpochFloors& f
 // does not need it: the segment was removed since, or a fenced writer has put it, perhaps after the
 // removal. Weaker than IsOfFencedWriter, and not for callers that look for lost records.
 bool IsLeftOver(SegmentStore& segments, SegmentId id, const EpochFloors& floors);
+
+// Whether the segment was removed, and an object of it is there all the same: a request to put it
+// arrived late. For segments of which metadata has no record.
+bool IsOfFormerSegment(SegmentStore& segments, SegmentId id, const FormerSegments& former);
 
 }  // namespace siltfs

@@ -1,7 +1,11 @@
 #include "fs/shipping/shipped_kv_store.h"
 
+#include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
+#include "fs/records/former_segments.h"
 #include "fs/records/position_record.h"
 #include "fs/records/schema.h"
 #include "store/base/thread_annotations.h"
@@ -72,6 +76,8 @@ class ShippedKvStore final : public KvStore {
   // Writes locally, and passes the commit to the shipper; returns the sequence.
   Result<uint64_t> Commit(const std::function<void(MutationSink&)>& fill)
       SILTFS_EXCLUDES(write_mutex_);
+  // Adds the segments whose records the mutations remove to the former segments.
+  Status NoteFormerSegments(std::vector<Mutation>& mutations) SILTFS_REQUIRES(write_mutex_);
   // Writes locally; returns the sequence.
   Result<uint64_t> WriteLocally(const std::function<void(MutationSink&)>& fill)
       SILTFS_REQUIRES(write_mutex_);
@@ -109,16 +115,31 @@ Result<uint64_t> ShippedKvStore::WriteLocally(const std::function<void(MutationS
 }
 
 Result<uint64_t> ShippedKvStore::Commit(const std::function<void(MutationSink&)>& fill) {
-  MutexLock lock(write_mutex_);
-  SILTFS_ASSIGN_OR_RETURN(const uint64_t sequence, WriteLocally(fill));
   MutationList list;
   fill(list);
+  MutexLock lock(write_mutex_);
+  SILTFS_RETURN_IF_ERROR(NoteFormerSegments(list.mutations));
+  SILTFS_ASSIGN_OR_RETURN(const uint64_t sequence, WriteLocally([&list](MutationSink& sink) {
+                            PassTo(sink, list.mutations);
+                          }));
   list.Put(kBucketPositionKey, PositionRecord{sequence, epoch_}.Encode());
   if (data_ != nullptr) data_->Committed(list.mutations);
   CommitEncoder commit(sequence);
   PassTo(commit, list.mutations);
   shipper_.Enqueue(sequence, commit.Take());
   return sequence;
+}
+
+Status ShippedKvStore::NoteFormerSegments(std::vector<Mutation>& mutations) {
+  std::set<SegmentId> former;
+  for (const Mutation& mutation : mutations) {
+    const auto id = mutation.value ? std::nullopt : ParseSegmentKey(mutation.key);
+    if (id) former.insert(*id);
+  }
+  if (former.empty()) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(auto notes, AddFormerSegments(*base_, former));
+  std::ranges::move(notes, std::back_inserter(mutations));
+  return Status::Ok();
 }
 
 Result<std::unique_ptr<KvLoad>> ShippedKvStore::NewLoad() {

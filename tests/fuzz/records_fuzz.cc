@@ -108,6 +108,8 @@ bool ParseKeys(ByteView bytes) {
     MustHold(ReplacementKey(*id) == key, "a replacement's key");
   if (const auto id = ParseRemovedSegmentKey(key))
     MustHold(RemovedSegmentKey(*id) == key, "a removed segment's key");
+  if (const auto number = ParseFormerSegmentsKey(key))
+    MustHold(FormerSegmentsKey(*number) == key, "the key of former segments");
   if (const auto id = ParseSecondaryKey(key))
     MustHold(SecondaryKey(*id) == key, "a noted segment's key");
   if (const auto place = ParseDamageKey(key))

@@ -91,6 +91,20 @@ TEST_CASE("a segment to be removed is ignored, unless metadata also has its reco
   RequireOne(store.Check(), "metadata-records");
 }
 
+TEST_CASE("malformed records of former segments are found") {
+  CheckedStore store;
+  store.FillAndClose();
+  store.Put(FormerSegmentsKey(0), "\2");
+  RequireCodes(store.Check(), {});
+  const std::string key = GENERATE(std::string("F"), FormerSegmentsKey(1) + "x");
+  store.Put(key, "\1");
+  RequireOne(store.Check(), "metadata-records");
+  store.Remove(key);
+  const std::string value = GENERATE(std::string(), std::string("\1\0", 2), std::string(513, '\1'));
+  store.Put(FormerSegmentsKey(1), value);
+  RequireOne(store.Check(), "metadata-records");
+}
+
 TEST_CASE("metadata that is written again without a change has no findings") {
   CheckedStore store;
   store.FillAndClose();

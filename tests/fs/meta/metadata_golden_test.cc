@@ -333,6 +333,7 @@ TEST_CASE("every metadata key is encoded as in docs/format.md, and parsed again"
   CHECK(ToHex(SegmentKey(0x01020304)) == "7301020304");
   CHECK(ToHex(ReplacementKey(0x01020304)) == "7001020304");
   CHECK(ToHex(RemovedSegmentKey(0x01020304)) == "6701020304");
+  CHECK(ToHex(FormerSegmentsKey(0x01020304)) == "4601020304");
   CHECK(ToHex(SecondaryKey(0x01020304)) == "6501020304");
   CHECK(kCollisionsKey == "h");
   CHECK(kGarbageKey == "w");
@@ -353,6 +354,8 @@ TEST_CASE("every metadata key is encoded as in docs/format.md, and parsed again"
   CHECK_FALSE(ParseReplacementKey(SegmentKey(7)));
   CHECK(ParseRemovedSegmentKey(RemovedSegmentKey(7)) == SegmentId{7});
   CHECK_FALSE(ParseRemovedSegmentKey(SegmentKey(7)));
+  CHECK(ParseFormerSegmentsKey(FormerSegmentsKey(7)) == uint32_t{7});
+  CHECK_FALSE(ParseFormerSegmentsKey(RemovedSegmentKey(7)));
   CHECK(ParseSecondaryKey(SecondaryKey(7)) == SegmentId{7});
   CHECK_FALSE(ParseSecondaryKey(SegmentKey(7)));
   CHECK(ParseXattrName(XattrKey(kInode, "user.x")) == "user.x");

@@ -284,8 +284,8 @@ TEST_CASE("unreadable inodes are removed, but directories with names are recreat
     });
   }
   SECTION("store-wide records") {
-    const std::string what =
-        GENERATE("ids", "segment", "commit", "removed", "replacement", "scrub", "sizes", "scrubs");
+    const std::string what = GENERATE("ids", "segment", "commit", "removed", "replacement", "scrub",
+                                      "sizes", "scrubs", "former");
     if (what == "ids") store.Remove(std::string(kIdRangesKey));
     if (what == "segment") store.Put(SegmentKey(1), "?");
     if (what == "commit") store.Put("c", "?");
@@ -293,6 +293,7 @@ TEST_CASE("unreadable inodes are removed, but directories with names are recreat
     if (what == "replacement") store.Put(ReplacementKey(1000), SegmentRecord().Encode());
     if (what == "scrub") store.Put(std::string(kLastScrubKey), "?");
     if (what == "sizes") store.Put(std::string(kSavingsHistoryKey), "?");
+    if (what == "former") store.Put(FormerSegmentsKey(0), "");
     if (what == "scrubs") store.Put(std::string(kScrubHistoryKey), "?");
     const RepairReport report = Repair(store, RepairMode::kAll);
     INFO(Describe(report));
