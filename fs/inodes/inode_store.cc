@@ -38,6 +38,7 @@ InodeStore::InodeStore(const StoreContext& store, ChangeApplier& changes,
 void InodeStore::SetLoaded(Inode& inode) {
   inode.loaded = inode.overlay_loaded = true;
   inode.overlay = overlay_memory_.NewOverlay();
+  if (inode.record.IsDirectory()) inode.names.emplace();
 }
 
 Status InodeStore::LoadAndFlush(Inode& inode) {

@@ -40,7 +40,7 @@ class InodeStore {
   // The inodes that exist in metadata but not for operations: loading one of them returns kStale.
   HiddenInodes& hidden() { return hidden_; }
 
-  // Call it for the object of a new inode, which metadata does not have yet.
+  // Call it for the object of a new inode, with its record, which metadata does not have yet.
   void SetLoaded(Inode& inode);
 
   // Both load the inode if it is not loaded; LoadContent also loads its overlay. A dirty inode

@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "fs/content/overlay.h"
+#include "fs/inodes/known_names.h"
 #include "fs/inodes/write_sequencer.h"
 #include "fs/interface/file_system.h"
 #include "fs/interface/posix_acl.h"
@@ -80,6 +82,9 @@ struct Inode : std::enable_shared_from_this<Inode> {
   // The default list of a directory with extended attributes: nullopt until it is first read, null
   // if there is none.
   std::optional<std::shared_ptr<const PosixAcl>> default_acl;
+  // All names in a directory that was made since the store was opened; nullopt if they are not
+  // known. Names get into metadata through this object alone (DirectoryNames::PutName).
+  std::optional<KnownNames> names;
   std::atomic<uint32_t> open_count = 0;  // written under mutex, read by the table without it
   // The number of the commit that includes the last change made through this object.
   uint64_t last_apply = 0;
@@ -97,6 +102,7 @@ struct Inode : std::enable_shared_from_this<Inode> {
   void Invalidate() {
     loaded = false;
     default_acl.reset();
+    names.reset();
     no_capability = false;
     DropOverlay();
   }

@@ -91,7 +91,7 @@ Status CloneOps::Publish(const CloneRequest& request, const TreeCopy& copy,
   const InodeLock lock(directory, InodeLock::Mode::kExclusive);
   SILTFS_RETURN_IF_ERROR(inodes_.LoadAndFlush(*directory));
   SILTFS_RETURN_IF_ERROR(DirectoryNames::CheckDirectory(*directory));
-  SILTFS_ASSIGN_OR_RETURN(const auto taken, names_.FindName(request.parent, request.name));
+  SILTFS_ASSIGN_OR_RETURN(const auto taken, names_.FindName(*directory, request.name));
   if (taken) return Taken();
   Inode inode(root.number);
   inode.record = root.record;

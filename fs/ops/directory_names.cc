@@ -21,6 +21,12 @@ Result<std::optional<NameEntry>> DirectoryNames::FindName(InodeNumber directory,
   return std::optional<NameEntry>(entry);
 }
 
+Result<std::optional<NameEntry>> DirectoryNames::FindName(const Inode& directory,
+                                                          std::string_view name) const {
+  if (directory.names && !directory.names->MayContain(name)) return std::optional<NameEntry>();
+  return FindName(directory.number, name);
+}
+
 Status DirectoryNames::CheckDirectory(const Inode& directory) {
   if (!directory.record.IsDirectory())
     return Status(StatusCode::kNotADirectory, "is not a directory");
@@ -31,6 +37,7 @@ Status DirectoryNames::CheckDirectory(const Inode& directory) {
 
 void DirectoryNames::PutName(Inode& directory, std::string_view name, Inode& child, uint64_t cookie,
                              Change& change) {
+  if (directory.names) directory.names->Add(name);
   if (!child.record.IsDirectory()) child.record.parent = directory.number;
   const uint32_t type = child.record.type();
   change.Put(DirectoryEntryKey(directory.number, name),

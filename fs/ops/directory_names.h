@@ -27,6 +27,8 @@ class DirectoryNames {
   // kNotADirectory, or kNotFound if the directory was removed.
   static Status CheckDirectory(const Inode& directory);
   Result<std::optional<NameEntry>> FindName(InodeNumber directory, std::string_view name) const;
+  // The same for a directory that is locked, which may know that it has no such name.
+  Result<std::optional<NameEntry>> FindName(const Inode& directory, std::string_view name) const;
   // Returns why a name was not found: there is no such directory, or no such name in it. The caller
   // does not hold the directory's lock.
   Status NoSuchName(InodeNumber directory);

@@ -43,7 +43,7 @@ Result<PutOutcome> EntryOps::AtName(InodeNumber parent, std::string_view name,
       const InodeLock lock(std::move(locked), InodeLock::Mode::kExclusive);
       SILTFS_RETURN_IF_ERROR(inodes_.LoadAndFlush(*directory));
       SILTFS_RETURN_IF_ERROR(DirectoryNames::CheckDirectory(*directory));
-      SILTFS_ASSIGN_OR_RETURN(const auto entry, names_.FindName(parent, name));
+      SILTFS_ASSIGN_OR_RETURN(const auto entry, names_.FindName(*directory, name));
       const InodeNumber found = entry ? entry->inode : 0;
       if (found != (old ? old->number : 0)) {  // not the inode that is locked
         old = found != 0 ? inodes_.Get(found) : nullptr;

@@ -29,7 +29,7 @@ Result<Attributes> NamespaceOps::Lookup(InodeNumber parent, std::string_view nam
   SILTFS_RETURN_IF_ERROR(inodes_.WithLoaded(parent, false, [&](const Inode& directory) -> Status {
     if (!directory.record.IsDirectory())
       return Status(StatusCode::kNotADirectory, "is not a directory");
-    SILTFS_ASSIGN_OR_RETURN(auto entry, names_.FindName(parent, name));
+    SILTFS_ASSIGN_OR_RETURN(auto entry, names_.FindName(directory, name));
     if (!entry) return Status(StatusCode::kNotFound, "there is no such name");
     child = entry->inode;
     // While the directory is locked, the name cannot be removed, so the inode still exists.
@@ -84,7 +84,7 @@ Result<Attributes> NamespaceOps::MakeInode(InodeNumber parent, std::string_view 
   SILTFS_RETURN_IF_ERROR(inodes_.LoadAndFlush(*directory));
   SILTFS_RETURN_IF_ERROR(DirectoryNames::CheckDirectory(*directory));
   if (!wanted.temporary) {
-    SILTFS_ASSIGN_OR_RETURN(auto taken, names_.FindName(parent, name));
+    SILTFS_ASSIGN_OR_RETURN(auto taken, names_.FindName(*directory, name));
     if (taken) return Status(StatusCode::kAlreadyExists, "the name is taken");
   }
   std::shared_ptr<const PosixAcl> inherited;
@@ -232,7 +232,7 @@ Result<Attributes> NamespaceOps::Link(InodeNumber number, InodeNumber new_parent
     return Status(StatusCode::kNotFound, "the file was removed");
   if (record.links >= kMaxLinks)
     return Status(StatusCode::kTooManyLinks, "the file has too many names");
-  SILTFS_ASSIGN_OR_RETURN(auto taken, names_.FindName(new_parent, new_name));
+  SILTFS_ASSIGN_OR_RETURN(auto taken, names_.FindName(*directory, new_name));
   if (taken) return Status(StatusCode::kAlreadyExists, "the name is taken");
   SILTFS_RETURN_IF_ERROR(CheckLinkQuota(store_, names_, *inode, *directory));
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "fs/interface/entry_store.h"
 #include "store/base/random.h"
 #include "tests/fs/core/recount_store.h"
 #include "tests/fs/core/store_fixture.h"
@@ -63,6 +64,44 @@ TEST_CASE("a name is taken until it is removed") {
   REQUIRE_CODE(fs.Unlink(kRootInode, "a"), kNotFound);
   REQUIRE_CODE(fs.Lookup(kRootInode, "a"), kNotFound);
   REQUIRE(MakeFile(fs, kRootInode, "a") != file);  // inode numbers are not used again
+}
+
+// A directory that was made since the store was opened knows which names it lacks.
+TEST_CASE("a new directory has each name that was entered in any way") {
+  StoreFixture store;
+  FileSystem& fs = store.Open();
+  const InodeNumber other = MakeDir(fs, kRootInode, "other");
+  const InodeNumber file = MakeFile(fs, other, "file");
+  MakeFile(fs, other, "moved");
+  MakeDir(fs, other, "subdirectory");
+  const InodeNumber directory = MakeDir(fs, kRootInode, "new");
+  std::set<std::string> names = {"directory", "linked", "moved", "subdirectory", "symlink", "put"};
+  REQUIRE_CODE(fs.Lookup(directory, "linked"), kNotFound);
+  REQUIRE_OK(fs.Link(file, directory, "linked"));
+  REQUIRE_OK(fs.Rename(other, "moved", directory, "moved", RenameMode::kReplace));
+  REQUIRE_OK(fs.Rename(other, "subdirectory", directory, "subdirectory", RenameMode::kNoReplace));
+  REQUIRE_OK(fs.MakeSymlink(directory, "symlink", "target", kCaller));
+  MakeDir(fs, directory, "directory");
+  const EntryImage image{.parent = directory, .name = "put", .mode = 0120777, .target = "x"};
+  REQUIRE_OK(fs.entries().Put({&image, 1})[0]);
+  for (int i = 0; i < 1500; ++i) {
+    const std::string name = fmt::format("file {}", i);
+    MakeFile(fs, directory, name);
+    if (i % 100 == 0 || i > 1400) names.insert(name);
+    if (i % 3 == 0) REQUIRE_CODE(fs.Lookup(directory, name + "x"), kNotFound);
+    if (i > 900 && i < 1100) REQUIRE_OK(Resolve(fs, "new/" + name));
+  }
+  for (const std::string& name : names) {
+    INFO(name);
+    REQUIRE_OK(Resolve(fs, "new/" + name));
+    REQUIRE_CODE(fs.CreateFile(directory, name, 0644, kCaller), kAlreadyExists);
+  }
+  REQUIRE_OK(fs.Unlink(directory, "linked"));
+  REQUIRE_CODE(fs.Lookup(directory, "linked"), kNotFound);
+  MakeFile(fs, directory, "linked");
+  REQUIRE_OK(Resolve(fs, "new/linked"));
+  store.Close();
+  RecountStore(store.path());
 }
 
 TEST_CASE("an inode number finds its inode and the parent, or reports that the inode is gone") {
