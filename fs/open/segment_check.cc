@@ -71,9 +71,7 @@ Status CheckSegments(SegmentStore& segments, const StoreIdentity& identity, cons
   const std::map<SegmentId, SegmentRecord> known(records.begin(), records.end());
   for (SegmentId id : listing->ids) {
     auto record = known.find(id);
-    if (record == known.end() && (IsLeftOver(segments, id, identity.floors) ||
-                                  IsOfFormerSegment(segments, id, identity.former)))
-      continue;
+    if (record == known.end() && IsLeftOver(segments, id, identity.floors)) continue;
     if (id >= ids.segment_limit)
       return MetadataLost(segments, identity, id, "has an id that was never allocated");
     if (record != known.end() && record->second.sealed) continue;
