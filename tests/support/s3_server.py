@@ -297,6 +297,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     # Operations. Each runs under the lock, so the bucket is linearizable.
 
     def serve_put(self):
+        if "x-amz-checksum-sha256" not in self.headers:  # S3 would take it
+            raise S3Failure(400, "InvalidRequest", "This server takes no object without a checksum.")
         etag = '"' + hashlib.md5(self.body, usedforsecurity=False).hexdigest() + '"'
         metadata = {name.lower(): value for name, value in self.headers.items() if name.lower().startswith("x-amz-meta-")}
         with self.state.lock:
