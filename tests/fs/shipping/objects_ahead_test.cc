@@ -131,6 +131,25 @@ TEST_CASE("objects ahead: no more bytes are held than may be, except for a singl
   CHECK(beside_large <= kObjectBytes);
 }
 
+// Otherwise the objects that are held could have more bytes than may be.
+TEST_CASE("objects ahead: an object that is larger than its entry in the list is read alone") {
+  MemoryObjectStore objects;
+  std::vector<ObjectInfo> list;
+  for (size_t i = 0; i < 10; ++i) {
+    list.push_back({Key(i), 10, ""});
+    REQUIRE_OK(objects.Put(Key(i), Bytes(i == 5 ? 11 : 10), PutCondition::Always()).status());
+  }
+  {
+    ObjectsAhead ahead(objects, list, kLimit);
+    for (size_t i = 0; i < list.size(); ++i) {
+      const auto object = ahead.Get(Key(i));
+      REQUIRE_OK(object);
+      CHECK(object->size() == (i == 5 ? 11 : 10));
+    }
+  }
+  CHECK(objects.Calls(ObjectCall::kGet) == list.size() + 1);
+}
+
 TEST_CASE("objects ahead: after a failure no more requests begin") {
   MemoryObjectStore objects;
   const auto list = Fill(objects, 100, 100);
