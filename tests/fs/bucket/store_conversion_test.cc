@@ -20,6 +20,7 @@
 #include "fs/interface/snapshots.h"
 #include "fs/open/make_store.h"
 #include "fs/open/store_layout.h"
+#include "fs/shipping/bucket_log.h"
 #include "fs/shipping/bucket_session.h"
 #include "store/bucket/bucket_names.h"
 #include "store/env/process.h"
@@ -371,6 +372,22 @@ TEST_CASE("a push compares what it has uploaded with the list of the bucket") {
   CHECK(pushed.status().ToString().find("does not list the segment") != std::string::npos);
   CHECK_FALSE(machine.InBucket());
   REQUIRE_OK(machine.Push());
+  machine.RequireFiles();
+  machine.RequireSound();
+}
+
+TEST_CASE("a push ends without effect if another machine uses the bucket meanwhile") {
+  Machine machine = LocalMachine();
+  ConversionOptions options = machine.Options();
+  options.on_progress = [&machine](uint64_t done, uint64_t total) {
+    if (done != total) return;
+    WriterIdentity other{.host = "other"};
+    other.id[0] = 0xff;
+    BucketLog log(*machine.objects, other);
+    REQUIRE_OK(log.Begin([](const LogEnd&) { return Status::Ok(); }, 1, 2));
+  };
+  REQUIRE_CODE(ConvertToBucket(*machine.env, *machine.objects, kConfig, options), kStale);
+  CHECK_FALSE(machine.InBucket());
   machine.RequireFiles();
   machine.RequireSound();
 }
