@@ -1,5 +1,5 @@
 // The segments that metadata knows, in a bucket or in a store's directory, and the files that the
-// directory has of them. For the verification of a bucket (verify_bucket.h).
+// directory has of them. The verification of a bucket compares them (verify_bucket.h).
 //
 // Thread-safety: as values. Errors: those of metadata and of Env.
 #pragma once

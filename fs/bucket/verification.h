@@ -1,4 +1,4 @@
-// What the parts of a verification of a bucket share (verify_bucket.h). An inner part of it.
+// What the parts of a verification of a bucket share (verify_bucket.h).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// Compares the objects of segments with what metadata says that they are (verify_bucket.h). An
-// inner part of it.
+// Compares the objects of segments with what metadata says that they are (verify_bucket.h).
 #pragma once
 
 #include "fs/bucket/bucket_listing.h"

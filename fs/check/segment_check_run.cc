@@ -30,8 +30,9 @@ Result<std::vector<SegmentId>> ListAll(CheckContext& context) {
     context.Report("segments-missing", place);
     return std::vector<SegmentId>();
   }
-  // Temporary files, files of removed segments, and segments of a fenced writer are not needed.
-  // They are no findings, because a crash or a takeover may leave them.
+  // Temporary files, files of removed segments, segments of a fenced writer and objects that
+  // arrived after the removal of their segments are not needed. They are no findings, because a
+  // crash, a takeover or a slow request may leave them.
   uint64_t leftovers = listing->temporaries.size();
   leftovers += std::erase_if(listing->ids, [&](SegmentId id) { return context.IsLeftover(id); });
   context.Count([leftovers](CheckReport& report) { report.leftover_files += leftovers; });

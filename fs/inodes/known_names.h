@@ -3,7 +3,8 @@
 // directory was made a moment before.
 //
 // Holds hashes: a name that was added may be contained, and so may a few others. Names are not
-// taken out. Memory: at most 8 KiB. Thread-safety: as a value. No errors.
+// taken out. Memory: at most 8 KiB, and the
+// table of inodes keeps 4,096 of them. Thread-safety: as a value. No errors.
 #pragma once
 
 #include <cstddef>

@@ -47,8 +47,7 @@ Result<Known> ReadStore(Env& env, const IndexRebuildOptions& options, SegmentSto
   }
   Known known;
   known.superblock = state.superblock;
-  known.identity = {store, state.superblock.uuid, records->last_commit,
-                    {},    records->floors,       records->former};
+  known.identity = {store, state.superblock.uuid, records->last_commit, {}, records->floors};
   known.segments = std::move(records->segments);
   known.damage = std::move(records->damage);
   known.secondary = std::move(records->secondary);

@@ -1,5 +1,7 @@
 #include "fs/records/former_segments.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -40,6 +42,19 @@ bool FormerSegments::Contains(SegmentId id) const {
          (static_cast<uint8_t>(found->second[byte]) >> bit % kBitsPerByte & 1) != 0;
 }
 
+std::vector<Mutation> FormerSegments::RecordsBelow(SegmentId end) const {
+  std::vector<Mutation> records;
+  for (const auto& [number, bits] : bits_) {
+    std::string kept;
+    for (uint32_t bit = 0; bit < bits.size() * kBitsPerByte; ++bit) {
+      const uint64_t id = uint64_t{number} * kIdsPerRecord + bit;
+      if (id < end && Contains(static_cast<SegmentId>(id))) SetBit(kept, bit);
+    }
+    if (!kept.empty()) records.push_back({FormerSegmentsKey(number), std::move(kept)});
+  }
+  return records;
+}
+
 Result<FormerSegments> ReadFormerSegments(const KvSnapshot& metadata) {
   FormerSegments former;
   const KeyRange range = RangeOf(Table::kFormerSegments);
@@ -66,6 +81,18 @@ Result<std::vector<Mutation>> AddFormerSegments(const KvStore& metadata,
   for (auto& [number, bits] : changed)
     mutations.push_back({FormerSegmentsKey(number), std::move(bits)});
   return mutations;
+}
+
+Status NoteFormerSegments(const KvStore& metadata, std::vector<Mutation>& mutations) {
+  std::set<SegmentId> former;
+  for (const Mutation& mutation : mutations) {
+    const auto id = mutation.value ? std::nullopt : ParseSegmentKey(mutation.key);
+    if (id) former.insert(*id);
+  }
+  if (former.empty()) return Status::Ok();
+  SILTFS_ASSIGN_OR_RETURN(auto notes, AddFormerSegments(metadata, former));
+  std::ranges::move(notes, std::back_inserter(mutations));
+  return Status::Ok();
 }
 
 }  // namespace siltfs

@@ -1,6 +1,7 @@
 #include "fs/repair/record_rebuild.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -77,7 +78,6 @@ bool RecordRebuild::Keep(std::string_view key, std::string_view value) {
     case Table::kRemovedSegment:
     case Table::kBucketPosition:  // the next mount puts the new state into the bucket
     case Table::kEpochFloors:     // segments above a floor get records, too
-    case Table::kFormerSegments:  // all segments that are there get records
       return false;
     // Salvage may find an older state, in which a clone that was finished since is still hidden.
     // The next mount would remove it.
@@ -89,6 +89,9 @@ bool RecordRebuild::Keep(std::string_view key, std::string_view value) {
       if (id && record.ok()) segments_[*id] = *record;
       return false;
     }
+    case Table::kFormerSegments:
+      former_.Add(key, value);
+      return false;
     case Table::kSecondary:
       return false;  // without kNotesKey the next mount makes all notes again
     case Table::kDamage:
@@ -129,6 +132,7 @@ bool RecordRebuild::KeepSingle(std::string_view key, std::string_view value) {
     case Table::kIdRanges: {
       const auto ids = IdRanges::Decode(value);
       if (ids.ok()) ids_ = *ids;
+      has_ids_ = ids.ok();
       return false;
     }
     case Table::kCounters:
@@ -248,6 +252,11 @@ Result<std::vector<Mutation>> RecordRebuild::Finish(Env& env, const std::string&
         {std::string(kCountersKey), Encoder().Zeros(kCounterCount * sizeof(int64_t)).Take()});
   }
   for (const auto& [id, record] : segments_) records.push_back({SegmentKey(id), record.Encode()});
+  // Without the ranges, ids may be used again.
+  if (has_ids_) {
+    std::vector<Mutation> former = former_.RecordsBelow(ids_.segment_limit);
+    std::ranges::move(former, std::back_inserter(records));
+  }
   return records;
 }
 

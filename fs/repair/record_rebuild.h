@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "fs/kv/kv_store.h"
+#include "fs/records/former_segments.h"
 #include "fs/records/segment_record.h"
 #include "store/base/location.h"
 #include "store/env/env.h"
@@ -52,6 +53,8 @@ class RecordRebuild {
 
   uint64_t last_commit_ = 0;
   IdRanges ids_;
+  bool has_ids_ = false;
+  FormerSegments former_;
   bool counters_ = false;
   uint64_t inode_limit_ = 0;
   uint64_t highest_sequence_ = 0;

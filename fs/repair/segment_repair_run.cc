@@ -13,6 +13,7 @@
 #include "fs/check/check_context.h"
 #include "fs/check/chunk_finder.h"
 #include "fs/check/index_check.h"
+#include "fs/records/former_segments.h"
 #include "fs/records/schema.h"
 #include "fs/segments/sealed_record.h"
 #include "store/segment/segment_files.h"
@@ -210,9 +211,12 @@ class SegmentRun {
   // Removes the segment: first its record in metadata, then its file, as in garbage collection.
   Result<bool> Forget(SegmentId id) {
     if (session_.RecordOf(id) == nullptr) return false;
-    SILTFS_RETURN_IF_ERROR(session_.kv->Write({{SegmentKey(id), std::nullopt},
-                                               {ReplacementKey(id), std::nullopt},
-                                               {RemovedSegmentKey(id), std::string()}}));
+    std::vector<Mutation> changes = {{SegmentKey(id), std::nullopt},
+                                     {ReplacementKey(id), std::nullopt},
+                                     {RemovedSegmentKey(id), std::string()}};
+    if (session_.superblock.in_bucket())
+      SILTFS_RETURN_IF_ERROR(NoteFormerSegments(*session_.kv, changes));
+    SILTFS_RETURN_IF_ERROR(session_.kv->Write(changes));
     std::erase_if(session_.records.segments,
                   [id](const auto& numbered) { return numbered.first == id; });
     SILTFS_RETURN_IF_ERROR(session_.segments.Remove(id));

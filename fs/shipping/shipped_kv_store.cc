@@ -1,8 +1,5 @@
 #include "fs/shipping/shipped_kv_store.h"
 
-#include <algorithm>
-#include <iterator>
-#include <set>
 #include <utility>
 
 #include "fs/records/former_segments.h"
@@ -76,8 +73,6 @@ class ShippedKvStore final : public KvStore {
   // Writes locally, and passes the commit to the shipper; returns the sequence.
   Result<uint64_t> Commit(const std::function<void(MutationSink&)>& fill)
       SILTFS_EXCLUDES(write_mutex_);
-  // Adds the segments whose records the mutations remove to the former segments.
-  Status NoteFormerSegments(std::vector<Mutation>& mutations) SILTFS_REQUIRES(write_mutex_);
   // Writes locally; returns the sequence.
   Result<uint64_t> WriteLocally(const std::function<void(MutationSink&)>& fill)
       SILTFS_REQUIRES(write_mutex_);
@@ -118,7 +113,8 @@ Result<uint64_t> ShippedKvStore::Commit(const std::function<void(MutationSink&)>
   MutationList list;
   fill(list);
   MutexLock lock(write_mutex_);
-  SILTFS_RETURN_IF_ERROR(NoteFormerSegments(list.mutations));
+  SILTFS_RETURN_IF_ERROR(shipper_.CheckNotFenced());
+  SILTFS_RETURN_IF_ERROR(NoteFormerSegments(*base_, list.mutations));
   SILTFS_ASSIGN_OR_RETURN(const uint64_t sequence, WriteLocally([&list](MutationSink& sink) {
                             PassTo(sink, list.mutations);
                           }));
@@ -128,18 +124,6 @@ Result<uint64_t> ShippedKvStore::Commit(const std::function<void(MutationSink&)>
   PassTo(commit, list.mutations);
   shipper_.Enqueue(sequence, commit.Take());
   return sequence;
-}
-
-Status ShippedKvStore::NoteFormerSegments(std::vector<Mutation>& mutations) {
-  std::set<SegmentId> former;
-  for (const Mutation& mutation : mutations) {
-    const auto id = mutation.value ? std::nullopt : ParseSegmentKey(mutation.key);
-    if (id) former.insert(*id);
-  }
-  if (former.empty()) return Status::Ok();
-  SILTFS_ASSIGN_OR_RETURN(auto notes, AddFormerSegments(*base_, former));
-  std::ranges::move(notes, std::back_inserter(mutations));
-  return Status::Ok();
 }
 
 Result<std::unique_ptr<KvLoad>> ShippedKvStore::NewLoad() {

@@ -84,7 +84,7 @@ def read_command(program, words, text=""):
     for left, description in entries(sections.get("Options", [])):
         command.options.append(parse_option(left, description))
     for left, description in entries(sections.get("Positionals", [])):
-        more = "..." if " TEXT ..." in left else ""
+        more = "..." if re.search(r" TEXT (\.\.\.|x \d)", left) else ""
         command.arguments += [name + more for name in re.sub(r" (TEXT|REQUIRED|x 2).*", "", left).split()]
     for left, description in entries(sections.get("Mount options", [])):
         name, _, value = left.partition("=")

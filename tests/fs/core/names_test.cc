@@ -83,7 +83,8 @@ TEST_CASE("a new directory has each name that was entered in any way") {
   REQUIRE_OK(fs.MakeSymlink(directory, "symlink", "target", kCaller));
   MakeDir(fs, directory, "directory");
   const EntryImage image{.parent = directory, .name = "put", .mode = 0120777, .target = "x"};
-  REQUIRE_OK(fs.entries().Put({&image, 1})[0]);
+  const auto put = fs.entries().Put({&image, 1});
+  REQUIRE_OK(put[0]);
   for (int i = 0; i < 1500; ++i) {
     const std::string name = fmt::format("file {}", i);
     MakeFile(fs, directory, name);

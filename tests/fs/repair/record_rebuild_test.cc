@@ -138,6 +138,25 @@ TEST_CASE("numbers that occur anywhere in metadata are in use") {
   CHECK(IdsIn(filled.Rebuild(rebuild)).inode_limit > highest);
 }
 
+TEST_CASE("former segments are kept if no id can be used again") {
+  Filled filled(false);
+  RecordRebuild rebuild;
+  const bool has_ids = GENERATE(false, true);
+  IdRanges ids;
+  ids.segment_limit = 5000;
+  if (has_ids) CHECK_FALSE(rebuild.Keep(std::string(kIdRangesKey), ids.Encode()));
+  CHECK_FALSE(rebuild.Keep(FormerSegmentsKey(0), "\x06"));
+  CHECK_FALSE(rebuild.Keep(FormerSegmentsKey(1), std::string(512, '\xff')));
+  CHECK_FALSE(rebuild.Keep(FormerSegmentsKey(2), "\x01"));
+  CHECK_FALSE(rebuild.Keep(FormerSegmentsKey(3), ""));
+  const auto entries = filled.Rebuild(rebuild);
+  CHECK(entries.contains(FormerSegmentsKey(0)) == has_ids);
+  CHECK_FALSE(entries.contains(FormerSegmentsKey(2)));
+  if (!has_ids) return;
+  CHECK(entries.at(FormerSegmentsKey(0)) == "\x06");
+  CHECK(entries.at(FormerSegmentsKey(1)) == std::string(113, '\xff'));  // up to 4999
+}
+
 TEST_CASE("malformed records and intents are not kept") {
   RecordRebuild rebuild;
   CHECK_FALSE(rebuild.Keep("", "value"));

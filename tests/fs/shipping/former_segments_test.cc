@@ -1,6 +1,7 @@
 // Objects of segments that arrive when the removal of their segments is complete.
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "fs/repair/repair_store.h"
 #include "fs/shipping/bucket_log.h"
 #include "store/bucket/bucket_names.h"
+#include "store/env/files.h"
 #include "tests/fs/meta/memory_kv_store.h"
 #include "tests/fs/shipping/site.h"
 
@@ -69,11 +71,11 @@ TEST_CASE("former segments: a crafted store has a bound") {
 
 // A store whose bucket gets objects again after their segments were removed.
 struct LateObjects {
-  LateObjects() : site(objects, 1) {
+  explicit LateObjects(int steps = 24) : site(objects, 1) {
     site.Make(kSmallSegments);
     REQUIRE_OK(site.Open());
     std::map<std::string, std::string> seen;  // the contents of objects
-    for (int i = 0; i < 24; ++i) {
+    for (int i = 0; i < steps; ++i) {
       REQUIRE_OK(history.Step(*site.fs));
       if (i % 6 == 5) REQUIRE_OK(site.fs->maintenance().CollectGarbage(false));
       REQUIRE_OK(site.Ship());
@@ -98,16 +100,34 @@ struct LateObjects {
     return ids;
   }
 
-  // The late objects whose segments have a record.
-  size_t Recorded() {
+  void Repair(RepairMode mode) {
+    BucketOptions bucket = site.Bucket();
+    const auto log = ReadLogEnd(objects);
+    REQUIRE_OK(log);
+    bucket.epoch = log->epoch;
+    BucketSegmentStore segments(*site.env, objects, bucket);
+    RepairOptions repair;
+    repair.mode = mode;
+    repair.check.store = "/store";
+    repair.check.segments = &segments;
+    REQUIRE_OK(RepairStore(*site.env, repair));
+  }
+
+  // Without the layer of the bucket.
+  std::unique_ptr<KvStore> Metadata(KvStoreOptions::Mode mode) {
     const auto state = ReadSuperblock(*site.env, "/store");
     REQUIRE_OK(state);
-    const auto kv = OpenExistingMetadata(*site.env, state->superblock, "/store",
-                                         KvStoreOptions::Mode::kReadOnly);
+    auto kv = OpenExistingMetadata(*site.env, state->superblock, "/store", mode);
     REQUIRE_OK(kv);
+    return std::move(kv).value();
+  }
+
+  // The late objects whose segments have a record.
+  size_t Recorded() {
+    const auto kv = Metadata(KvStoreOptions::Mode::kReadOnly);
     size_t recorded = 0;
     for (const SegmentId id : Ids()) {
-      const auto record = (*kv)->Get(SegmentKey(id));
+      const auto record = kv->Get(SegmentKey(id));
       REQUIRE_OK(record);
       recorded += record->has_value() ? 1 : 0;
     }
@@ -139,18 +159,8 @@ TEST_CASE("former segments: objects that arrive after the removal are no lost re
   }
   made.Arrive();
   if (!crash) site.Check();
-  {
-    BucketOptions bucket = site.Bucket();
-    const auto log = ReadLogEnd(made.objects);
-    REQUIRE_OK(log);
-    bucket.epoch = log->epoch;
-    BucketSegmentStore segments(*site.env, made.objects, bucket);
-    RepairOptions repair;
-    repair.check.store = "/store";
-    repair.check.segments = &segments;
-    REQUIRE_OK(RepairStore(*site.env, repair));
-    CHECK(made.Recorded() == 0);
-  }
+  made.Repair(RepairMode::kSafe);
+  CHECK(made.Recorded() == 0);
   site.Check();
   REQUIRE_OK(site.Open());
   REQUIRE(site.ReadAll() == made.history.states.back());
@@ -158,6 +168,51 @@ TEST_CASE("former segments: objects that arrive after the removal are no lost re
   REQUIRE_OK(site.session->bucket()->RunBackground());
   for (const std::string& key : made.objects.Keys()) CHECK_FALSE(made.late.contains(key));
   site.Close();
+  site.Check();
+}
+
+// More segments than the mask in the record of epochs covers.
+constexpr int kManySteps = 300;
+
+TEST_CASE("former segments: a repair adds those whose records it removes") {
+  LateObjects made(kManySteps);
+  Site& site = made.site;
+  site.Close();
+  std::string lost;
+  for (const std::string& key : made.objects.Keys()) {
+    if (lost.empty() && key.starts_with("segments/")) lost = key;
+  }
+  made.late = {{lost, made.objects.Content(lost).value()}};
+  REQUIRE_OK(made.objects.Remove(lost));
+  REQUIRE_OK(MakeEmptyDirectory(*site.env, FilesDirectory("/cache")));
+  REQUIRE(made.Recorded() == 1);
+  made.Repair(RepairMode::kAll);
+  REQUIRE(made.Recorded() == 0);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    REQUIRE_OK(site.Open());
+    REQUIRE_OK(site.Ship());
+    site.Close();
+  }
+  made.Arrive();
+  site.Check();
+}
+
+TEST_CASE("former segments: a rebuild of metadata keeps them") {
+  LateObjects made(kManySteps);
+  Site& site = made.site;
+  site.Close();
+  {
+    const auto kv = made.Metadata(KvStoreOptions::Mode::kOpen);
+    REQUIRE_OK(kv->Write({{FormerSegmentsKey(9), ""}}));
+    REQUIRE_OK(kv->CloseCleanly());
+  }
+  made.Repair(RepairMode::kAll);
+  REQUIRE_OK(site.Open());
+  REQUIRE_OK(site.Ship());
+  site.Close();
+  made.Arrive();
+  REQUIRE(made.Ids().size() > 70);
+  REQUIRE(made.Recorded() == 0);
   site.Check();
 }
 
