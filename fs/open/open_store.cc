@@ -388,7 +388,7 @@ Result<FileSystemImpl::Parts> OpenStoreParts(Env& disk, const FileSystemOptions&
     SILTFS_RETURN_IF_ERROR(PutSealedSegments(*segments, records.segments));
     ForgetNotesOfGone(records, changes);
     // The layer of a mount notes them itself. A repair has none.
-    if (parts.superblock.in_bucket() && !options.metadata_layer)
+    if (!records.floors.empty() && !options.metadata_layer)
       SILTFS_RETURN_IF_ERROR(NoteFormerSegments(*kv, changes));
     if (!changes.empty()) SILTFS_RETURN_IF_ERROR(kv->Write(changes));
   }

@@ -132,7 +132,6 @@ bool RecordRebuild::KeepSingle(std::string_view key, std::string_view value) {
     case Table::kIdRanges: {
       const auto ids = IdRanges::Decode(value);
       if (ids.ok()) ids_ = *ids;
-      has_ids_ = ids.ok();
       return false;
     }
     case Table::kCounters:
@@ -252,11 +251,9 @@ Result<std::vector<Mutation>> RecordRebuild::Finish(Env& env, const std::string&
         {std::string(kCountersKey), Encoder().Zeros(kCounterCount * sizeof(int64_t)).Take()});
   }
   for (const auto& [id, record] : segments_) records.push_back({SegmentKey(id), record.Encode()});
-  // Without the ranges, ids may be used again.
-  if (has_ids_) {
-    std::vector<Mutation> former = former_.RecordsBelow(ids_.segment_limit);
-    std::ranges::move(former, std::back_inserter(records));
-  }
+  // If the ranges are lost, which makes the limit 0, ids may be used again.
+  std::vector<Mutation> former = former_.RecordsBelow(ids_.segment_limit);
+  std::ranges::move(former, std::back_inserter(records));
   return records;
 }
 

@@ -53,7 +53,6 @@ class RecordRebuild {
 
   uint64_t last_commit_ = 0;
   IdRanges ids_;
-  bool has_ids_ = false;
   FormerSegments former_;
   bool counters_ = false;
   uint64_t inode_limit_ = 0;

@@ -214,7 +214,7 @@ class SegmentRun {
     std::vector<Mutation> changes = {{SegmentKey(id), std::nullopt},
                                      {ReplacementKey(id), std::nullopt},
                                      {RemovedSegmentKey(id), std::string()}};
-    if (session_.superblock.in_bucket())
+    if (!session_.records.floors.empty())  // of a store in a bucket
       SILTFS_RETURN_IF_ERROR(NoteFormerSegments(*session_.kv, changes));
     SILTFS_RETURN_IF_ERROR(session_.kv->Write(changes));
     std::erase_if(session_.records.segments,

@@ -11,9 +11,11 @@
 #include "fs/records/former_segments.h"
 #include "fs/records/schema.h"
 #include "fs/repair/repair_store.h"
+#include "fs/segments/segment_tables.h"
 #include "fs/shipping/bucket_log.h"
 #include "store/bucket/bucket_names.h"
 #include "store/env/files.h"
+#include "store/segment/segment_files.h"
 #include "tests/fs/meta/memory_kv_store.h"
 #include "tests/fs/shipping/site.h"
 
@@ -71,13 +73,13 @@ TEST_CASE("former segments: a crafted store has a bound") {
 
 // A store whose bucket gets objects again after their segments were removed.
 struct LateObjects {
-  explicit LateObjects(int steps = 24) : site(objects, 1) {
+  explicit LateObjects(int steps = 24, bool collects = true) : site(objects, 1) {
     site.Make(kSmallSegments);
     REQUIRE_OK(site.Open());
     std::map<std::string, std::string> seen;  // the contents of objects
     for (int i = 0; i < steps; ++i) {
       REQUIRE_OK(history.Step(*site.fs));
-      if (i % 6 == 5) REQUIRE_OK(site.fs->maintenance().CollectGarbage(false));
+      if (collects && i % 6 == 5) REQUIRE_OK(site.fs->maintenance().CollectGarbage(false));
       REQUIRE_OK(site.Ship());
       REQUIRE_OK(site.session->bucket()->RunBackground());
       for (const std::string& key : objects.Keys()) {
@@ -175,7 +177,7 @@ TEST_CASE("former segments: objects that arrive after the removal are no lost re
 constexpr int kManySteps = 300;
 
 TEST_CASE("former segments: a repair adds those whose records it removes") {
-  LateObjects made(kManySteps);
+  LateObjects made(kManySteps, /*collects=*/false);
   Site& site = made.site;
   site.Close();
   std::string lost;
@@ -195,6 +197,30 @@ TEST_CASE("former segments: a repair adds those whose records it removes") {
   }
   made.Arrive();
   site.Check();
+}
+
+// A segment is begun with a record, and a crash loses its file's content.
+TEST_CASE("former segments: the recovery of a repair adds those whose records it removes") {
+  LateObjects made;
+  Site& site = made.site;
+  site.Crash();
+  SegmentId empty = 0;
+  {
+    const auto kv = made.Metadata(KvStoreOptions::Mode::kOpen);
+    const auto records = ReadSegmentRecords(*kv->Snapshot());
+    REQUIRE_OK(records);
+    empty = records->back().first + 1;
+    REQUIRE_OK(kv->Write({{SegmentKey(empty), SegmentRecord().Encode()}}));
+    REQUIRE_OK(kv->CloseCleanly());
+  }
+  REQUIRE_OK(CreateSegmentDirectory(*site.env, "/store", empty));
+  REQUIRE_OK(site.env->OpenFile(SegmentPath("/store", empty), {.mode = OpenMode::kCreate}));
+  made.Repair(RepairMode::kSafe);
+  const auto kv = made.Metadata(KvStoreOptions::Mode::kReadOnly);
+  CHECK_FALSE(kv->Get(SegmentKey(empty))->has_value());
+  const auto former = ReadFormerSegments(*kv->Snapshot());
+  REQUIRE_OK(former);
+  CHECK(former->Contains(empty));
 }
 
 TEST_CASE("former segments: a rebuild of metadata keeps them") {
