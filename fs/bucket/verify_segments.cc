@@ -23,8 +23,6 @@
 namespace siltfs {
 namespace {
 
-constexpr uint64_t kMostTailObject = uint64_t{64} << 20;
-
 class SegmentVerifier {
  public:
   SegmentVerifier(Verification& verification, const BucketListing& listing,

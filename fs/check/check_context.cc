@@ -34,9 +34,7 @@ CheckContext::CheckContext(Env& environment, const CheckOptions& check_options)
 
 bool CheckContext::IsLeftover(SegmentId id) const {
   if (std::binary_search(removed.begin(), removed.end(), id)) return true;
-  return records_known && RecordOf(id) == nullptr &&
-         (IsOfFencedWriter(*segment_store, id, floors) ||
-          IsOfFormerSegment(*segment_store, id, former));
+  return records_known && RecordOf(id) == nullptr && IsNotLost(*segment_store, id, floors, former);
 }
 
 const SegmentRecord* CheckContext::RecordOf(SegmentId id) const {

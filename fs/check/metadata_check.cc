@@ -143,14 +143,11 @@ class RecordReader {
   }
 
   Status ReadFormer() {
-    const KeyRange range = RangeOf(Table::kFormerSegments);
-    const auto snapshot = kv_.Snapshot();
-    auto iterator = snapshot->NewIteratorBelow(range.end);
-    for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
-      if (context_.former.Add(iterator->key(), iterator->value())) continue;
-      Bad("a record of the segments that were removed is malformed");
-    }
-    return iterator->status();
+    uint64_t malformed = 0;
+    SILTFS_ASSIGN_OR_RETURN(context_.former, ReadFormerSegments(*kv_.Snapshot(), &malformed));
+    if (malformed > 0)
+      Bad(fmt::format("{} records of the segments that were removed are malformed", malformed));
+    return Status::Ok();
   }
 
   Status ReadHidden() {

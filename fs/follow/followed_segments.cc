@@ -13,7 +13,6 @@
 namespace siltfs {
 namespace {
 
-constexpr uint64_t kMostTailObject = 64u << 20;
 constexpr size_t kCopyBytes = 1u << 20;
 
 Status Lacks(const ObjectStore& objects, SegmentId id, uint64_t have, uint64_t length) {

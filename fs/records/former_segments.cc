@@ -55,12 +55,14 @@ std::vector<Mutation> FormerSegments::RecordsBelow(SegmentId end) const {
   return records;
 }
 
-Result<FormerSegments> ReadFormerSegments(const KvSnapshot& metadata) {
+Result<FormerSegments> ReadFormerSegments(const KvSnapshot& metadata, uint64_t* malformed) {
   FormerSegments former;
   const KeyRange range = RangeOf(Table::kFormerSegments);
   const auto iterator = metadata.NewIteratorBelow(range.end);
-  for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next())
-    former.Add(iterator->key(), iterator->value());
+  for (iterator->Seek(range.begin); iterator->Valid(); iterator->Next()) {
+    const bool added = former.Add(iterator->key(), iterator->value());
+    if (!added && malformed != nullptr) ++*malformed;
+  }
   SILTFS_RETURN_IF_ERROR(iterator->status());
   return former;
 }

@@ -39,8 +39,9 @@ class FormerSegments {
   std::map<uint32_t, std::string> bits_;  // by id / kIdsPerRecord
 };
 
-// Malformed records are left out: fsck reports them.
-Result<FormerSegments> ReadFormerSegments(const KvSnapshot& metadata);
+// Malformed records are left out, and counted if `malformed` is not null.
+Result<FormerSegments> ReadFormerSegments(const KvSnapshot& metadata,
+                                          uint64_t* malformed = nullptr);
 
 // The mutations that add these ids. A malformed record is replaced.
 Result<std::vector<Mutation>> AddFormerSegments(const KvStore& metadata,

@@ -89,9 +89,7 @@ Status RecoverSegments(Env& env, SegmentStore& segments, const StoreIdentity& id
     auto found = known.find(id);
     std::optional<SegmentRecord> before;
     if (found != known.end()) before = found->second;
-    if (!before && (IsOfFencedWriter(segments, id, identity.floors) ||
-                    IsOfFormerSegment(segments, id, identity.former)))
-      continue;
+    if (!before && IsNotLost(segments, id, identity.floors, identity.former)) continue;
     if (before && before->sealed) continue;
     SILTFS_ASSIGN_OR_RETURN(std::optional<SegmentRecord> after,
                             SealOrRemove(env, segments, identity, id, before, report));

@@ -13,8 +13,10 @@ bool IsLeftOver(SegmentStore& segments, SegmentId id, const EpochFloors& floors)
   return epoch && floors.HasEnded(*epoch);
 }
 
-bool IsOfFormerSegment(SegmentStore& segments, SegmentId id, const FormerSegments& former) {
-  return former.Contains(id) && segments.EpochOf(id).has_value();
+bool IsNotLost(SegmentStore& segments, SegmentId id, const EpochFloors& floors,
+               const FormerSegments& former) {
+  return IsOfFencedWriter(segments, id, floors) ||
+         (former.Contains(id) && segments.EpochOf(id).has_value());
 }
 
 }  // namespace siltfs

@@ -19,8 +19,9 @@ bool IsOfFencedWriter(SegmentStore& segments, SegmentId id, const EpochFloors& f
 // removal. Weaker than IsOfFencedWriter, and not for callers that look for lost records.
 bool IsLeftOver(SegmentStore& segments, SegmentId id, const EpochFloors& floors);
 
-// Whether the segment was removed, and an object of it is there all the same: a request to put it
-// arrived late. For segments of which metadata has no record.
-bool IsOfFormerSegment(SegmentStore& segments, SegmentId id, const FormerSegments& former);
+// Whether a segment of which metadata has no record is no lost one: a fenced writer has put it, or
+// it was removed, and a request to put it arrived late.
+bool IsNotLost(SegmentStore& segments, SegmentId id, const EpochFloors& floors,
+               const FormerSegments& former);
 
 }  // namespace siltfs

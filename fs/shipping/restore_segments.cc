@@ -14,11 +14,6 @@
 #include "store/segment/segment_files.h"
 
 namespace siltfs {
-namespace {
-
-constexpr uint64_t kMostTailObject = 64u << 20;
-
-}  // namespace
 
 Status SegmentRestore::ListTails() {
   return ForEachObject(objects_, TailPrefix(state_.data_epoch), [this](const ObjectInfo& info) {

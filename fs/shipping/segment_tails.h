@@ -36,6 +36,8 @@
 namespace siltfs {
 
 inline constexpr std::string_view kTailPrefix = "tails/";
+// No tail is larger. Readers refuse a larger object.
+inline constexpr uint64_t kMostTailObject = uint64_t{64} << 20;
 
 struct TailName {
   uint32_t epoch = 0;
